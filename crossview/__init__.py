@@ -1,7 +1,8 @@
 """The public names of crossview: local collections, clients of servers, requests, results and errors.
 
 The first use of a name imports its module, so importing the package itself takes no time. The module
-``crossview.learners`` contains the learners, as scikit-learn estimators.
+``crossview.learners`` contains the learners, as scikit-learn estimators, and ``crossview.extractors`` what a package
+needs for an extractor of its own.
 
 >>> import crossview
 >>> with crossview.open("flowers") as flowers:  # doctest: +SKIP
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from crossview.engine.errors import engine_installed
 
 if TYPE_CHECKING:
+    from crossview import extractors as extractors
     from crossview import learners as learners
     from crossview.engine.any_collection import AnyCollection as AnyCollection
     from crossview.engine.audit.report import Audit as Audit
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from crossview.engine.errors import CancelledError as CancelledError
     from crossview.engine.errors import CrossviewError as CrossviewError
     from crossview.engine.errors import EmptyImageError as EmptyImageError
+    from crossview.engine.errors import ExtractorError as ExtractorError
     from crossview.engine.errors import ImageError as ImageError
     from crossview.engine.errors import ImageTooLargeError as ImageTooLargeError
     from crossview.engine.errors import InputWarning as InputWarning
@@ -134,9 +137,9 @@ _NAMES = {
     "crossview.engine.collection": "Collection",
     "crossview.engine.comparisons": "Answer ItemComparisons Question QuestionRequest",
     "crossview.engine.conditions.filter": "Filter field",
-    "crossview.engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError EmptyImageError ImageError "
-    "ImageTooLargeError InputWarning InvalidInputError ModelError NotAnImageError NotEnoughMemoryError NotFoundError "
-    "NotInstalledError NotReadyError StorageError TruncatedImageError",
+    "crossview.engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError EmptyImageError "
+    "ExtractorError ImageError ImageTooLargeError InputWarning InvalidInputError ModelError NotAnImageError "
+    "NotEnoughMemoryError NotFoundError NotInstalledError NotReadyError StorageError TruncatedImageError",
     "crossview.engine.evaluation": "Confused Confusion Curve Evaluation EvaluationDifference EvaluationRequest "
     "EvaluationRow Overlap PerQuery QueryExample",
     "crossview.engine.explanation": "AgreeingPart Agreement Contribution Explanation ExplainRequest Place",
@@ -158,7 +161,8 @@ _NAMES = {
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["__version__", "connect", "create", "learners", *sorted(_MODULES)]  # import * must not hide Python's open
+__all__ = ["__version__", "connect", "create", "extractors", "learners", *sorted(_MODULES)]
+"""Without ``open``: import * must not hide Python's."""
 
 
 def __getattr__(name: str) -> Any:
@@ -166,9 +170,9 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("crossview")
-    if name == "learners":
+    if name in ("extractors", "learners"):
         with engine_installed():
-            return import_module("crossview.learners")
+            return import_module(f"crossview.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with engine_installed():

@@ -1,10 +1,15 @@
 """The learners, as scikit-learn estimators: X is a list of arrays of rows, one array for each view.
 
-The learners are independent of collections. Importing this module also imports scikit-learn, which takes seconds.
+The learners are independent of collections. A package that adds a learner also finds here its base class, the traits
+that learners share, and ``check_learner`` for its tests. Importing this module also imports scikit-learn, which takes
+seconds.
 """
 
 from crossview.engine.learners.attributes.relative import RelativeAttributes
+from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.checks import check_learner
 from crossview.engine.learners.hashing.hasher import Sign
 from crossview.engine.learners.hashing.itq import ITQ
 from crossview.engine.learners.hashing.lsh import LSH
@@ -17,6 +22,7 @@ from crossview.engine.learners.metrics.qwise import QuadrupletWise
 from crossview.engine.learners.musl.musl import MuSL
 from crossview.engine.learners.npp.hybrid import Hybrid
 from crossview.engine.learners.npp.multi_npp import MultiNPP
+from crossview.engine.learners.settings import Dimensions, Share
 from crossview.engine.learners.steps.inner import InnerProduct
 from crossview.engine.learners.steps.kernels import KernelMap
 from crossview.engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
@@ -29,6 +35,9 @@ from crossview.engine.learners.subspace.pca import PCA
 from crossview.engine.learners.subspace.pls import PartialLeastSquares
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.subspace.semantic import SemanticMatching
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.traits import LinearLearner, SeparateLearner
+from crossview.engine.learners.view_rows import Rows, present_rows
 
 __all__ = [
     "ITQ",
@@ -38,10 +47,12 @@ __all__ = [
     "LSH",
     "PCA",
     "CanonicalCorrelation",
+    "Capabilities",
     "Chain",
     "ClassInstance",
     "ClassPosteriors",
     "CoEM",
+    "Dimensions",
     "Fantope",
     "Hybrid",
     "InnerProduct",
@@ -49,16 +60,24 @@ __all__ = [
     "JointMetrics",
     "KernelMap",
     "LinearDiscriminants",
+    "LinearLearner",
     "MuSL",
     "MultiNPP",
     "MultiTaskLMNN",
+    "MultiViewLearner",
     "NPPHash",
     "PartialLeastSquares",
     "QuadrupletWise",
     "RelativeAttributes",
+    "Rows",
     "Scale",
     "SemanticMatching",
+    "SeparateLearner",
+    "Share",
     "Sign",
     "Sqrt",
     "Standardize",
+    "Supervision",
+    "check_learner",
+    "present_rows",
 ]

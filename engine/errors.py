@@ -10,6 +10,7 @@ from contextvars import ContextVar
 
 from crossview.features.errors import CrossviewError as CrossviewError
 from crossview.features.errors import EmptyImageError as EmptyImageError
+from crossview.features.errors import ExtractorError as ExtractorError
 from crossview.features.errors import ImageError as ImageError
 from crossview.features.errors import ImageTooLargeError as ImageTooLargeError
 from crossview.features.errors import ModelError as ModelError

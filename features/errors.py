@@ -48,5 +48,9 @@ class NotFittedError(ValueError):
     """An extractor must be fitted before it can compute rows."""
 
 
+class ExtractorError(CrossviewError, ValueError):
+    """An extractor of another package failed, or breaks its contract; the message states how, to its author."""
+
+
 class ModelError(CrossviewError, ValueError):
     """A model that cannot be used; the message states the reason to its owner."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from crossview.features.base import FeatureRows, ImageExtractor
+from crossview.features.contract import extracted
 from crossview.features.decode import decode
 from crossview.features.image import Image
 from crossview.features.pictures import MAX_PIXELS
@@ -21,7 +22,7 @@ def rows_of(image: Image, extractors: Mapping[str, ImageExtractor]) -> dict[str,
     found = {}
     for view, extractor in extractors.items():
         with stage("extract", view=view):
-            found[view] = extractor.extract([image]).rows
+            found[view] = extracted(extractor, [image]).rows
     return {view: rows[0] for view, rows in found.items() if len(rows)}
 
 

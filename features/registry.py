@@ -1,13 +1,15 @@
-"""The extractors by name."""
+"""The extractors by name, of crossview and of other installed packages."""
 
 import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from crossview.features.base import Extractor
+from crossview.features.base import Extractor, ImageExtractor, TextExtractor
 from crossview.features.color import Color
+from crossview.features.contract import check_class, check_made
 from crossview.features.forest import Forest
 from crossview.features.gist import Gist
+from crossview.features.installed import described, installed, load, package
 from crossview.features.lab import Lab
 from crossview.features.onnx import Onnx
 from crossview.features.sift import Sift
@@ -17,25 +19,73 @@ from crossview.features.vectors import Vectors
 EXTRACTORS: dict[str, type[Extractor]] = {
     one.name: one for one in (Color, Lab, Sift, Forest, Gist, Onnx, Text, Vectors)
 }
+"""The extractors of crossview, whose names have precedence."""
+
+
+def extractor_class(name: str) -> type[Extractor]:
+    """Return the class of an extractor; only the package of this name is imported.
+
+    Raises:
+        ValueError: for an unknown name, listing the known ones; or if the class of another package cannot be loaded, or
+            breaks the contract of extractors.
+    """
+    if name in EXTRACTORS:
+        return EXTRACTORS[name]
+    others = installed("extractor")
+    if name not in others:
+        raise ValueError(f"no extractor {name!r}; there are: {', '.join(extractor_names())}")
+    found = load("extractor", others[name], ImageExtractor, TextExtractor)
+    try:
+        check_class(found)
+    except ValueError as error:
+        raise ValueError(f"{described('extractor', others[name])} is not a sound extractor: {error}") from error
+    return found
+
+
+def extractor_names() -> list[str]:
+    """Return the names of all extractors, sorted; no package is imported."""
+    return sorted({*EXTRACTORS, *installed("extractor")})
+
+
+def package_of(name: str) -> str:
+    """Return the package, with its version, that registers an extractor; "" for one of crossview itself."""
+    others = {} if name in EXTRACTORS else installed("extractor")
+    return package(others[name]) if name in others else ""
 
 
 def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:
-    """Return a new, unfitted extractor; ValueError for an unknown name, or an unknown or missing parameter."""
-    if name not in EXTRACTORS:
-        raise ValueError(f"no extractor {name!r}; there are: {', '.join(sorted(EXTRACTORS))}")
-    chosen = EXTRACTORS[name]
-    known = {} if chosen.__init__ is object.__init__ else dict(inspect.signature(chosen).parameters)
-    unknown = sorted(set(params or {}) - set(known))
-    if unknown:
-        parameters = f"it has: {', '.join(known)}" if known else "it has none"
-        raise ValueError(f"extractor {name!r} has no parameter {', '.join(map(repr, unknown))}; {parameters}")
-    missing = [name for name, one in known.items() if one.default is one.empty and name not in (params or {})]
-    if missing:
-        raise ValueError(f"extractor {name!r} needs {', '.join(missing)}, such as {name}:{missing[0]}=512")
-    return chosen(**(params or {}))
+    """Return a new, unfitted extractor.
+
+    Raises:
+        ValueError: for an unknown name, an unknown or missing parameter, or an extractor of another package that breaks
+            the contract of extractors; TypeError and ValueError as its constructor.
+    """
+    return _made(extractor_class(name), params or {})
 
 
 def stored_extractor(name: str, params: Mapping[str, Any]) -> Extractor:
     """Return the unfitted extractor of a stored view, perhaps of a version that lacked some of the parameters."""
-    earlier = EXTRACTORS[name].earlier_params if name in EXTRACTORS else {}
-    return extractor(name, {**earlier, **params})
+    chosen = extractor_class(name)
+    return _made(chosen, {**chosen.earlier_params, **params})
+
+
+def _made(chosen: type[Extractor], params: Mapping[str, Any]) -> Extractor:
+    name = chosen.name
+    known = {} if chosen.__init__ is object.__init__ else dict(inspect.signature(chosen).parameters)
+    unknown = sorted(set(params) - set(known))
+    if unknown:
+        parameters = f"it has: {', '.join(known)}" if known else "it has none"
+        raise ValueError(f"extractor {name!r} has no parameter {', '.join(map(repr, unknown))}; {parameters}")
+    missing = [name for name, one in known.items() if one.default is one.empty and name not in params]
+    if missing:
+        raise ValueError(f"extractor {name!r} needs {', '.join(missing)}, such as {name}:{missing[0]}=512")
+    if name in EXTRACTORS:
+        return chosen(**params)
+    try:
+        made = chosen(**params)
+        check_made(made)
+    except (ValueError, TypeError):
+        raise
+    except Exception as error:  # the code of another package can raise anything
+        raise ValueError(f"extractor {name!r} cannot be made: {type(error).__name__}: {error}") from error
+    return made

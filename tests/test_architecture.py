@@ -53,7 +53,7 @@ MAY_IMPORT = {
     "engine.changes": {"engine", "engine.catalog", "engine.learners", LOSSES, SOLVERS, "features"},
     "engine.duplicates": {"engine", CONDITIONS, "engine.catalog", "features", "index"},
     "engine.training": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", *LEARNERS, "features", "index.base"},
-    "engine.learners": LEARNERS,
+    "engine.learners": {*LEARNERS, "features.installed"},  # entry points, which need no other module of features
     "engine.learners.attributes": {"engine.learners", STEPS, LOSSES, SOLVERS, SUBSPACE},
     "engine.learners.hashing": {"engine.learners", STEPS, "engine.learners.npp", SUBSPACE},
     "engine.learners.joint": {"engine.learners", LOSSES, SOLVERS, SUBSPACE},
@@ -140,7 +140,10 @@ MAY_IMPORT = {
         *("server.cli", "server.commands.command", "server.commands.result_types"),
         *("server.configuration", "server.listen", "server.settings"),
     },
-    "crossview": {"server.client", "server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes", *LEARNERS},
+    "crossview": {
+        *("server.client", "server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes"),
+        *(*LEARNERS, "features"),
+    },
 }
 """Rooms, and single modules, that the modules of a room may import, besides each other and the ground floor.
 

@@ -4,29 +4,44 @@ The functions import the classes of extractors at use, so that describing a coll
 """
 
 import json
-import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from crossview.engine.catalog import state
 from crossview.engine.catalog.catalog import NamedViews, Transaction
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
+from crossview.engine.errors import (
+    AlreadyExistsError,
+    InvalidInputError,
+    NotFoundError,
+    NotInstalledError,
+    NotReadyError,
+    StorageError,
+)
 from crossview.engine.info import ViewInfo
 from crossview.features.base import Extractor, ImageExtractor, Input, TextExtractor
+from crossview.features.contract import NAME
 from crossview.features.inputs import INPUTS, MODEL
 
 if TYPE_CHECKING:
     from crossview.features.onnx import Onnx
 
 _MOST_CHARACTERS = 10_000
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+
+
+class ExtractorKind(NamedTuple):
+    """The properties of an extractor that a view states, so that nothing need be imported."""
+
+    inputs: frozenset[Input]
+    steps: tuple[str, ...]
+    robust: bool
+    learns_labels: bool
 
 
 def view_info(record: ViewRecord) -> ViewInfo:
     """Return the description of a view."""
-    fields = {name: value for name, value in vars(record).items() if name not in ("id", "history")}
+    fields = {name: value for name, value in vars(record).items() if name not in ("id", "history", "packaged")}
     return ViewInfo(**fields, fitted=record.revision > 0, inputs=tuple(sorted(inputs_of(record))))
 
 
@@ -83,7 +98,7 @@ def _of_model(made: "Onnx", home: Path) -> "Onnx":
 
 def check_view_name(name: str) -> str:
     """Return the name of a view; InvalidInputError for an invalid name."""
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise InvalidInputError(
             f"{name!r} cannot name a view: use at most 63 of a-z, 0-9, '-' and '_', starting with a letter"
         )
@@ -100,12 +115,12 @@ def parse_value(text: str) -> Any:
 
 def add_views(tx: Transaction, specs: Iterable[str]) -> None:
     """Write the views of a new collection."""
-    from crossview.features.registry import EXTRACTORS
+    from crossview.features.registry import extractor_names
 
     views = [parse_view(spec, tx.home) for spec in specs]
     names = [name for name, _ in views]
     if not names:
-        raise InvalidInputError(f"a collection needs at least one view: choose from {', '.join(EXTRACTORS)}")
+        raise InvalidInputError(f"a collection needs at least one view: choose from {', '.join(extractor_names())}")
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         name, kind = repeated[0], dict(views)[repeated[0]].name
         raise InvalidInputError(f"two views are named {name!r}: give one another name, such as {name}2={kind}")
@@ -129,7 +144,15 @@ def add_view(tx: Transaction, spec: str) -> ViewRecord:
 
 
 def _add(tx: Transaction, name: str, made: Extractor) -> None:
-    tx.views.add(name, made.name, made.params(), made.dim, revision=int(made.fitted))
+    from crossview.features.registry import package_of
+
+    packaged = None
+    if package := package_of(made.name):
+        # A view stays known, and searchable by its rows, when its package is gone.
+        stated = ExtractorKind(made.inputs, made.steps, made.robust, made.learns_labels)._asdict()
+        packaged = {"package": package, **stated, "inputs": sorted(made.inputs)}
+    new = {"name": name, "extractor": made.name, "params": made.params(), "dim": made.dim, "packaged": packaged}
+    tx.views.add(**new, revision=int(made.fitted))
 
 
 def find_view(tx: NamedViews, name: str) -> ViewRecord:
@@ -146,9 +169,18 @@ def inputs_of(view: ViewRecord) -> frozenset[Input]:
         return frozenset(view.params["inputs"])
     if view.extractor in INPUTS:
         return INPUTS[view.extractor]
-    from crossview.features.registry import EXTRACTORS  # a program may have added an extractor of its own
+    return kind_of(view).inputs
 
-    return EXTRACTORS[view.extractor].inputs
+
+def kind_of(view: ViewRecord) -> ExtractorKind:
+    """Return what a view states of its extractor; that of another package need not be installed."""
+    if view.packaged is not None:
+        kept = view.packaged
+        return ExtractorKind(frozenset(kept["inputs"]), tuple(kept["steps"]), kept["robust"], kept["learns_labels"])
+    from crossview.features.registry import EXTRACTORS
+
+    kind = EXTRACTORS[view.extractor]
+    return ExtractorKind(kind.inputs, kind.steps, kind.robust, kind.learns_labels)
 
 
 def views_of(tx: Transaction, kind: Input) -> tuple[ViewRecord, ...]:
@@ -177,12 +209,27 @@ def step_for_rows(view: ViewRecord) -> str:
     return f"`collection.items.index_vectors(view={view.name!r}, path='FILE.npy', keys='FILE.txt')`"
 
 
+def unfitted_extractor(view: ViewRecord) -> Extractor:
+    """Return a new, unfitted extractor of a view; NotInstalledError names the package that is gone or fails."""
+    from crossview.features.registry import package_of, stored_extractor
+
+    if view.packaged is None:
+        return stored_extractor(view.extractor, view.params)
+    if not package_of(view.extractor):
+        raise NotInstalledError(
+            f"view {view.name!r} needs the extractor {view.extractor!r} of the package {view.packaged['package']}, "
+            "which is not installed: install it to compute rows"
+        )
+    try:
+        return stored_extractor(view.extractor, view.params)
+    except (ValueError, TypeError) as error:
+        raise NotInstalledError(f"view {view.name!r} cannot compute rows: {error}") from error
+
+
 def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
     """Return a view's extractor at its current revision; NotReadyError if it must be fitted first."""
-    from crossview.features.registry import stored_extractor
-
     check_fitted(tx, view)
-    made = stored_extractor(view.extractor, view.params)
+    made = unfitted_extractor(view)
     if view.extractor == MODEL:
         from crossview.engine.catalog.models import Models
 

@@ -133,6 +133,8 @@ views = sa.Table(
     sa.Column("dim", sa.Integer, nullable=False),
     # 0 until fitted; extractors that need no fitting start at 1.
     sa.Column("revision", sa.Integer, nullable=False),
+    # Of an extractor of another package: the package, and what its class states. So it can be missing.
+    sa.Column("packaged", sa.JSON(none_as_null=True)),
 )
 
 view_revisions = sa.Table(

@@ -1,5 +1,6 @@
 """Checks of a catalog whose rows come from a file: crossview can write its names, dimensions and numbers."""
 
+import re
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -7,7 +8,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.description import RAW, check_space_name, space_info
-from crossview.engine.catalog.extractors import check_view_name
+from crossview.engine.catalog.extractors import ExtractorKind, check_view_name, inputs_of, unfitted_extractor
 from crossview.engine.catalog.joined import part_names
 from crossview.engine.catalog.spaces import Generation
 from crossview.engine.catalog.views import ViewRecord
@@ -15,7 +16,12 @@ from crossview.engine.conditions.filter import condition_of
 from crossview.engine.errors import CrossviewError
 from crossview.engine.info import Threshold
 from crossview.engine.map import METHODS
+from crossview.features.contract import STEPS
 
+_PACKAGE = re.compile(r"[A-Za-z0-9][\w.-]{0,99} [\w.!+-]{1,50}|unknown", re.ASCII)
+"""The name and version of a package."""
+_STATED = len(ExtractorKind._fields) + 1
+"""Number of entries in the description of an extractor of another package."""
 _MOST_TARGET = 200
 """Maximum number of characters of a target's name, which is part of a file's name."""
 
@@ -42,17 +48,39 @@ def check_sound(tx: Transaction) -> None:
 
 
 def _check_view(tx: Transaction, view: ViewRecord) -> None:
-    from crossview.features.registry import stored_extractor
-
     try:
         check_view_name(view.name)
-        made = stored_extractor(view.extractor, view.params)
+        _check_packaged(view)
+        made = unfitted_extractor(view)
     except (ValueError, TypeError) as error:
         raise ValueError(f"view {view.name[:40]!r} is invalid ({error})") from error
+    if inputs_of(view) != made.inputs and view.packaged is not None:
+        raise ValueError(f"view {view.name!r} does not have the inputs of its extractor")
     if view.dim != made.dim or view.revision < made.fitted:
         raise ValueError(f"view {view.name!r} has dimension {view.dim} at revision {view.revision}")
     if tx.rows.misfits(view):
         raise ValueError(f"a row of view {view.name!r} does not have {view.dim} values")
+
+
+def _check_packaged(view: ViewRecord) -> None:
+    """Raise ValueError unless the view describes an extractor of another package as crossview does, and no other.
+
+    Messages quote the name of the package, so it can contain nothing else.
+    """
+    from crossview.features.registry import package_of
+
+    kept = view.packaged
+    if kept is None:
+        if package_of(view.extractor):
+            raise ValueError("it does not name the package of its extractor")
+        return
+    package, inputs, steps = (kept.get(name) for name in ("package", "inputs", "steps"))
+    if not isinstance(package, str) or not _PACKAGE.fullmatch(package):
+        raise ValueError("the package of its extractor has an invalid name")
+    if inputs not in (["image"], ["text"], ["image", "text"]) or not isinstance(steps, list) or len(kept) != _STATED:
+        raise ValueError("its extractor is described wrongly")
+    if not set(steps) <= set(STEPS) or not all(isinstance(kept.get(one), bool) for one in ("robust", "learns_labels")):
+        raise ValueError("its extractor is described wrongly")
 
 
 def _check_spaces(tx: Transaction, views: set[str]) -> None:

@@ -23,6 +23,8 @@ class ViewRecord:
     """The current revision of the fitted extractor; 0 until it is fitted."""
     history: str
     """The catalog's history, new in a restored copy: ids and revisions of another history mean other things."""
+    packaged: Mapping[str, Any] | None = None
+    """The package of the extractor and what its class states; None for an extractor of crossview."""
 
 
 _HISTORY = sa.select(collection.c.history).scalar_subquery().label("history")
@@ -46,15 +48,15 @@ class Views:
             self._known = tuple(ViewRecord(**row._mapping) for row in found)
         return self._known
 
-    def add(self, name: str, extractor: str, params: Mapping[str, Any], dim: int, revision: int) -> None:
-        """Add a view."""
+    def add(self, *, revision: int, **described: Any) -> None:
+        """Add a view at a revision; ``described`` are its other fields, without id and history."""
         self._known = None
         # SQLite would reuse the id of the last view after its deletion. ``delete`` keeps the sequence at or above
         # that id.
         highest = self._connection.scalar(sa.select(sa.func.max(views.c.id))) or 0
         sequence = self._connection.scalar(sa.select(collection.c.sequence)) or 0
-        new = {"name": name, "extractor": extractor, "params": dict(params), "dim": dim, "revision": revision}
-        self._connection.execute(sa.insert(views).values(id=max(highest, sequence) + 1, **new))
+        new = {**described, "id": max(highest, sequence) + 1, "revision": revision}
+        self._connection.execute(sa.insert(views).values(**new))
 
     def delete(self, view: ViewRecord) -> None:
         """Delete a view and its fitted states; the caller removes its rows from the row store.

@@ -10,18 +10,17 @@ from crossview.engine.catalog import state
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.checks import check_labels, check_seed
-from crossview.engine.catalog.extractors import find_view, inputs_of, step_for_rows, views_of
+from crossview.engine.catalog.extractors import find_view, inputs_of, step_for_rows, unfitted_extractor, views_of
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import ViewsChangedError
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.ingest.plan import MAX_SAMPLE
 from crossview.engine.item import Failure, Picture, content_hash
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.features.base import Extractor, FeatureRows, ImageExtractor, Labels
+from crossview.features.base import FeatureRows, ImageExtractor, Labels
 from crossview.features.errors import ImageError
 from crossview.features.pictures import IN_PROCESS, Pictures, PictureTask
 from crossview.features.reading import samples
-from crossview.features.registry import stored_extractor
 from crossview.features.worker import cores
 
 MAX_TEXTS = 50_000
@@ -32,18 +31,13 @@ _READ_AT_ONCE = 32
 
 def unfitted(views: Iterable[ViewRecord]) -> dict[str, ViewRecord]:
     """Return the unfitted views that learn from pictures, by name."""
-    return {view.name: view for view in views if view.revision == 0 and isinstance(empty(view), ImageExtractor)}
+    return {view.name: view for view in views if view.revision == 0 and "image" in inputs_of(view)}
 
 
 def empty_images(views: Mapping[str, ViewRecord]) -> dict[str, ImageExtractor]:
     """Return new, unfitted extractors of the picture views."""
-    made = {name: empty(view) for name, view in views.items()}
+    made = {name: unfitted_extractor(view) for name, view in views.items()}
     return {name: one for name, one in made.items() if isinstance(one, ImageExtractor)}
-
-
-def empty(view: ViewRecord) -> Extractor:
-    """Return a new, unfitted extractor of a view."""
-    return stored_extractor(view.extractor, view.params)
 
 
 def fit_views(
@@ -66,7 +60,7 @@ def fit_views(
     check_seed(seed)
     with catalog.read() as tx:
         chosen = _chosen(tx, names, refit)
-    made = ((view, empty(view)) for view in chosen)
+    made = ((view, unfitted_extractor(view)) for view in chosen)
     pictured = {view.name: (view, one) for view, one in made if isinstance(one, ImageExtractor)}
     if pictured:
 
@@ -153,7 +147,7 @@ def fit_view(
     """
     checkpoint()
     try:
-        fitted = empty(view).fit(samples, seed, labels)
+        fitted = unfitted_extractor(view).fit(samples, seed, labels)
     except ValueError as error:
         raise NotReadyError(f"view {view.name!r} cannot be fitted: {error}") from error
     fit = state.pack({"fitted": fitted.to_state(), "pictures": len(samples), "keys": keys, "seed": seed, "kind": kind})
@@ -176,7 +170,7 @@ def _chosen(tx: Transaction, names: Sequence[str], refit: bool) -> list[ViewReco
         return missing
     views = [find_view(tx, name) for name in dict.fromkeys(names)]
     for view in views:
-        if empty(view).fitted:
+        if unfitted_extractor(view).fitted:
             raise InvalidInputError(f"view {view.name!r} learns nothing, so it needs no fitting")
         if view.revision > 0 and not refit:
             raise InvalidInputError(

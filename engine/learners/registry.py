@@ -14,7 +14,6 @@ from crossview.engine.learners.hashing.hasher import Sign
 from crossview.engine.learners.hashing.itq import ITQ
 from crossview.engine.learners.hashing.lsh import LSH
 from crossview.engine.learners.hashing.npp_hash import NPPHash
-from crossview.engine.learners.installed import installed, load
 from crossview.engine.learners.joint.joint import JointMetrics
 from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
 from crossview.engine.learners.metrics.fantope import Fantope
@@ -38,6 +37,7 @@ from crossview.engine.learners.subspace.pca import PCA
 from crossview.engine.learners.subspace.pls import PartialLeastSquares
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.subspace.semantic import SemanticMatching
+from crossview.features.installed import installed, load
 
 MAX_ITEMS = "max_items"
 """The setting of every pipeline: the maximum number of items to learn from."""
@@ -88,11 +88,11 @@ def learner_class(name: str) -> type[MultiViewLearner]:
     present = aliases.learner_name(name)  # stored states and settings of users may have names of earlier versions
     if present in LEARNERS:
         return LEARNERS[present]
-    others = installed()
+    others = installed("learner")
     if present not in others:
         known = sorted({*LEARNERS, *others})
         raise ValueError(f"there is no learner {name!r}; there are: {', '.join(known)}")
-    return load(others[present], MultiViewLearner)
+    return load("learner", others[present], MultiViewLearner)
 
 
 def learners_of_comparisons() -> str:
@@ -106,9 +106,19 @@ def learners_of_taxonomies() -> str:
 
 
 def from_state(state: Mapping[str, Any]) -> MultiViewLearner:
-    """Return the fitted learner or chain whose ``to_state`` returned a state."""
-    if state["learner"] != Chain.name:
-        return learner_class(state["learner"]).from_state(state)
+    """Return the fitted learner or chain whose ``to_state`` returned a state.
+
+    Raises:
+        ImportError: if the package of a learner is not installed, or fails.
+    """
+    name = state["learner"]
+    if name != Chain.name:
+        try:
+            kind = learner_class(name)
+        except ValueError as error:  # it was there for the training
+            gone = f"its learner {name!r} is of a package that is not installed"
+            raise ImportError(str(error) if name in installed("learner") else gone) from error
+        return kind.from_state(state)
     steps = state["steps"]
     fitted_steps = [from_state(steps[str(number)]) for number in range(len(steps))]
     return Chain.from_state({**state, "params": {**state["params"], "steps": fitted_steps}})

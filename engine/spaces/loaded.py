@@ -12,7 +12,7 @@ from crossview.engine.catalog.extractors import load_extractor
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.catalog.soundness import mistyped
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.errors import CrossviewError, InvalidInputError, StorageError
+from crossview.engine.errors import CrossviewError, InvalidInputError, NotInstalledError, StorageError
 from crossview.engine.info import SpaceDescription
 from crossview.engine.runtime.locks import Locks, held
 from crossview.features.pictures import IN_PROCESS, Pictures
@@ -93,6 +93,11 @@ def stored_space(tx: Transaction, name: str) -> "Space":
         space.check({view: joined_view(tx, view).dim for view in space.views})
     except CrossviewError:
         raise
+    except ImportError as error:
+        raise NotInstalledError(
+            f"space {name!r} cannot be loaded: {error}; install the package, train the space again, or search another "
+            f"space, such as `space={RAW!r}`"
+        ) from error
     except Exception as error:  # a state from an untrusted copy can contain anything
         raise StorageError(
             f"generation {number} of space {name!r} is damaged ({error}): train it again, or activate another one"

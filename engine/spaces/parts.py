@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crossview.engine.catalog.extractors import inputs_of
+from crossview.engine.catalog.extractors import inputs_of, kind_of
 from crossview.engine.catalog.joined import JoinedView
 from crossview.engine.learners.registry import LEARNERS
 from crossview.engine.learners.steps.normalization import Scale
-from crossview.features.registry import EXTRACTORS
 
 
 class Part(NamedTuple):
@@ -27,7 +26,7 @@ class Part(NamedTuple):
 
 def parts_of(view: JoinedView) -> tuple[Part, ...]:
     """Return the parts of a view, one for each stored view in it."""
-    kinds = [EXTRACTORS[one.extractor] for one in view.parts]
+    kinds = [kind_of(one) for one in view.parts]
     return tuple(
         Part(one.dim, kind.steps, kind.robust, inputs_of(one) == {"text"})
         for one, kind in zip(view.parts, kinds, strict=True)

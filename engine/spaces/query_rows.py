@@ -21,6 +21,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.version import Version
 from crossview.features.base import Extractor, FeatureRows, ImageExtractor, QueryWords, TextExtractor
+from crossview.features.contract import extracted
 from crossview.features.errors import ImageError
 from crossview.features.pictures import Pictures, PictureTask
 from crossview.features.reading import rows as read_rows
@@ -159,7 +160,7 @@ def _rows_of_texts(
             if (words := one.words_of_query(text)) is not None and not words.known:
                 with _naming(number, queries):
                     raise InvalidInputError(_without_words(view, text, words, one.frequent_words()))
-        extraction = one.extract([one.query_text(text) for text in texts.values()])
+        extraction = extracted(one, [one.query_text(text) for text in texts.values()])
         for number, row in zip(compress(texts, extraction.present), extraction.rows, strict=True):
             found[number][view] = row
     return found

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from crossview.engine.catalog import state
 from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.extractors import kind_of
 from crossview.engine.catalog.joined import joined_view
-from crossview.features.registry import EXTRACTORS
 
 
 def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:
@@ -19,7 +19,7 @@ def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: st
         fitted = state.unpack(packed)
         known = fitted["keys"]
         seen = "which ones is not known" if known is None else f"{len(queries & set(known))} {what} among them"
-        labels = "any labels they had" if EXTRACTORS[view.extractor].learns_labels else "no labels"
+        labels = "any labels they had" if kind_of(view).learns_labels else "no labels"
         sentences.append(
             f"{view.name}: revision {view.revision}, fitted with {labels} on "
             f"{fitted['pictures']} {fitted.get('kind', 'pictures')}, {seen}"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from crossview.engine.errors import NotFoundError
-from crossview.engine.learners.installed import installed, package
+from crossview.features.installed import installed, package
 
 FILE = Path(__file__).with_name("learners.json")
 """Written by ``tools/learners.py`` from the learners' docstrings, attributes and grids."""
@@ -89,7 +89,7 @@ def learner_guides() -> tuple[LearnerGuide, ...]:
 def packages_of_learners() -> dict[str, str]:
     """Return the package, with its version, of each learner that another installed package registers."""
     own = {one.name for one in learner_guides()}
-    return {name: package(entry) for name, entry in installed().items() if name not in own}
+    return {name: package(entry) for name, entry in installed("learner").items() if name not in own}
 
 
 def learner_guide(name: str) -> LearnerGuide:

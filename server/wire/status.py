@@ -53,6 +53,7 @@ STATUSES: tuple[tuple[type[Exception], Code], ...] = (
     (image_errors.ImageError, Code.INVALID_ARGUMENT),
     (errors.NotReadyError, Code.FAILED_PRECONDITION),
     (errors.ModelError, Code.FAILED_PRECONDITION),
+    (errors.ExtractorError, Code.FAILED_PRECONDITION),
     (errors.NotInstalledError, Code.FAILED_PRECONDITION),
     (errors.NotEnoughMemoryError, Code.RESOURCE_EXHAUSTED),
     (errors.BusyError, Code.ABORTED),

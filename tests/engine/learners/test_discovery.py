@@ -5,17 +5,17 @@ import sys
 import numpy as np
 import pytest
 from brief import BRIEF, brief
+from packages import install
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from terminal import done
 
 from crossview.engine.catalog.state import pack, unpack
-from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.checks import check_learner
 from crossview.engine.learners.comparisons import Comparisons
 from crossview.engine.learners.hashing.hasher import Sign
 from crossview.engine.learners.registry import LEARNERS, from_state, learner_class, parse_chain
 from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.traits import AddsViews
 from crossview.engine.training.guide import packages_of_learners
 
 
@@ -44,15 +44,13 @@ def test_scikit_learn_checks_of_whole_fits(estimator, check):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_registered_under_its_name(name):
-    """A learner is registered under its own name, and its capabilities are true."""
+def test_every_registered_learner_keeps_the_contract(name):
+    """Named as registered, and sound by the check that authors of packages use."""
     learner = LEARNERS[name]
-    assert issubclass(learner, MultiViewLearner)
     assert learner.name == name
     assert isinstance(learner.capabilities.cross_view, bool)
     assert isinstance(learner().needs_labels, bool)
-    assert isinstance(learner(), AddsViews) == learner.capabilities.adds_views
-    assert learner.capabilities.main_parameter is None or learner.capabilities.main_parameter in learner().get_params()
+    check_learner(brief(name), scikit_learn=False)
 
 
 class Narrow(Sign):
@@ -67,21 +65,6 @@ def test_a_chain_gives_the_last_stage_as_many_columns_as_it_needs(monkeypatch):
     wide, own, plain = (parse_chain(spec).steps[0] for spec in ("fantope,narrow", "fantope:3,narrow", "fantope,sign"))
     assert [step.n_components for step in (wide, own, plain)] == [40, 3, 32]
     assert parse_chain("fantope,itq:48").steps[0].n_components == 48
-
-
-@pytest.mark.parametrize("name", LEARNERS)
-def test_forms_agree(name):
-    """A list of views, one 2-D array with view_slices, and one view at a time give the same embeddings."""
-    views, labels = two_views()
-    as_list = brief(name).fit(views, labels)
-    embeddings = as_list.transform(views)
-    joined = brief(name, view_slices=[5, 7]).fit(np.hstack(views), labels)
-    np.testing.assert_allclose(joined.transform(np.hstack(views)), np.hstack(embeddings), atol=1e-8)
-    for view in (0, 1):
-        np.testing.assert_allclose(as_list.transform(views[view], view=view), embeddings[view])
-        single = as_list.transform(views[view].astype(np.float32), view=view)
-        assert single.dtype == np.float32
-        np.testing.assert_allclose(single, embeddings[view], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", [name for name, learner in LEARNERS.items() if learner.capabilities.takes_comparisons])
@@ -135,11 +118,6 @@ def packages(tmp_path, monkeypatch):
     """An installed package with a learner, and entry points that do not lead to one."""
     points = {"twice": "more_learners:Twice", "gone": "more_learners.gone:Gone", "plain": "more_learners:plain"}
     points |= {"other": "more_learners:Twice", "pca": "more_learners:Twice"}
-    info = tmp_path / "more_learners-1.2.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: more-learners\nVersion: 1.2\n", encoding="utf-8")
-    lines = [f"{name} = {value}" for name, value in points.items()]
-    (info / "entry_points.txt").write_text("\n".join(["[crossview.learners]", *lines]), encoding="utf-8")
     code = """
 from crossview.learners import PCA
 
@@ -151,7 +129,7 @@ class Twice(PCA):
     def _project(self, rows, view):
         return 2 * super()._project(rows, view)
 """
-    (tmp_path / "more_learners.py").write_text(code, encoding="utf-8")
+    install(tmp_path, "more-learners", "crossview.learners", points, code)
     monkeypatch.syspath_prepend(tmp_path)
     yield
     sys.modules.pop("more_learners", None)
