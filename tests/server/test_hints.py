@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 from messages import library_messages, texts
+from model_hints import HINTS_OF_MODELS
 from open_homes import copy_home
 from stage import Stage, write_csv
 from terminal import done
-from tiny_models import picture_folder
 
 from crossview.engine.catalog import state
 from crossview.engine.comparisons import Answer, QuestionRequest
@@ -319,53 +319,6 @@ def _known_key(stage: Stage) -> str:
     return stage.says("key", "create", "website", "--scope", "write")
 
 
-def _model(stage: Stage) -> Path:
-    """The home's only model, ``tiny``, by which the only view of ``new`` is made; return the file with its weights."""
-    stage.values["FOLDER"] = picture_folder(stage.folder / "tiny")
-    stage.says("model", "add", "tiny", stage.values["FOLDER"])
-    _create(stage, "onnx:tiny")
-    (weights,) = stage.home.path.glob(".models/files/*")
-    return weights
-
-
-def _no_model(stage: Stage) -> str:
-    stage.values["FOLDER"] = picture_folder(stage.folder / "tiny")
-    return stage.says("model", "show", "tiny")
-
-
-def _no_models(stage: Stage) -> str:
-    stage.says("model", "add", "clip", picture_folder(stage.folder / "tiny"))
-    listed = stage.says("model", "remove", "clip", "--yes") + stage.says("model", "list")
-    return listed.replace("./clip-folder", str(stage.folder / "tiny"))
-
-
-def _added_model(stage: Stage) -> str:
-    return stage.says("model", "add", "clip", picture_folder(stage.folder / "tiny"))
-
-
-def _taken_model(stage: Stage) -> str:
-    _model(stage)
-    return stage.says("model", "add", "tiny", stage.values["FOLDER"])
-
-
-def _removed_model(stage: Stage) -> str:
-    _model(stage)
-    stage.says("model", "remove", "tiny", "--yes")
-    return stage.says("search", "new", stage.picture)
-
-
-def _replaced_model(stage: Stage) -> str:
-    _model(stage)
-    stage.says("model", "remove", "tiny", "--yes")
-    stage.says("model", "add", "tiny", picture_folder(stage.folder / "other", dim=7))
-    return stage.says("search", "new", stage.picture)
-
-
-def _damaged_model(stage: Stage) -> str:
-    _model(stage).write_bytes(b"")
-    return stage.says("search", "new", stage.picture)
-
-
 SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "create the collection with: `home.create(": (_no_collection,),
     "hint('key create'": (_no_keys,),
@@ -416,13 +369,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "not an alias: delete a collection with: `home.delete(": (_no_alias,),
     "hint('alias'": (_no_aliases,),
     "index a folder of pictures with": (_folder_of_pictures,),
-    "add one with: `home.models.add(": (_no_model,),
-    "hint('model add'": (_no_models,),
-    "hint('create', 'art'": (_added_model,),
-    "or remove it first with: `home.models.remove(": (_taken_model,),
-    "by which the view was made: add it with: `home.models.add(": (_removed_model,),
-    "under another name, with: `home.models.add(": (_replaced_model,),
-    "is damaged ({}): remove it with: `home.models.remove(": (_damaged_model,),
+    **HINTS_OF_MODELS,
 }
 """Commands that print a hint, by a part of its text in the sources."""
 
