@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.folder import CollectionFolder, sync_folder
-from crossview.engine.catalog.leftovers import alone_at_work, at_work, remove_leftovers
+from crossview.engine.catalog.leftovers import NEW, alone_at_work, at_work, remove_leftovers
 from crossview.engine.catalog.names import Names
 from crossview.engine.catalog.private import make_file, make_folder
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError, engine_installed
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from crossview.engine.transfer.exporting import Exported
 
 DEFAULT_VIEWS = ("color", "sift", "gist")
-_NEW, _DELETED, _IMPORTED = ".new-", ".deleted-", ".import-"
-"""Prefixes of folders that are not yet, or no longer, collections."""
+_DELETED, _IMPORTED = ".deleted-", ".import-"
+"""Prefixes of folders that are no longer, or not yet, collections."""
 _SOURCE = "source"
 """The file in the folder of an unfinished import that identifies the export."""
 
@@ -229,7 +229,7 @@ class Home:
 
         Raises NotFoundError, which lists the existing collections, and StorageError if the catalog cannot be read.
         """
-        remove_leftovers(self.path, rf"({re.escape(_NEW)}|{re.escape(_DELETED)})[0-9a-f]{{32}}")
+        remove_leftovers(self.path, rf"({re.escape(NEW)}|{re.escape(_DELETED)})[0-9a-f]{{32}}")
         with engine_installed():
             from crossview.engine.collection import Collection  # listing collections needs no catalog
 
@@ -266,7 +266,7 @@ class Home:
     @contextmanager
     def _new_folder(self) -> Iterator[Path]:
         """Make a new folder and remove it after the block, unless ``_install`` has renamed it."""
-        new = self.path / f"{_NEW}{uuid.uuid4().hex}"
+        new = self.path / f"{NEW}{uuid.uuid4().hex}"
         with file_errors():
             make_folder(self.path, parents=True)
         with at_work(self.path):

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from crossview.engine.catalog.database import HEAD, known_versions, schema_version
 from crossview.engine.errors import CrossviewError
 from crossview.engine.home import Home
+from crossview.engine.model import installed
 from crossview.server.exposure import check_exposure
 from crossview.server.settings import ServerSettings
 from crossview.server.socket_file import is_answered
@@ -51,6 +53,7 @@ def diagnoses(settings: ServerSettings) -> Iterator[Diagnosis]:
         yield Diagnosis("home", "error", str(error), "name a folder with --home")
     else:
         yield from _folder(home.path)
+        yield from _models(home)
         if home.path.is_dir():
             yield from _collections(home)
     yield from _network(settings)
@@ -162,6 +165,18 @@ def _collections(home: Home) -> Iterator[Diagnosis]:
             yield Diagnosis(f"collection {name}", "ok", f"{count:,} items")
         for finding in findings:
             yield Diagnosis(f"collection {name}", "error", finding, f"crossview restore {name} BACKUP")
+
+
+def _models(home: Home) -> Iterator[Diagnosis]:
+    names, install = home.models.names(), "pip install 'crossview[onnx]'"
+    if missing := [one for one in ("onnxruntime", "tokenizers") if not installed(one)]:
+        message = f"not installed: {', '.join(missing)}, without which no model runs"
+        yield Diagnosis("models", "warning" if names else "ok", message, install)
+    else:
+        yield Diagnosis("models", "ok", "onnxruntime and tokenizers are installed, which run models")
+    for name in names:
+        again = f"crossview model remove {name} --yes, then crossview model add {name} FOLDER"
+        yield _tried(f"model {name}", partial(home.models.verified, name), "its files are as they were added", again)
 
 
 def _network(settings: ServerSettings) -> Iterator[Diagnosis]:

@@ -4,7 +4,7 @@ The functions import the classes of extractors at use, so that describing a coll
 """
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -53,7 +53,6 @@ def parse_view(spec: str, home: Path) -> tuple[str, Extractor]:
 
     Raises InvalidInputError for an invalid name, and for an unknown extractor or parameter; it lists the known ones.
     """
-    from crossview.features.onnx import Onnx
     from crossview.features.registry import extractor
 
     if len(spec) > _MOST_CHARACTERS:
@@ -64,35 +63,39 @@ def parse_view(spec: str, home: Path) -> tuple[str, Extractor]:
     first, named, second = head.partition("=")
     if "+" in first:
         raise InvalidInputError(f"{first!r} cannot name a view: '+' joins existing views, as in `views=[{first!r}]`")
-    params: dict[str, Any] = {}
+    params, kind = dict[str, Any](), second if named else first
     for number, pair in enumerate(pairs):
         key, found, value = pair.partition("=")
-        if not found and number == 0 and (second if named else first) == Onnx.name:
+        if not found and number == 0 and kind == MODEL:
             key, found, value = "model", "=", pair
         if not found:
             raise InvalidInputError(f"view {spec!r}: write parameters as name:key=value, not {pair!r}")
-        params[key] = parse_value(value)
+        params[key] = value if kind == MODEL else parse_value(value)
     try:
-        made = extractor(second if named else first, params)
+        made = _by_model(params, home) if kind == MODEL else extractor(kind, params)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"view {spec!r}: {error}") from error
-    if isinstance(made, Onnx):
-        made = _of_model(made, home)
     return check_view_name(first), made
 
 
-def _of_model(made: "Onnx", home: Path) -> "Onnx":
-    """Return the extractor with the digest, the inputs and the length of rows of its model; NotFoundError."""
+def _by_model(params: Mapping[str, str], home: Path) -> "Onnx":
+    """Return the extractor by a registered model, which alone states digest, inputs and length of rows.
+
+    Raises ValueError for an unknown or missing parameter, NotFoundError, ModelError.
+    """
     from crossview.engine.catalog.models import Models
     from crossview.features.onnx import Onnx
 
-    given, model = made.params(), Models(home).get(made.params()["model"])
-    manifest, output = model.manifest, given["output"]
-    if output and output != manifest.logits:
-        known = f"it has: {manifest.logits}" if manifest.logits else "it has none"
-        raise InvalidInputError(f"the model {model.name!r} has no other output {output!r}; {known}")
-    dim = manifest.class_count if output else min(one.dim for one in manifest.towers.values())
-    inputs = ("image",) if output else model.inputs
+    if unknown := sorted(params.keys() - {"model", "output"}):
+        raise ValueError(f"extractor {MODEL!r} has no parameter {unknown[0]!r}; it has: model, output")
+    if "model" not in params:
+        raise ValueError(f"extractor {MODEL!r} needs the name of a model, such as {MODEL}:NAME")
+    model, output = Models(home).get(params["model"]), params.get("output", "")
+    logits = model.manifest.logits
+    if output and output != logits:
+        known = f"it has: {logits}" if logits else "it has none"
+        raise ValueError(f"the model {model.name!r} has no other output {output!r}; {known}")
+    inputs, dim = model.rows(output)
     return Onnx(model=model.name, digest=model.digest, inputs=inputs, dim=dim, output=output)
 
 
@@ -231,11 +234,9 @@ def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
     check_fitted(tx, view)
     made = unfitted_extractor(view)
     if view.extractor == MODEL:
-        from crossview.engine.catalog.models import Models
+        from crossview.engine.catalog.models import FOLDER
 
-        models = Models(tx.home)
-        model = models.of_digest(view.params["model"], view.params["digest"])
-        return cast("Onnx", made).of(model.manifest, models.files)
+        return cast("Onnx", made).of(tx.home / FOLDER)
     packed = tx.views.state(view, view.revision)
     if packed is None and made.fitted:
         return made
@@ -257,7 +258,21 @@ def image_extractors(tx: Transaction, names: Collection[str] | None = None) -> d
     return {name: one for name, one in made.items() if isinstance(one, ImageExtractor)}
 
 
-def text_extractors(tx: Transaction) -> dict[str, TextExtractor]:
+class TextExtractors(NamedTuple):
+    """The extractors of the fitted views that are computed from texts."""
+
+    all: Mapping[str, TextExtractor]
+    beside_pictures: Mapping[str, TextExtractor]
+    """Those for an item with a picture: in a view of pictures and texts, its row is that of the picture."""
+
+    def of(self, pictured: bool) -> Mapping[str, TextExtractor]:
+        """Return the extractors for the text of an item, which has a picture or has none."""
+        return self.beside_pictures if pictured else self.all
+
+
+def text_extractors(tx: Transaction) -> TextExtractors:
     """Return the extractors of the fitted views that are computed from texts."""
-    made = {view.name: load_extractor(tx, view) for view in views_of(tx, "text") if view.revision > 0}
-    return {name: one for name, one in made.items() if isinstance(one, TextExtractor)}
+    views = [view for view in views_of(tx, "text") if view.revision > 0]
+    made = {view.name: cast(TextExtractor, load_extractor(tx, view)) for view in views}
+    alone = {view.name for view in views if "image" not in inputs_of(view)}
+    return TextExtractors(made, {name: one for name, one in made.items() if name in alone})

@@ -191,10 +191,10 @@ class Items:
         query = sa.select(items.c.id, items.c.text).where(LIVE, items.c.text != "").order_by(items.c.id)
         return {row.id: row.text for row in self._among(query, None if ids is None else sorted(ids))}
 
-    def with_text(self) -> list[int]:
-        """Return the ids of the items that have a text, ascending."""
+    def with_text(self, pictured: bool = True) -> list[int]:
+        """Return the ids of the items that have a text, ascending; without ``pictured`` only those without picture."""
         query = sa.select(items.c.id).where(LIVE, items.c.text != "").order_by(items.c.id)
-        return list(self._connection.scalars(query))
+        return list(self._connection.scalars(query if pictured else query.where(items.c.content_hash == "")))
 
     def label_counts(self) -> dict[str, int]:
         """Return how many items carry each label."""

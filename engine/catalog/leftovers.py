@@ -14,6 +14,8 @@ from crossview.engine.runtime.cancellation import checkpoint
 
 _POLL = 0.01
 """Seconds between two tries to get a lock."""
+NEW = ".new-"
+"""Prefix of the names of folders of a home that are not yet collections or models."""
 PART = ".crossview-copy-"
 """Prefix of the names of unfinished copies of databases."""
 PART_NAME = rf"{re.escape(PART)}[0-9a-f]{{32}}(-journal|-wal|-shm)?"

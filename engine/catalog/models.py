@@ -1,87 +1,56 @@
 """The models of a home: HOME/.models has a manifest for each name, and the files by their SHA-256."""
 
 import hashlib
-import json
 import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from crossview.engine.catalog.file_errors import file_errors
-from crossview.engine.catalog.folder import sync_folder
+from crossview.engine.catalog.folder import CollectionFolder, sync_folder
+from crossview.engine.catalog.leftovers import NEW, at_work
 from crossview.engine.catalog.lock import WriterLock
-from crossview.engine.catalog.names import NAME
-from crossview.engine.catalog.private import make_file, make_folder, open_file, sync_file
-from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
+from crossview.engine.catalog.names import Names
+from crossview.engine.catalog.private import check_no_links, make_file, make_folder, sync_file
+from crossview.engine.errors import AlreadyExistsError, CrossviewError, InvalidInputError, ModelError, NotFoundError
 from crossview.engine.model import Model, Trial
 from crossview.features.base import Input
+from crossview.features.inputs import MODEL
 from crossview.features.models.folder import Folder, files_of, read_folder
-from crossview.features.models.manifest import Manifest, Tower
-from crossview.features.models.trial import try_model, with_dims
+from crossview.features.models.manifest import Manifest
+from crossview.features.models.stored import NAME, StoredModels
+from crossview.features.models.trial import check_installed, try_model, with_dims
 
 FOLDER = ".models"
-_FILES, _VERSION = "files", 1
-
-
-def located(manifest: Manifest) -> Manifest:
-    """Return a manifest whose files have the names under which a home keeps them."""
-    files, towers = manifest.files, dict[Input, Tower]()
-    for kind, one in manifest.towers.items():
-        tokens = None if one.tokens is None else replace(one.tokens, file=files[one.tokens.file])
-        towers[kind] = replace(one, file=files[one.file], tokens=tokens)
-    return replace(manifest, towers=towers, classes=files.get(manifest.classes, ""))
 
 
 class Models:
     """The models of a home. Several processes may change them at once."""
 
     def __init__(self, home: Path) -> None:
-        self._home, self.path = home, home / FOLDER
+        self._home, self._stored = home, StoredModels(home / FOLDER)
+
+    def names(self) -> list[str]:
+        """Return the names of the models, sorted, also of damaged ones."""
+        with file_errors():
+            return self._stored.names()
 
     def all(self) -> list[Model]:
-        """Return the models, sorted by name; StorageError for a damaged one."""
-        with file_errors():
-            names = sorted(one.stem for one in self.path.glob("*.json"))
-        return [self.get(name) for name in names]
+        """Return the models, sorted by name; ModelError for a damaged one."""
+        return [self.get(name) for name in self.names()]
 
     def get(self, name: str) -> Model:
-        """Return a model; NotFoundError, StorageError."""
-        if not NAME.fullmatch(name) or not (self.path / f"{name}.json").exists():
-            known = ", ".join(sorted(one.stem for one in self.path.glob("*.json")))
-            remedy = f"there are: {known}" if known else "register one with: crossview model add NAME FOLDER"
-            raise NotFoundError(f"no model {name!r}; {remedy}")
-        path = self.path / f"{name}.json"
-        with file_errors(), os.fdopen(open_file(path, os.O_RDONLY), "rb") as file:
-            content = file.read()
-        try:
-            stored = json.loads(content)
-            return Model(
-                name, stored["digest"], Manifest.from_json(stored["manifest"]), stored["size"], stored["added"]
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise StorageError(f"the model {name!r} is damaged: remove it, and add it again", detail=path) from error
-
-    @property
-    def files(self) -> Path:
-        """The folder with the files of all models, by their SHA-256."""
-        return self.path / _FILES
-
-    def of_digest(self, name: str, digest: str) -> Model:
-        """Return the model with a digest, whatever its name is now; NotFoundError names the one of a view."""
-        found = next((one for one in self.all() if one.digest == digest), None)
+        """Return a model; NotFoundError, which lists the existing ones, and ModelError for a damaged one."""
+        found = self._stored.find(name)
         if found is None:
-            raise NotFoundError(
-                f"the home has no model {name!r} as the view was made with: register it again with: "
-                f"crossview model add {name} FOLDER"
-            )
+            raise self._unknown(name)
         return found
 
-    def add(self, name: str, folder: Path) -> tuple[Model, dict[Input, Trial]]:
+    def add(self, name: str, folder: Path | str) -> tuple[Model, dict[Input, Trial]]:
         """Copy the model of a folder, run it once, and register it; return it with what the run found.
 
         Raises InvalidInputError for a wrong name, AlreadyExistsError for a taken one, ModelError for a model that
@@ -92,75 +61,128 @@ class Models:
                 f"{name!r} cannot name a model: use 1 to 63 of a-z, 0-9, '-' and '_', a letter or digit first"
             )
         self._check_free(name)
+        folder = Path(folder)
         manifest = read_folder(folder)
+        check_installed(manifest)
         with self._staged(folder, manifest) as (staging, hashes):
             trials = try_model(staging, manifest)
             manifest = replace(with_dims(manifest, trials), files=hashes)
-            digest = hashlib.sha256(json.dumps(manifest.to_json(), sort_keys=True).encode()).hexdigest()
             size = sum((staging / one).stat().st_size for one in hashes)
-            made = Model(name, digest, manifest, size, datetime.now(UTC).isoformat(timespec="seconds"))
-            with WriterLock(self._home / ".names").hold(), file_errors():
+            made = Model(name, manifest.digest(), manifest, size, datetime.now(UTC).isoformat(timespec="seconds"))
+            with self._changing():
                 self._check_free(name)
                 for one, sha256 in hashes.items():
-                    os.replace(staging / one, self.files / sha256)
-                sync_folder(self.files)
-                self._write(made)
+                    os.replace(staging / one, self._stored.files / sha256)
+                sync_folder(self._stored.files)
+                self._write(made, staging)
         return made, trials
 
     def check(self, name: str) -> tuple[Model, dict[Input, Trial]]:
-        """Run a model again; return it with what the run found. NotFoundError, ModelError, StorageError."""
-        found = self.get(name)
-        return found, try_model(self.files, located(found.manifest))
+        """Compare a model's files with those that were registered, and run it; return it with what the run found.
 
-    def remove(self, name: str) -> Model:
-        """Delete a model, and its files unless another model has them; return it. NotFoundError, StorageError."""
-        with WriterLock(self._home / ".names").hold(), file_errors():
-            gone = self.get(name)
-            (self.path / f"{name}.json").unlink()
-            used = {sha256 for one in self.all() for sha256 in one.manifest.files.values()}
-            for sha256 in set(gone.manifest.files.values()) - used:
-                (self.files / sha256).unlink(missing_ok=True)
-        return gone
+        Raises NotFoundError, ModelError.
+        """
+        found = self.verified(name)
+        return found, try_model(self._stored.files, found.manifest.located())
+
+    def verified(self, name: str) -> Model:
+        """Return a model after comparing its files with those that were registered; NotFoundError, ModelError."""
+        found = self.get(name)
+        for one in found.manifest.files:
+            self._stored.file(found, one).read()
+        return found
+
+    def users(self, name: str) -> dict[str, list[str]]:
+        """Return the views whose rows a model computes, by collection; collections that cannot be opened do not count.
+
+        The views of a damaged model are those that know its name. Raises NotFoundError.
+        """
+        try:
+            parameter, value = "digest", self.get(name).digest
+        except ModelError:
+            parameter, value = "model", name
+        found = dict[str, list[str]]()
+        for collection in Names(self._home).collections():
+            with suppress(CrossviewError), closing(CollectionFolder(self._home / collection).open_catalog()) as catalog:
+                with catalog.read() as tx:
+                    views = [one for one in tx.views.all() if one.extractor == MODEL]
+                if using := [one.name for one in views if one.params[parameter] == value]:
+                    found[collection] = using
+        return found
+
+    def remove(self, name: str) -> None:
+        """Delete a model, also a damaged one, and its files unless another model has them; views keep their rows.
+
+        Raises NotFoundError, StorageError.
+        """
+        self._check_known(name)
+        with self._changing():
+            self._check_known(name)
+            self._stored.place(name).unlink()
+
+    def _check_known(self, name: str) -> None:
+        if name not in self.names():
+            raise self._unknown(name)
+
+    def _unknown(self, name: str) -> NotFoundError:
+        known = ", ".join(self.names())
+        remedy = f"there are: {known}" if known else "add one with: `home.models.add('NAME', 'FOLDER')`"
+        return NotFoundError(f"no model {name!r}; {remedy}")
 
     def _check_free(self, name: str) -> None:
-        if (self.path / f"{name}.json").exists():
+        if name in self.names():
             raise AlreadyExistsError(
                 f"a model {name!r} exists already: choose another name, or remove it first with: "
-                f"crossview model remove {name}"
+                f"`home.models.remove({name!r})`"
             )
 
     @contextmanager
     def _staged(self, folder: Path, manifest: Manifest) -> Iterator[tuple[Path, Mapping[str, str]]]:
-        """Copy the files of a model into a new folder; yield it, and their hashes, and remove it after the block."""
-        staging = self.path / f".new-{uuid.uuid4().hex}"
+        """Copy the files of a model into a new folder; yield it, and their hashes, and remove it after the block.
+
+        The folder is one like that of a new collection: opening a collection removes what a killed process left.
+        """
+        staging = self._home / f"{NEW}{uuid.uuid4().hex}"
         with file_errors():
             make_folder(self._home, parents=True)
-            make_folder(self.path)
-            make_folder(self.files)
-            make_folder(staging)
-        try:
-            with file_errors():
-                yield (
-                    staging,
-                    {name: _copied(Folder(folder).inside(name), staging / name) for name in files_of(manifest)},
-                )
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
+        with at_work(self._home):
+            try:
+                with file_errors():
+                    make_folder(staging)
+                    hashes = {one: _copied(Folder(folder).inside(one), staging / one) for one in files_of(manifest)}
+                yield staging, hashes
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
 
-    def _write(self, model: Model) -> None:
-        stored: dict[str, Any] = {
-            "version": _VERSION,
-            "digest": model.digest,
-            "manifest": model.manifest.to_json(),
-            "size": model.size,
-            "added": model.added,
-        }
-        made = self.path / f".new-{uuid.uuid4().hex}"
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Hold the lock of the home's names for the block; then remove the files that no model has."""
+        with file_errors():
+            make_folder(self._home, parents=True)
+            for one in (self._stored.path, self._stored.files):
+                check_no_links(one)
+                make_folder(one)
+            with WriterLock(self._home / ".names").hold():
+                try:
+                    yield
+                finally:
+                    self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove the files that no model has: all stay while a manifest is damaged, because its files are unknown."""
+        with suppress(ModelError, OSError):
+            used = {sha256 for one in self.all() for sha256 in one.manifest.files.values()}
+            for file in self._stored.files.iterdir():
+                if file.name not in used:
+                    file.unlink()
+
+    def _write(self, model: Model, staging: Path) -> None:
+        made = staging / f"{uuid.uuid4().hex}.json"
         make_file(made)
-        made.write_text(json.dumps(stored, indent=1))
+        made.write_bytes(model.packed())
         sync_file(made)
-        os.replace(made, self.path / f"{model.name}.json")
-        sync_folder(self.path)
+        os.replace(made, self._stored.place(model.name))
+        sync_folder(self._stored.path)
 
 
 def _copied(source: Path, target: Path) -> str:

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Catalog, Transaction
-from crossview.engine.catalog.extractors import check_fitted, image_extractors, text_extractors, views_of
+from crossview.engine.catalog.extractors import (
+    TextExtractors,
+    check_fitted,
+    image_extractors,
+    text_extractors,
+    views_of,
+)
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.values import check_row, usable
 from crossview.engine.catalog.views import ViewRecord
@@ -47,8 +53,10 @@ def _import(catalog: Catalog, items: Sequence[NewItem], pictures: Pictures, work
         for name in sorted({name for item in items for name in item.rows if name in views}):
             check_fitted(tx, views[name])
         extractors = _Extractors(views, image_extractors(tx, needed), text_extractors(tx))
-        known = _known(tx, pictured)
-        same = _unchanged(tx, items, known, views_of(tx, "image"))
+        described = [item for item in items if item.image is not None or item.text is not None]
+        known = _known(tx, described)
+        known_pictured = {item.key: known[item.key] for item in pictured if item.key in known}
+        same = _unchanged(tx, items, known_pictured, views_of(tx, "image"))
         state = tx.head().state
     todo = [item for item in items if item.key not in same]
     results = _records(todo, extractors, known, lambda tasks: pictures.run(extract, tasks, checkpoint, workers))
@@ -56,7 +64,7 @@ def _import(catalog: Catalog, items: Sequence[NewItem], pictures: Pictures, work
     written = Written()
     if records:
         with catalog.write() as tx:
-            if tx.head().state != state and _known(tx, pictured) != known:
+            if tx.head().state != state and _known(tx, described) != known:
                 raise OvertakenError("another process just wrote items with these keys: try again")
             written = put_records(tx, records, views.values())
     bare = [Failure(key, "a new item needs an image, a text or feature rows") for key in written.missing]
@@ -76,6 +84,10 @@ def _known(tx: Transaction, items: Sequence[NewItem]) -> dict[str, Item]:
     return {key: stored[number] for key, number in ids.items()}
 
 
+def _has_picture(key: str, known: Mapping[str, Item]) -> bool:
+    return key in known and bool(known[key].content_hash)
+
+
 _Read = Callable[[Sequence[PictureTask]], Sequence[Extracted | ImageError]]
 
 
@@ -85,7 +97,7 @@ class _Extractors:
 
     views: Mapping[str, ViewRecord]
     images: Mapping[str, ImageExtractor]
-    texts: Mapping[str, TextExtractor]
+    texts: TextExtractors
 
 
 def _records(
@@ -96,7 +108,8 @@ def _records(
     results: list[NewRecord | Failure] = []
     for item, one in zip(items, given, strict=True):
         checkpoint()
-        results.append(one if isinstance(one, Failure) else _record(item, one, extractors.texts))
+        texts = extractors.texts.of(item.image is not None or _has_picture(item.key, known))
+        results.append(one if isinstance(one, Failure) else _record(item, one, texts))
     pictured, tasks = [], []
     for place, (item, record) in enumerate(zip(items, results, strict=True)):
         if item.image is not None and isinstance(record, NewRecord):

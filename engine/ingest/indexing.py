@@ -10,7 +10,7 @@ import numpy as np
 
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
-from crossview.engine.catalog.extractors import image_extractors, text_extractors
+from crossview.engine.catalog.extractors import TextExtractors, image_extractors, text_extractors
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import OvertakenError, check_views, put_records, until_not_overtaken
@@ -28,7 +28,7 @@ from crossview.engine.ingest.walk import SourceFile, readable, walk
 from crossview.engine.item import Capture, Failure, ImportReport, IndexOptions, Stored
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
-from crossview.features.base import ImageExtractor, TextExtractor
+from crossview.features.base import ImageExtractor
 from crossview.features.errors import ImageError
 from crossview.features.metadata import Metadata
 from crossview.features.pictures import MAX_PIXELS, Pictures, PictureTask
@@ -293,16 +293,14 @@ class _Run:
         if batch:
             yield done, batch
 
-    def _record(
-        self, key: str, found: Extracted, texts: Mapping[str, TextExtractor], capture: Capture | None = None
-    ) -> NewRecord:
+    def _record(self, key: str, found: Extracted, texts: TextExtractors, capture: Capture | None = None) -> NewRecord:
         file = self.plan.files[key]
         annotation = self.annotations.of(file, key)
         return NewRecord(
             **vars(replace(annotation.update(key, self.annotations.labels_given), capture=capture)),
             source=readable(file.path),
             picture=replace(found.picture, size=file.size, modified_ns=file.modified_ns),
-            rows={**found.rows, **text_rows(texts, annotation.text)},
+            rows={**found.rows, **text_rows(texts.beside_pictures, annotation.text)},
             existing=key in self.plan.missing_views,
         )
 

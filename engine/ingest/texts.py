@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.bulk import batches
-from crossview.engine.catalog.catalog import Catalog
+from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.extractors import text_extractors
+from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import check_views, put_rows, until_not_overtaken
 from crossview.engine.runtime.progress import Progress
 from crossview.features.base import TextExtractor
@@ -35,14 +36,13 @@ def place_texts(catalog: Catalog, progress: Progress | None = None) -> None:
 def _place(catalog: Catalog, progress: Progress | None) -> None:
     with catalog.read() as tx:
         extractors, views = text_extractors(tx), {view.name: view for view in tx.views.all()}
-        with_text = tx.items.with_text() if extractors else []
-        lacking = {view: sorted(set(with_text) - set(tx.rows.ids(views[view]).tolist())) for view in extractors}
+        lacking = {name: _lacking(tx, views[name], name in extractors.beside_pictures) for name in extractors.all}
     for name, ids in lacking.items():
         done = 0
         for batch in batches(ids, _TEXTS_AT_ONCE):
             with catalog.read() as tx:
                 texts = tx.items.texts(batch)
-            found = extracted(extractors[name], list(texts.values()))
+            found = extracted(extractors.all[name], list(texts.values()))
             having = list(compress(texts, found.present))
             rows = dict.fromkeys(texts) | dict(zip(having, found.rows, strict=True))
             with catalog.write() as tx:
@@ -54,3 +54,8 @@ def _place(catalog: Catalog, progress: Progress | None) -> None:
             done += len(batch)
             if progress:
                 progress(f"placing {name}", done, len(ids))
+
+
+def _lacking(tx: Transaction, view: ViewRecord, beside_pictures: bool) -> list[int]:
+    """Return the ids of the items with a text whose row the view lacks, ascending."""
+    return sorted(set(tx.items.with_text(beside_pictures)) - set(tx.rows.ids(view).tolist()))

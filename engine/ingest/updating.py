@@ -15,7 +15,7 @@ from crossview.engine.catalog.checks import (
     check_source,
     check_text,
 )
-from crossview.engine.catalog.extractors import text_extractors
+from crossview.engine.catalog.extractors import TextExtractors, text_extractors
 from crossview.engine.catalog.item_writer import NewRecord, changed_attributes
 from crossview.engine.catalog.lookup import named_keys
 from crossview.engine.catalog.writing import put_records
@@ -25,10 +25,9 @@ from crossview.engine.ingest.capturing import check_capture
 from crossview.engine.ingest.texts import text_rows
 from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, check_metadata
 from crossview.engine.runtime.progress import Progress
-from crossview.features.base import TextExtractor
 
 _AT_ONCE = 1_000
-_NO_TEXTS: Mapping[str, TextExtractor] = {}
+_NO_TEXTS = TextExtractors({}, {})
 
 Entry = TypeVar("Entry", NewItem, ItemUpdate)
 
@@ -113,9 +112,7 @@ def _update(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool) 
     return planned
 
 
-def changed_records(
-    tx: Transaction, updates: Sequence[ItemUpdate], texts: Mapping[str, TextExtractor]
-) -> list[NewRecord]:
+def changed_records(tx: Transaction, updates: Sequence[ItemUpdate], texts: TextExtractors) -> list[NewRecord]:
     """Return the records of updates of existing items, without updates that change nothing."""
     ids = tx.items.ids_of(one.key for one in updates)
     stored, given = tx.items.by_id(list(ids.values())), tx.items.with_given_labels(list(ids.values()))
@@ -140,7 +137,7 @@ def current_records(
 
 
 def still_needed(
-    tx: Transaction, records: Sequence[NewRecord], sequence: int, texts: Mapping[str, TextExtractor]
+    tx: Transaction, records: Sequence[NewRecord], sequence: int, texts: TextExtractors
 ) -> list[NewRecord]:
     """Return the records of pictures that the commit must still write, after a plan at a sequence.
 
@@ -165,9 +162,7 @@ def still_needed(
     return [one for one in map(left, records) if one is not None]
 
 
-def changed_record(
-    one: ItemUpdate, item: Item, given: bool, texts: Mapping[str, TextExtractor] = _NO_TEXTS
-) -> NewRecord | None:
+def changed_record(one: ItemUpdate, item: Item, given: bool, texts: TextExtractors = _NO_TEXTS) -> NewRecord | None:
     """Return the change of an item by an update; ``given`` if a person chose its labels. None for no change."""
     labels = None if one.labels is None or (given and not one.labels_given) else tuple(sorted(set(one.labels)))
     if labels == item.labels and given >= one.labels_given:
@@ -177,7 +172,7 @@ def changed_record(
     by_notion = {notion: found for notion, found in by_notion.items() if found != item.notion_labels.get(notion, ())}
     capture = None if one.capture is None or one.capture.stamp == item.stamp else one.capture
     changes = replace(one, labels=labels, text=text, notion_labels=by_notion, capture=capture)
-    record = NewRecord(**vars(changes), rows=text_rows(texts, text), existing=True)
+    record = NewRecord(**vars(changes), rows=text_rows(texts.of(bool(item.content_hash)), text), existing=True)
     if changed_attributes(item.attributes, record) == item.attributes:
         record = replace(record, attributes=None, removed_attributes=())
     unchanged = labels is None and text is None and record.attributes is None and capture is None

@@ -1,6 +1,7 @@
 """A folder with a model: in the layouts of Hugging Face, or with a small TOML file that states what it is."""
 
 import json
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -52,7 +53,10 @@ class Folder:
         """Return the path of a file; ModelError if a link or a name leads out of the folder."""
         path = (self.path / name).resolve()
         if not path.is_relative_to(self.path.resolve()):
-            raise ModelError(f"{name} leads out of the folder of the model")
+            raise ModelError(
+                f"{name} leads out of the folder of the model; if it is a link, as in a cache of Hugging Face, copy "
+                f"the files themselves, for example with: cp -RL {shlex.quote(str(self.path))} NEW"
+            )
         return path
 
     def read(self, name: str, most: int = _MOST_TEXT_BYTES) -> bytes:

@@ -111,7 +111,7 @@ def _check_weights(tensors: Iterable[Any], sparse: Iterable[Any]) -> None:
         if one.external_data:
             raise ModelError(
                 f"the weights {one.name!r} are in another file: export the model as one file, for example with "
-                "`onnx.save(model, path, save_as_external_data=False)`"
+                "onnx.save(model, path, save_as_external_data=False)"
             )
 
 

@@ -1,7 +1,9 @@
 """The manifest of a model: its towers, and how pictures and texts become their inputs."""
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
 from crossview.features.base import Input
@@ -10,6 +12,8 @@ from crossview.features.errors import ModelError
 MISSING = "models need onnxruntime and tokenizers: pip install 'crossview[onnx]'"
 Pooling = Literal["none", "first", "mean"]
 POOLINGS: tuple[Pooling, ...] = ("none", "first", "mean")
+MOST_DIM = 65_536
+"""Maximum length of a row."""
 RESAMPLINGS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 """Names of the filters, in the order of their numbers in image processors, which are Pillow's."""
 
@@ -82,6 +86,23 @@ class Manifest:
     files: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 of each file, hexadecimal, by name."""
 
+    def located(self) -> "Manifest":
+        """Return the manifest with the names under which a home keeps the files: the SHA-256 of each."""
+        towers = dict[Input, Tower]()
+        for kind, one in self.towers.items():
+            tokens = None if one.tokens is None else replace(one.tokens, file=self.files[one.tokens.file])
+            towers[kind] = replace(one, file=self.files[one.file], tokens=tokens)
+        return replace(self, towers=towers, classes=self.files.get(self.classes, ""))
+
+    def digest(self) -> str:
+        """Return the SHA-256, hexadecimal, of what rows depend on: the towers, and the content of their files.
+
+        The licence and the names of the files do not count, so that a folder with a new licence or another layout is
+        the same model. Nor do fields with their default: a field that a later version adds changes no digest.
+        """
+        rows = replace(self.located(), licence="", files={})
+        return hashlib.sha256(json.dumps(_told(rows), sort_keys=True).encode()).hexdigest()
+
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as JSON values."""
         return asdict(self)
@@ -102,3 +123,13 @@ def _tower(value: Mapping[str, Any]) -> Tower:
     return Tower(
         **{**value, "pixels": Pixels(**made) if pixels else None, "tokens": Tokens(**tokens) if tokens else None}
     )
+
+
+def _told(value: Any) -> Any:
+    """Return a value as JSON values, without the fields that have their default."""
+    if is_dataclass(value):
+        told = {one.name: getattr(value, one.name) for one in fields(value) if getattr(value, one.name) != one.default}
+        return {name: _told(one) for name, one in told.items()}
+    if isinstance(value, Mapping):
+        return {name: _told(one) for name, one in value.items()}
+    return value

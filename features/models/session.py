@@ -3,7 +3,6 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from crossview.features.image import Image
 from crossview.features.models.graph import read_graph
 from crossview.features.models.manifest import MISSING, Tower
 from crossview.features.models.pixels import pixels_of
+from crossview.features.models.stored import ModelFile
 
 _KEPT = 4
 """Number of sessions that a process keeps; it closes the one that was used least recently."""
@@ -28,11 +28,11 @@ class Sessions:
         self._sessions: OrderedDict[str, Any] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, digest: str, path: Path) -> Any:
-        """Return the session of a file; ModelError if it cannot be opened or is not safe to run."""
+    def of(self, file: ModelFile) -> Any:
+        """Return the session of a file; ModelError if it is damaged, cannot be opened or is not safe to run."""
         with self._lock:
-            found = self._sessions.pop(digest, None) or open_session(path.read_bytes())
-            self._sessions[digest] = found
+            found = self._sessions.pop(file.sha256, None) or open_session(file.read())
+            self._sessions[file.sha256] = found
             while len(self._sessions) > _KEPT:
                 self._sessions.popitem(last=False)
         return found

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 
 from crossview.features.errors import ModelError
 from crossview.features.models.manifest import MISSING, Tokens
+from crossview.features.models.stored import ModelFile
 
 _MOST_CHARACTERS = 100_000
 """Maximum number of characters of a text that are looked at; the longest input of a model has far fewer."""
@@ -14,15 +14,16 @@ _MOST_CHARACTERS = 100_000
 class Tokenizer:
     """The tokens of texts. Several threads may call it at once."""
 
-    def __init__(self, path: Path, wanted: Tokens) -> None:
+    def __init__(self, data: bytes, wanted: Tokens) -> None:
+        """Read the file of a tokenizer; ModelError if it is none."""
         try:
             import tokenizers
         except ImportError as error:
             raise ModelError(MISSING) from error
         try:
-            self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
+            self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
         except Exception as error:  # its errors are bare exceptions
-            raise ModelError(f"{path.name} is not a tokenizer: {str(error)[:300]}") from error
+            raise ModelError(f"the file of the tokenizer is not a tokenizer: {str(error)[:300]}") from error
         self._tokenizer.enable_truncation(wanted.longest)
         if wanted.padded:
             self._tokenizer.enable_padding(pad_id=wanted.padding, length=wanted.padded)
@@ -36,6 +37,6 @@ class Tokenizer:
 
 
 @lru_cache(maxsize=8)
-def tokenizer(path: Path, wanted: Tokens) -> Tokenizer:
+def tokenizer(file: ModelFile, wanted: Tokens) -> Tokenizer:
     """Return the tokenizer of a file, which the process keeps; ModelError."""
-    return Tokenizer(path, wanted)
+    return Tokenizer(file.read(), wanted)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,9 +18,9 @@ import numpy as np
 from crossview.features.base import FeatureRows, Input
 from crossview.features.errors import ModelError
 from crossview.features.image import Image
-from crossview.features.models.manifest import Manifest
+from crossview.features.models.manifest import MISSING, MOST_DIM, Manifest
 from crossview.features.models.session import open_session, row_of_picture, row_of_text
-from crossview.features.models.tokens import tokenizer
+from crossview.features.models.tokens import Tokenizer
 
 SECONDS, MEMORY_BYTES = 120.0, 6 << 30
 """Maximum time and memory of a first run."""
@@ -29,7 +30,6 @@ _PROGRAM = "import sys; from crossview.features.models.trial import main; main(*
 _LOOK_SECONDS = 0.1
 _TIMED = 3
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_MOST_DIM = 65_536
 
 
 class Trial(NamedTuple):
@@ -50,8 +50,10 @@ class Trial(NamedTuple):
 def try_model(folder: Path, manifest: Manifest) -> dict[Input, Trial]:
     """Return what the towers of a model in a folder do with two pictures and two texts.
 
-    Raises ModelError for a model that fails, takes too much time or memory, or has different rows for equal inputs.
+    Raises ModelError for a model that fails, takes too much time or memory, or has different rows for equal inputs, and
+    without onnxruntime or the library of the tokenizers.
     """
+    check_installed(manifest)
     with tempfile.TemporaryFile() as errors:
         command = [sys.executable, "-P", "-c", _PROGRAM, str(folder), json.dumps(manifest.to_json())]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -73,6 +75,21 @@ def try_model(folder: Path, manifest: Manifest) -> dict[Input, Trial]:
     if "error" in found:
         raise ModelError(found["error"])
     return {kind: Trial(**{**one, "norms": tuple(one["norms"])}) for kind, one in found.items()}
+
+
+def check_installed(manifest: Manifest) -> None:
+    """Raise ModelError if a library that the model needs is not installed, without loading it."""
+    needed = ["onnxruntime", *(["tokenizers"] if "text" in manifest.towers else [])]
+    if not all(installed(one) for one in needed):
+        raise ModelError(MISSING)
+
+
+def installed(library: str) -> bool:
+    """Return whether a library can be imported."""
+    try:
+        return find_spec(library) is not None
+    except ImportError:
+        return False
 
 
 def _watch(process: "subprocess.Popen[str]") -> None:
@@ -114,7 +131,7 @@ def _run(folder: Path, manifest: Manifest) -> dict[Input, Trial]:
                 _check_classes(classes, len(row_of_picture(session, tower, _pictures()[0], manifest.logits)))
                 found[kind] = found[kind]._replace(class_count=classes)
         elif tower.tokens is not None:
-            words = tokenizer(folder / tower.tokens.file, tower.tokens)
+            words = Tokenizer((folder / tower.tokens.file).read_bytes(), tower.tokens)
             found[kind] = _measured(partial(row_of_text, session, tower, words), TEXTS)
     return found
 
@@ -132,7 +149,7 @@ def _check_classes(names: int, logits: int) -> None:
 def _measured(row_of: Callable[[Any], FeatureRows], samples: Sequence[Any]) -> Trial:
     """Return what a tower did with two inputs."""
     first, second = map(row_of, samples)
-    if first.ndim != 1 or first.shape != second.shape or not 0 < len(first) <= _MOST_DIM:
+    if first.ndim != 1 or first.shape != second.shape or not 0 < len(first) <= MOST_DIM:
         raise ModelError(f"the rows of the model have the shapes {first.shape} and {second.shape}, not one length")
     began = time.monotonic()
     again = [row_of(samples[0]) for _ in range(_TIMED)]

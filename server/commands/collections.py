@@ -42,7 +42,9 @@ def create(
     views: Annotated[
         str,
         typer.Option(
-            metavar="VIEWS", help="Views of the collection, such as color,sift:words=200,text or clip=vectors:dim=512."
+            metavar="VIEWS",
+            help="Views of the collection, such as color,sift:words=200,text, clip=vectors:dim=512, or clip=onnx:MODEL "
+            "by a registered model.",
         ),
     ] = "color,sift,gist",
     description: Annotated[str, typer.Option(help="Description of the collection.")] = "",
@@ -54,6 +56,7 @@ def create(
     Examples:
         crossview create pets --views color,sift,gist
         crossview create songs --views clip=vectors:dim=512 --description "songs of 2020"
+        crossview create art --views color,clip=onnx:MODEL
     """
     if not names(views):
         raise typer.BadParameter(f"--views {views!r} names no view; give at least one, such as color")

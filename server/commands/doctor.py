@@ -1,12 +1,13 @@
 """The doctor command."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import typer
 
 from crossview.server.commands.common import JsonOption, print_json
 from crossview.server.commands.connection_options import HomeOption
+from crossview.server.commands.hints import completed
 from crossview.server.commands.output import say
 from crossview.server.commands.serve import ConfigOption, configuration_of
 
@@ -42,7 +43,7 @@ def doctor(home: HomeOption = None, config: ConfigOption = None, as_json: JsonOp
     except InvalidInputError as error:  # the other checks use the defaults
         settings = ServerSettings(home=home)
         checks = [Diagnosis("settings", "error", str(error), "crossview serve --print-config, after the correction")]
-    checks += diagnoses(settings)
+    checks += (replace(one, message=completed(one.message)) for one in diagnoses(settings))
     healthy = all(one.level != "error" for one in checks)
     if as_json:
         print_json(PrintedDiagnoses(healthy, checks))

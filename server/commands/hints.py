@@ -17,8 +17,8 @@ from crossview.server.commands.command import NOUNS
 
 _COMMAND = re.compile(rf"(?<=with: )crossview ((?:(?:{'|'.join(NOUNS)}) )?[a-z][a-z-]*)")
 """A command line in a message; other mentions of the program are not commands to paste."""
-_ELSEWHERE = "serve"
-"""The command that starts a server, and so cannot use ``--server``."""
+_ELSEWHERE = ("serve ", "model ")
+"""Beginnings of the commands that work on this machine, and so cannot use ``--server``."""
 
 _PYTHON = re.compile(r"`([^`]+)`")
 """A remedy in a message of the engine."""
@@ -83,6 +83,8 @@ STEPS = {
     "home.set_alias": ("alias",),
     "home.create": ("create",),
     "home.delete": ("delete",),
+    "home.models.add": ("model add",),
+    "home.models.remove": ("model remove",),
 }
 """The command for each call in Python that a message names, and the option of its first argument, where it has one."""
 _MEGA = 1e6
@@ -176,4 +178,4 @@ def _split(words: list[str]) -> tuple[list[str], list[str], list[str]]:
 
 def _flags(command: str) -> tuple[str, ...]:
     where = _where.get()
-    return () if command == _ELSEWHERE and "--server" in where else where
+    return () if f"{command} ".startswith(_ELSEWHERE) and "--server" in where else where

@@ -1,6 +1,6 @@
 """Commands on the models of a home: add, list, show, check and remove. They work on this machine, without a server."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crossview.features.base import Input
-from crossview.server.commands.common import JsonOption, print_json, print_result
+from crossview.server.commands.common import (
+    Deleted,
+    JsonOption,
+    YesOption,
+    confirm_deletion,
+    print_json,
+    print_result,
+)
 from crossview.server.commands.connection_options import HomeOption
-from crossview.server.commands.hints import hint
+from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.output import say, show, table
 
 if TYPE_CHECKING:
@@ -78,18 +85,19 @@ def add(
 
 
 def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """List the models of a home.
+    """List the models of a home, with notes on damaged ones.
 
     Examples:
         crossview model list
         crossview model list --json
     """
-    found = _models(home).all()
+    models = _models(home)
+    found = list(_undamaged(models))
     if as_json:
         print_json([_printed(one) for one in found])
         return
-    if not found:
-        say(f"no models; add one with: {hint('model', 'add', 'clip', './clip-folder')}")
+    if not models.names():
+        say(f"no models; add one with: {hint('model add', 'clip', './clip-folder')}")
         return
     rows = table("model", "rows of", "numbers", "MB", "added")
     for one in found:
@@ -127,20 +135,44 @@ def check(model: ModelNameArgument, home: HomeOption = None, as_json: JsonOption
     _show(found, trials)
 
 
-def remove(model: ModelNameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+def remove(
+    model: ModelNameArgument, yes: YesOption = False, home: HomeOption = None, as_json: JsonOption = False
+) -> None:
     """Remove a model from a home; views keep the rows that they have.
+
+    Views whose model is removed compute no further rows until the same model is added again, under any name.
 
     Examples:
         crossview model remove clip
-        crossview model remove clip --json
+        crossview model remove clip --yes --json
     """
-    print_result(_printed(_models(home).remove(model)), f"removed the model {model}", as_json)
+    from crossview.engine.errors import few
+
+    models = _models(home)
+    users = [f"view {view} of {name}" for name, views in models.users(model).items() for view in views]
+    if not yes:
+        using = f" (needed for new rows of {few(users)})" if users else ""
+        confirm_deletion(f"model {model}{using}")
+    models.remove(model)
+    kept = f"; the stored rows of {few(users)} stay" if users else ""
+    print_result(Deleted(model), f"deleted model {model}{kept}", as_json)
 
 
 def _models(home: Path | None) -> "Models":
     from crossview.engine.home import Home
 
     return Home(home).models
+
+
+def _undamaged(models: "Models") -> "Iterator[Model]":
+    """Yield the models of a home, and print a note on each damaged one."""
+    from crossview.engine.errors import ModelError
+
+    for name in models.names():
+        try:
+            yield models.get(name)
+        except ModelError as error:
+            say(f"note: {completed(str(error))}", err=True)
 
 
 def _printed(model: "Model") -> PrintedModel:

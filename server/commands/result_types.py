@@ -155,7 +155,7 @@ RESULTS: dict[str, Any] = {
     "model list": list[PrintedModel],
     "model show": PrintedModel,
     "model check": CheckedModel,
-    "model remove": PrintedModel,
+    "model remove": Deleted,
     "doctor": PrintedDiagnoses,
     "job list": list[Job],
     "job show": Job,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from crossview.features.inputs import MODEL
 from crossview.server.commands.ask import answered
 from crossview.server.commands.common import (
     Deleted,
@@ -34,7 +35,8 @@ _DIM = 10
 def add(
     name: NameArgument,
     spec: Annotated[
-        str, typer.Argument(metavar="SPEC", help="View to add, such as text, gist or sift2=sift:words=1000.")
+        str,
+        typer.Argument(metavar="SPEC", help="View to add, such as text, sift2=sift:words=1000 or clip=onnx:MODEL."),
     ],
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
@@ -46,6 +48,7 @@ def add(
     Examples:
         crossview view add pets text
         crossview view add pets sift2=sift:words=1000
+        crossview view add pets clip=onnx:MODEL
     """
     with connection.collection(name) as collection:
         view = collection.views.add(spec)
@@ -68,9 +71,15 @@ def show_views(found: "Iterable[ViewInfo]", title: str | None = None) -> None:
     """Print a table of views."""
     rows = table("view", "extractor", ">dim", "fitted", title=title)
     for view in found:
-        parameters = ", ".join(f"{name}={value}" for name, value in view.params.items())
-        rows.add_row(view.name, f"{view.extractor}({parameters})", str(view.dim), "yes" if view.fitted else "not yet")
+        rows.add_row(view.name, _made_by(view), str(view.dim), "yes" if view.fitted else "not yet")
     show(rows)
+
+
+def _made_by(view: "ViewInfo") -> str:
+    """Return the extractor of a view with its parameters; of a model without those that its name stands for."""
+    hidden = ("digest", "dim", "inputs") if view.extractor == MODEL else ()
+    shown = {name: value for name, value in view.params.items() if name not in hidden and value != ""}
+    return f"{view.extractor}({', '.join(f'{name}={value}' for name, value in shown.items())})"
 
 
 @dataclass(frozen=True)

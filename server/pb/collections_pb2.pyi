@@ -182,8 +182,8 @@ class CreateCollectionRequest(_message.Message):
     description: _builtins.str
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Each is [name=]extractor[:parameter=value...], such as "sift:words=200" or "clip=vectors:dim=512"; empty: color,
-        sift and gist.
+        """Each is [name=]extractor[:parameter=value...], such as "sift:words=200", "clip=vectors:dim=512", or "clip=onnx:NAME" by
+        a model of the server's home; empty: color, sift and gist.
         """
 
     def __init__(

@@ -269,7 +269,9 @@ class View(_message.Message):
     name: _builtins.str
     """Short name, such as "color"."""
     extractor: _builtins.str
-    """Extractor of its rows, such as color, sift and gist from pictures, or text from texts; other programs make vectors."""
+    """Extractor of its rows, such as color, sift and gist from pictures, text from texts, or onnx by a model, which params
+    name; other programs make vectors.
+    """
     dim: _builtins.int
     """Length of its rows."""
     revision: _builtins.int

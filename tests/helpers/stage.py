@@ -48,8 +48,8 @@ class Stage:
             hint = hint.replace(word, str(value))
         _, *words = shlex.split(hint)
         assert str(self.home.path) in words, hint
-        if "delete" in words[:2]:
-            words.insert(words.index("delete") + 1, "--yes")
+        for verb in {"delete", "remove"}.intersection(words[:2]):
+            words.insert(words.index(verb) + 1, "--yes")
         result = run(*words)
         assert result.exit_code == 0, f"{hint}\n{result.output}"
 

@@ -66,16 +66,38 @@ def text_folder(folder: Path, name: str = "text_model.onnx", dim: int = DIM) -> 
     """Write a model of texts: a vector for each word, whose mean is the row."""
     tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
     vectors = np.random.default_rng(1).normal(size=(len(WORDS), dim)).astype(np.float32)
-    save(
-        folder / name,
-        [node("Gather", ["vectors", "input_ids"], ["last_hidden_state"])],
-        [value("input_ids", ["n", "t"], onnx.TensorProto.INT64)],
-        [value("last_hidden_state", ["n", "t", dim])],
-        [weights("vectors", vectors)],
-    )
+    _save_words(folder / name, vectors)
     words = tokenizers.models.WordLevel({word: place for place, word in enumerate(WORDS)}, unk_token="[UNK]")
     made = tokenizers.Tokenizer(words)
     made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     made.save(str(folder / "tokenizer.json"))
     (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 16}))
     return folder
+
+
+def _save_words(path: Path, vectors: Any) -> None:
+    """Write a tower whose output has the vector of each word, (words, dim)."""
+    save(
+        path,
+        [node("Gather", ["vectors", "input_ids"], ["last_hidden_state"])],
+        [value("input_ids", ["n", "t"], onnx.TensorProto.INT64)],
+        [value("last_hidden_state", ["n", "t", vectors.shape[1]])],
+        [weights("vectors", vectors)],
+    )
+
+
+def clip_folder(folder: Path) -> Path:
+    """Write a model of two towers in one space, in which "red" is where a red picture is, and "green" a green one."""
+    picture_folder(folder)
+    text_folder(folder)
+    projection = np.random.default_rng(0).normal(size=(3, DIM)).astype(np.float32)
+    colors = {"red": (1, -1, -1), "green": (-1, 1, -1)}
+    vectors = np.stack([np.asarray(colors.get(word, (0, 0, 0)), np.float32) @ projection for word in WORDS])
+    _save_words(folder / "text_model.onnx", vectors)
+    return folder
+
+
+def left(home: Path) -> set[str]:
+    """Return the paths of all files in a home, without its locks."""
+    found = (path.relative_to(home) for path in home.rglob("*") if path.is_file())
+    return {str(path) for path in found if not path.name.startswith(".names")}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from messages import library_messages, texts
+from model_hints import HINTS_OF_MODELS
 from open_homes import copy_home
 from stage import Stage, write_csv
 from terminal import done
@@ -368,6 +369,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "not an alias: delete a collection with: `home.delete(": (_no_alias,),
     "hint('alias'": (_no_aliases,),
     "index a folder of pictures with": (_folder_of_pictures,),
+    **HINTS_OF_MODELS,
 }
 """Commands that print a hint, by a part of its text in the sources."""
 
@@ -392,6 +394,7 @@ OTHER = {
     "crossview import {} EXPORT",
     "crossview restore {} BACKUP",
     "crossview backup {} {}.db",
+    "crossview model remove {} --yes, then crossview model add {} FOLDER",
 }
 """Texts that name a command and are no hints, or that other tests run."""
 

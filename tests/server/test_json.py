@@ -71,7 +71,7 @@ model add tiny tiny-model
 model list
 model show tiny
 model check tiny
-model remove tiny
+model remove tiny --yes
 learners cca
 create new --views color
 list
