@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from crossview.features.base import Input
 from crossview.features.models.manifest import Manifest
+from crossview.features.models.session import use_device as use_device
 from crossview.features.models.trial import Trial as Trial
 
 

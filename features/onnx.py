@@ -1,6 +1,6 @@
 """A view by a model of the user's choice, in ONNX files that the home keeps."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -43,6 +43,11 @@ class Onnx(ImageExtractor, TextExtractor):
     def dim(self) -> int:
         """Length of a row."""
         return self._dim
+
+    @property
+    def memory(self) -> Mapping[str, int]:
+        """The memory of the model, under its digest, which the views by one model share."""
+        return {} if self._manifest is None else {self._digest: self._manifest.memory_bytes}
 
     def params(self) -> dict[str, Any]:
         """Return the parameters, as a view stores them."""

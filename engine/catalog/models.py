@@ -20,6 +20,7 @@ from crossview.engine.catalog.private import make_file, make_folder, open_file, 
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from crossview.engine.model import Model, Trial
 from crossview.features.base import Input
+from crossview.features.models.device import chosen_device
 from crossview.features.models.folder import Folder, files_of, read_folder
 from crossview.features.models.manifest import Manifest, Tower
 from crossview.features.models.trial import try_model, with_dims
@@ -96,9 +97,8 @@ class Models:
         with self._staged(folder, manifest) as (staging, hashes):
             trials = try_model(staging, manifest)
             manifest = replace(with_dims(manifest, trials), files=hashes)
-            digest = hashlib.sha256(json.dumps(manifest.to_json(), sort_keys=True).encode()).hexdigest()
             size = sum((staging / one).stat().st_size for one in hashes)
-            made = Model(name, digest, manifest, size, datetime.now(UTC).isoformat(timespec="seconds"))
+            made = Model(name, manifest.digest(), manifest, size, datetime.now(UTC).isoformat(timespec="seconds"))
             with WriterLock(self._home / ".names").hold(), file_errors():
                 self._check_free(name)
                 for one, sha256 in hashes.items():
@@ -110,7 +110,7 @@ class Models:
     def check(self, name: str) -> tuple[Model, dict[Input, Trial]]:
         """Run a model again; return it with what the run found. NotFoundError, ModelError, StorageError."""
         found = self.get(name)
-        return found, try_model(self.files, located(found.manifest))
+        return found, try_model(self.files, located(found.manifest), chosen_device())
 
     def remove(self, name: str) -> Model:
         """Delete a model, and its files unless another model has them; return it. NotFoundError, StorageError."""

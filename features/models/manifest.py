@@ -1,5 +1,7 @@
 """The manifest of a model: its towers, and how pictures and texts become their inputs."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -81,6 +83,13 @@ class Manifest:
     """Number of classes."""
     files: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 of each file, hexadecimal, by name."""
+    memory_bytes: int = 0
+    """Address space that its first run took on a processor; 0 if unknown."""
+
+    def digest(self) -> str:
+        """Return the SHA-256, hexadecimal, of all that decides the rows; memory does not, and varies between runs."""
+        deciding = {name: value for name, value in self.to_json().items() if name != "memory_bytes"}
+        return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as JSON values."""

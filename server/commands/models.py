@@ -9,7 +9,7 @@ import typer
 
 from crossview.features.base import Input
 from crossview.server.commands.common import JsonOption, print_json, print_result
-from crossview.server.commands.connection_options import HomeOption
+from crossview.server.commands.connection_options import DeviceOption, HomeOption
 from crossview.server.commands.hints import hint
 from crossview.server.commands.output import say, show, table
 
@@ -48,7 +48,7 @@ class CheckedModel(PrintedModel):
     """A model, and what it did with two pictures and two texts."""
 
     trials: Mapping[Input, Mapping[str, Any]]
-    """For each input: length of the rows, their norms and the cosine of their angle, and milliseconds for one."""
+    """For each input: length of the rows, their norms, the cosine of their angle, milliseconds for one, and memory."""
 
 
 def add(
@@ -113,13 +113,19 @@ def show_(model: ModelNameArgument, home: HomeOption = None, as_json: JsonOption
     _show(found, {})
 
 
-def check(model: ModelNameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+def check(
+    model: ModelNameArgument, device: DeviceOption = None, home: HomeOption = None, as_json: JsonOption = False
+) -> None:
     """Run a model on pictures and texts: its rows, and its speed.
 
     Examples:
         crossview model check clip
-        crossview model check clip --json
+        crossview model check clip --device cuda --json
     """
+    if device is not None:
+        from crossview.engine.model import use_device
+
+        use_device(device)
     found, trials = _models(home).check(model)
     if as_json:
         print_json(_checked(found, trials))
@@ -178,7 +184,7 @@ def _show(model: "Model", trials: Mapping[Any, "Trial"]) -> None:
 
 def _found(trial: "Trial") -> str:
     norms = f"norms {trial.norms[0]:.3g} and {trial.norms[1]:.3g}, cosine {trial.cosine:.2f}"
-    return f", {norms}; {trial.milliseconds:.1f} ms each on one core"
+    return f", {norms}; {trial.milliseconds:.1f} ms each"
 
 
 def _rows_of(printed: PrintedModel) -> str:
