@@ -49,6 +49,21 @@ class Onnx(ImageExtractor, TextExtractor):
         """The memory of the model, under its digest, which the views by one model share."""
         return {} if self._manifest is None else {self._digest: self._manifest.memory_bytes}
 
+    @property
+    def digest(self) -> str:
+        """The digest of the model, hexadecimal."""
+        return self._digest
+
+    @property
+    def output(self) -> str:
+        """Another output of the picture tower; empty for that of the manifest."""
+        return self._output
+
+    @property
+    def files(self) -> Path | None:
+        """The folder with the files of the home's models; None before ``of``."""
+        return self._files
+
     def params(self) -> dict[str, Any]:
         """Return the parameters, as a view stores them."""
         return {

@@ -17,6 +17,7 @@ from crossview.engine.catalog.folder import sync_folder
 from crossview.engine.catalog.lock import WriterLock
 from crossview.engine.catalog.names import NAME
 from crossview.engine.catalog.private import make_file, make_folder, open_file, sync_file
+from crossview.engine.catalog.row_cache import forget_rows
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from crossview.engine.model import Model, Trial
 from crossview.features.base import Input
@@ -113,13 +114,15 @@ class Models:
         return found, try_model(self.files, located(found.manifest), chosen_device())
 
     def remove(self, name: str) -> Model:
-        """Delete a model, and its files unless another model has them; return it. NotFoundError, StorageError."""
+        """Delete a model, with files and kept rows that no other has; return it. NotFoundError, StorageError."""
         with WriterLock(self._home / ".names").hold(), file_errors():
             gone = self.get(name)
             (self.path / f"{name}.json").unlink()
             used = {sha256 for one in self.all() for sha256 in one.manifest.files.values()}
             for sha256 in set(gone.manifest.files.values()) - used:
                 (self.files / sha256).unlink(missing_ok=True)
+            if gone.digest not in {one.digest for one in self.all()}:
+                forget_rows(self.path, gone.digest)
         return gone
 
     def _check_free(self, name: str) -> None:

@@ -10,6 +10,7 @@ from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog
 from crossview.engine.catalog.extractors import text_extractors
 from crossview.engine.catalog.writing import check_views, put_rows, until_not_overtaken
+from crossview.engine.ingest.model_rows import row_of_text, rows_of_texts
 from crossview.engine.runtime.progress import Progress
 from crossview.features.base import TextExtractor
 
@@ -20,7 +21,7 @@ TextRows = dict[str, NDArray[np.float32] | None]
 
 def text_rows(extractors: Mapping[str, TextExtractor], text: str | None) -> TextRows:
     """Return the row of a text in each view, None if the view knows none of its words; {} without a text."""
-    return {} if text is None else {view: one.row(text) for view, one in extractors.items()}
+    return {} if text is None else {view: row_of_text(one, text) for view, one in extractors.items()}
 
 
 def place_texts(catalog: Catalog, progress: Progress | None = None) -> None:
@@ -38,7 +39,7 @@ def _place(catalog: Catalog, progress: Progress | None) -> None:
         for batch in batches(ids, _TEXTS_AT_ONCE):
             with catalog.read() as tx:
                 texts = tx.items.texts(batch)
-            found = extractors[name].extract(list(texts.values()))
+            found = rows_of_texts(extractors[name], list(texts.values()))
             having = list(compress(texts, found.present))
             rows = dict.fromkeys(texts) | dict(zip(having, found.rows, strict=True))
             with catalog.write() as tx:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crossview.features.base import Input
 from crossview.server.commands.common import JsonOption, print_json, print_result
 from crossview.server.commands.connection_options import DeviceOption, HomeOption
 from crossview.server.commands.hints import hint
@@ -26,9 +25,9 @@ class PrintedModel:
     """A model of a home."""
 
     name: str
-    inputs: tuple[Input, ...]
+    inputs: tuple[str, ...]
     """The inputs that it has a tower for: "image", "text"."""
-    dims: Mapping[Input, int]
+    dims: Mapping[str, int]
     """Length of a row of each input."""
     shared: bool
     """Whether pictures and texts have one space."""
@@ -47,7 +46,7 @@ class PrintedModel:
 class CheckedModel(PrintedModel):
     """A model, and what it did with two pictures and two texts."""
 
-    trials: Mapping[Input, Mapping[str, Any]]
+    trials: Mapping[str, Mapping[str, Any]]
     """For each input: length of the rows, their norms, the cosine of their angle, milliseconds for one, and memory."""
 
 
@@ -173,7 +172,7 @@ def _show(model: "Model", trials: Mapping[Any, "Trial"]) -> None:
     printed = _printed(model)
     size, added = f"{printed.bytes / _MEGABYTE:.1f} MB", _time(printed.added)
     say(f"model {printed.name}: rows of {_rows_of(printed)}, {size}, added {added}")
-    for kind in printed.inputs:
+    for kind in model.inputs:
         tower, trial = model.manifest.towers[kind], trials.get(kind)
         found = "" if trial is None else _found(trial)
         say(f"  {kind}: {tower.file}, output {tower.output}, {tower.dim} numbers{found}")
