@@ -73,6 +73,11 @@ class Extractor(ABC):
         """Length of a row, known before fitting."""
 
     @property
+    def memory(self) -> Mapping[str, int]:
+        """Bytes that a process needs for what it loads, such as a model, by name; extractors share equal names."""
+        return {}
+
+    @property
     def fitted(self) -> bool:
         """Whether rows can be extracted; always true for an extractor that learns nothing."""
         return True

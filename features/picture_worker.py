@@ -10,7 +10,6 @@ The process keeps the extractors that it has received, so that a codebook travel
 
 import os
 import pickle
-import resource
 import signal
 import socket
 import subprocess
@@ -29,6 +28,7 @@ from typing import Any
 from crossview.features.base import ImageExtractor
 from crossview.features.decode import pixels_to_decode
 from crossview.features.errors import ImageError, ImageTooLargeError
+from crossview.features.models.memory_limit import MemoryLimit
 from crossview.features.pictures import PictureLimits, encoded_picture
 from crossview.features.pixel_budget import NotWantedError
 from crossview.features.stages import Packed as PackedStage
@@ -209,8 +209,7 @@ def serve(connection: int, parent: int, memory_bytes: int) -> None:
     """
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     become_worker()
-    _limit_memory(memory_bytes)
-    _Reader(Connection(connection)).run()
+    _Reader(Connection(connection), MemoryLimit(memory_bytes)).run()
 
 
 def _end_with(parent: int) -> None:
@@ -218,19 +217,12 @@ def _end_with(parent: int) -> None:
     os._exit(1)  # the parent has ended, so nothing waits for results
 
 
-def _limit_memory(more: int) -> None:
-    """Limit this process to ``more`` bytes in addition to its present memory, which only Linux reports."""
-    sizes = Path("/proc/self/statm")
-    if sizes.exists():
-        has = int(sizes.read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (has + more, resource.RLIM_INFINITY))
-
-
 @dataclass
 class _Reader:
     """The side of the process: it answers orders, and keeps the extractors that it knows."""
 
     connection: Connection
+    limit: MemoryLimit
     known: OrderedDict[str, ImageExtractor] = field(default_factory=OrderedDict)
     busy: bool = False
     leaving: bool = False
@@ -278,7 +270,9 @@ class _Reader:
         if missing:
             self.connection.send(_Missing(missing))
         for view in missing:
-            self.known[digests[view]] = pickle.loads(self.connection.recv_bytes())  # noqa: S301  # from the parent
+            made = pickle.loads(self.connection.recv_bytes())  # noqa: S301  # from the parent
+            self.limit.make_room(made.memory)
+            self.known[digests[view]] = made
         for digest in digests.values():
             self.known.move_to_end(digest)
         chosen = {view: self.known[digest] for view, digest in digests.items()}

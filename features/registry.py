@@ -6,6 +6,7 @@ from typing import Any
 
 from crossview.features.base import Extractor, ImageExtractor, TextExtractor
 from crossview.features.color import Color
+from crossview.features.conse import Conse
 from crossview.features.contract import check_class, check_made
 from crossview.features.forest import Forest
 from crossview.features.gist import Gist
@@ -17,7 +18,7 @@ from crossview.features.text import Text
 from crossview.features.vectors import Vectors
 
 EXTRACTORS: dict[str, type[Extractor]] = {
-    one.name: one for one in (Color, Lab, Sift, Forest, Gist, Onnx, Text, Vectors)
+    one.name: one for one in (Color, Conse, Lab, Sift, Forest, Gist, Onnx, Text, Vectors)
 }
 """The extractors of crossview, whose names have precedence."""
 

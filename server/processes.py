@@ -57,7 +57,10 @@ def keep_garbage_apart() -> None:
 
 
 def prepare_process(settings: ServerSettings) -> None:
-    """Prepare this process to serve: set limits of descriptors and memory, switch threads often, log to stderr."""
+    """Prepare this process to serve: limits of descriptors and memory, the device, switches of threads, the log.
+
+    Raises ModelError for a device that cannot be used.
+    """
     raise_descriptors()
     keep_memory_together()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -66,6 +69,10 @@ def prepare_process(settings: ServerSettings) -> None:
         logging.getLogger("crossview.requests").setLevel(logging.INFO)
     if settings.audit_log is not None:
         log_changes(settings.audit_log)
+    if settings.device is not None:
+        from crossview.engine.model import use_device  # deferred: it imports what runs models
+
+        use_device(settings.device)
 
 
 def temporary_files() -> Callable[[], object]:

@@ -87,6 +87,8 @@ class ServerSettings:
     """Maximum number of connections; the server closes further ones [default: half of the descriptors]."""
     workers: int = 1
     """Number of processes that read the pictures of queries and imports."""
+    device: str | None = None
+    """Device that runs the models of views: cpu or cuda [default: $CROSSVIEW_DEVICE, or cpu]."""
     max_megapixels: float = 25.0
     """Maximum megapixels of a picture; the server refuses larger ones."""
     threads: int = 4

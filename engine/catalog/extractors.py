@@ -22,10 +22,10 @@ from crossview.engine.errors import (
 from crossview.engine.info import ViewInfo
 from crossview.features.base import Extractor, ImageExtractor, Input, TextExtractor
 from crossview.features.contract import NAME
-from crossview.features.inputs import INPUTS, MODEL
+from crossview.features.inputs import INPUTS, MODELS
 
 if TYPE_CHECKING:
-    from crossview.features.onnx import Onnx
+    from crossview.features.models.extractor import ModelExtractor
 
 _MOST_CHARACTERS = 10_000
 
@@ -66,37 +66,21 @@ def parse_view(spec: str, home: Path) -> tuple[str, Extractor]:
     params, kind = dict[str, Any](), second if named else first
     for number, pair in enumerate(pairs):
         key, found, value = pair.partition("=")
-        if not found and number == 0 and kind == MODEL:
-            key, found, value = "model", "=", pair
+        if not found and number < len(MODELS.get(kind, ())):
+            key, found, value = MODELS[kind][number], "=", pair
         if not found:
             raise InvalidInputError(f"view {spec!r}: write parameters as name:key=value, not {pair!r}")
-        params[key] = value if kind == MODEL else parse_value(value)
+        params[key] = value if kind in MODELS else parse_value(value)
     try:
-        made = _by_model(params, home) if kind == MODEL else extractor(kind, params)
+        if kind in MODELS:
+            from crossview.engine.catalog.model_views import model_extractor
+
+            made: Extractor = model_extractor(kind, params, home)
+        else:
+            made = extractor(kind, params)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"view {spec!r}: {error}") from error
     return check_view_name(first), made
-
-
-def _by_model(params: Mapping[str, str], home: Path) -> "Onnx":
-    """Return the extractor by a registered model, which alone states digest, inputs and length of rows.
-
-    Raises ValueError for an unknown or missing parameter, NotFoundError, ModelError.
-    """
-    from crossview.engine.catalog.models import Models
-    from crossview.features.onnx import Onnx
-
-    if unknown := sorted(params.keys() - {"model", "output"}):
-        raise ValueError(f"extractor {MODEL!r} has no parameter {unknown[0]!r}; it has: model, output")
-    if "model" not in params:
-        raise ValueError(f"extractor {MODEL!r} needs the name of a model, such as {MODEL}:NAME")
-    model, output = Models(home).get(params["model"]), params.get("output", "")
-    logits = model.manifest.logits
-    if output and output != logits:
-        known = f"it has: {logits}" if logits else "it has none"
-        raise ValueError(f"the model {model.name!r} has no other output {output!r}; {known}")
-    inputs, dim = model.rows(output)
-    return Onnx(model=model.name, digest=model.digest, inputs=inputs, dim=dim, output=output)
 
 
 def check_view_name(name: str) -> str:
@@ -131,12 +115,11 @@ def add_views(tx: Transaction, specs: Iterable[str]) -> None:
         _add(tx, name, one)
 
 
-def add_view(tx: Transaction, spec: str) -> ViewRecord:
-    """Add a view to a collection; the next indexing computes its rows.
+def add_view(tx: Transaction, name: str, made: Extractor) -> ViewRecord:
+    """Add a view, see ``parse_view``, to a collection; the next indexing computes its rows.
 
-    Raises InvalidInputError as ``parse_view`` does, AlreadyExistsError if the name is taken.
+    Raises AlreadyExistsError if the name is taken.
     """
-    name, made = parse_view(spec, tx.home)
     if name in {view.name for view in tx.views.all()}:
         raise AlreadyExistsError(
             f"collection {tx.name()!r} already has a view {name!r}: give another name, such as {name}2={made.name}"
@@ -155,7 +138,12 @@ def _add(tx: Transaction, name: str, made: Extractor) -> None:
         stated = ExtractorKind(made.inputs, made.steps, made.robust, made.learns_labels)._asdict()
         packaged = {"package": package, **stated, "inputs": sorted(made.inputs)}
     new = {"name": name, "extractor": made.name, "params": made.params(), "dim": made.dim, "packaged": packaged}
-    tx.views.add(**new, revision=int(made.fitted))
+    learned = made.to_state()
+    tx.views.add(**new, revision=int(made.fitted and not learned))
+    if learned:  # the models of a view determine it, and no item
+        count = len(next(iter(learned.values())))
+        fit = {"fitted": learned, "pictures": count, "keys": [], "seed": 0, "kind": "names of classes"}
+        tx.views.add_revision(find_view(tx, name), state.pack(fit))
 
 
 def find_view(tx: NamedViews, name: str) -> ViewRecord:
@@ -167,8 +155,8 @@ def find_view(tx: NamedViews, name: str) -> ViewRecord:
 
 
 def inputs_of(view: ViewRecord) -> frozenset[Input]:
-    """Return the inputs from which a view's rows can be computed; empty if another program makes the rows."""
-    if view.extractor == MODEL:
+    """Return the inputs that a view computes rows from, for queries; empty if another program makes the rows."""
+    if view.extractor in MODELS:
         return frozenset(view.params["inputs"])
     if view.extractor in INPUTS:
         return INPUTS[view.extractor]
@@ -186,9 +174,15 @@ def kind_of(view: ViewRecord) -> ExtractorKind:
     return ExtractorKind(kind.inputs, kind.steps, kind.robust, kind.learns_labels)
 
 
+def item_inputs_of(view: ViewRecord) -> frozenset[Input]:
+    """Return the inputs that the rows of items come from: a picture, or the text of an item without one."""
+    chosen = view.params.get("rows") if view.extractor in MODELS else None
+    return frozenset(chosen) if chosen else inputs_of(view)
+
+
 def views_of(tx: Transaction, kind: Input) -> tuple[ViewRecord, ...]:
-    """Return the views that can be computed from one kind of input."""
-    return tuple(view for view in tx.views.all() if kind in inputs_of(view))
+    """Return the views whose rows of items can come from one kind of input."""
+    return tuple(view for view in tx.views.all() if kind in item_inputs_of(view))
 
 
 def check_fitted(tx: NamedViews, view: ViewRecord) -> None:
@@ -233,10 +227,10 @@ def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
     """Return a view's extractor at its current revision; NotReadyError if it must be fitted first."""
     check_fitted(tx, view)
     made = unfitted_extractor(view)
-    if view.extractor == MODEL:
+    if view.extractor in MODELS:
         from crossview.engine.catalog.models import FOLDER
 
-        return cast("Onnx", made).of(tx.home / FOLDER)
+        made = cast("ModelExtractor", made).of(tx.home / FOLDER)
     packed = tx.views.state(view, view.revision)
     if packed is None and made.fitted:
         return made
@@ -274,5 +268,5 @@ def text_extractors(tx: Transaction) -> TextExtractors:
     """Return the extractors of the fitted views that are computed from texts."""
     views = [view for view in views_of(tx, "text") if view.revision > 0]
     made = {view.name: cast(TextExtractor, load_extractor(tx, view)) for view in views}
-    alone = {view.name for view in views if "image" not in inputs_of(view)}
+    alone = {view.name for view in views if "image" not in item_inputs_of(view)}
     return TextExtractors(made, {name: one for name, one in made.items() if name in alone})

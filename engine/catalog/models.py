@@ -16,10 +16,12 @@ from crossview.engine.catalog.leftovers import NEW, at_work
 from crossview.engine.catalog.lock import WriterLock
 from crossview.engine.catalog.names import Names
 from crossview.engine.catalog.private import check_no_links, make_file, make_folder, sync_file
+from crossview.engine.catalog.row_cache import forget_rows
 from crossview.engine.errors import AlreadyExistsError, CrossviewError, InvalidInputError, ModelError, NotFoundError
 from crossview.engine.model import Model, Trial
 from crossview.features.base import Input
-from crossview.features.inputs import MODEL
+from crossview.features.inputs import models_of
+from crossview.features.models.device import chosen_device
 from crossview.features.models.folder import Folder, files_of, read_folder
 from crossview.features.models.manifest import Manifest
 from crossview.features.models.stored import NAME, StoredModels
@@ -83,7 +85,7 @@ class Models:
         Raises NotFoundError, ModelError.
         """
         found = self.verified(name)
-        return found, try_model(self._stored.files, found.manifest.located())
+        return found, try_model(self._stored.files, found.manifest.located(), chosen_device())
 
     def verified(self, name: str) -> Model:
         """Return a model after comparing its files with those that were registered; NotFoundError, ModelError."""
@@ -98,15 +100,16 @@ class Models:
         The views of a damaged model are those that know its name. Raises NotFoundError.
         """
         try:
-            parameter, value = "digest", self.get(name).digest
+            digest = self.get(name).digest
         except ModelError:
-            parameter, value = "model", name
+            digest = ""
         found = dict[str, list[str]]()
         for collection in Names(self._home).collections():
             with suppress(CrossviewError), closing(CollectionFolder(self._home / collection).open_catalog()) as catalog:
                 with catalog.read() as tx:
-                    views = [one for one in tx.views.all() if one.extractor == MODEL]
-                if using := [one.name for one in views if one.params[parameter] == value]:
+                    by_model = {one.name: models_of(one.extractor, one.params) for one in tx.views.all()}
+                using = [view for view, one in by_model.items() if (digest in one.values() if digest else name in one)]
+                if using:
                     found[collection] = using
         return found
 
@@ -169,12 +172,17 @@ class Models:
                     self._sweep()
 
     def _sweep(self) -> None:
-        """Remove the files that no model has: all stay while a manifest is damaged, because its files are unknown."""
+        """Remove the files and kept rows that no model has.
+
+        All stay while a manifest is damaged, because its files are unknown.
+        """
         with suppress(ModelError, OSError):
-            used = {sha256 for one in self.all() for sha256 in one.manifest.files.values()}
+            models = self.all()
+            used = {sha256 for one in models for sha256 in one.manifest.files.values()}
             for file in self._stored.files.iterdir():
                 if file.name not in used:
                     file.unlink()
+            forget_rows(self._stored.path, {one.digest for one in models})
 
     def _write(self, model: Model, staging: Path) -> None:
         made = staging / f"{uuid.uuid4().hex}.json"

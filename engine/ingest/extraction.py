@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.catalog.model_rows import model_of
 from crossview.engine.ingest.capturing import read_metadata
 from crossview.engine.item import PictureRecord, content_hash
-from crossview.features.base import ImageExtractor
+from crossview.features.base import FeatureRows, ImageExtractor
 from crossview.features.decode import decode
 from crossview.features.fingerprint import packed_fingerprints
-from crossview.features.image import preview, thumbnail
+from crossview.features.image import Image, preview, thumbnail
 from crossview.features.metadata import Metadata
 from crossview.features.picture_pool import PicturePool
 from crossview.features.pictures import MAX_PIXELS, InProcess, PictureLimits, Pictures
@@ -48,7 +49,23 @@ def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: i
         preview=preview(picture.image),
         fingerprints=packed_fingerprints(small),
     )
-    return Extracted(record, rows_of(picture.image, extractors), read_metadata(data, extractors, max_pixels))
+    rows = rows_of_picture(data, picture.image, extractors)
+    return Extracted(record, rows, read_metadata(data, extractors, max_pixels))
+
+
+def rows_of_picture(data: bytes, image: Image, extractors: Mapping[str, ImageExtractor]) -> dict[str, FeatureRows]:
+    """Return the rows of a picture by view, without views that have no row; ``data`` are the bytes of its file."""
+    models = {view: model for view, one in extractors.items() if (model := model_of(one)) is not None}
+    if not models:
+        return rows_of(image, extractors)
+    from crossview.engine.catalog.row_cache import content_of, keep_row, kept_row
+
+    content = content_of(data, *image.shape)
+    known = {view: row for view, one in models.items() if (row := kept_row(one, content)) is not None}
+    made = rows_of(image, {view: one for view, one in extractors.items() if view not in known})
+    for view in models.keys() & made.keys():
+        keep_row(models[view], content, made[view])
+    return known | made
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.extractors import text_extractors
+from crossview.engine.catalog.model_rows import row_of_text, rows_of_texts
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import check_views, put_rows, until_not_overtaken
 from crossview.engine.runtime.progress import Progress
 from crossview.features.base import TextExtractor
-from crossview.features.contract import extracted
 
 _TEXTS_AT_ONCE = 1_000
 
@@ -22,10 +22,7 @@ TextRows = dict[str, NDArray[np.float32] | None]
 
 def text_rows(extractors: Mapping[str, TextExtractor], text: str | None) -> TextRows:
     """Return the row of a text in each view, None if the view knows none of its words; {} without a text."""
-    if text is None:
-        return {}
-    found = {view: extracted(one, [text]).rows for view, one in extractors.items()}
-    return {view: rows[0] if len(rows) else None for view, rows in found.items()}
+    return {} if text is None else {view: row_of_text(one, text) for view, one in extractors.items()}
 
 
 def place_texts(catalog: Catalog, progress: Progress | None = None) -> None:
@@ -42,7 +39,7 @@ def _place(catalog: Catalog, progress: Progress | None) -> None:
         for batch in batches(ids, _TEXTS_AT_ONCE):
             with catalog.read() as tx:
                 texts = tx.items.texts(batch)
-            found = extracted(extractors.all[name], list(texts.values()))
+            found = rows_of_texts(extractors.all[name], list(texts.values()))
             having = list(compress(texts, found.present))
             rows = dict.fromkeys(texts) | dict(zip(having, found.rows, strict=True))
             with catalog.write() as tx:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from crossview.engine.catalog.description import RAW
-from crossview.engine.catalog.extractors import add_view, view_info
+from crossview.engine.catalog.extractors import add_view, parse_view, view_info
 from crossview.engine.info import ViewInfo
 from crossview.engine.item import Picture, one_or_several
 from crossview.engine.services.opened import Opened
@@ -25,8 +25,10 @@ class Views:
 
         Raises InvalidInputError, AlreadyExistsError, BusyError, StorageError.
         """
+        with self._opened.read() as tx:
+            name, made = parse_view(spec, tx.home)  # before the lock: models compute vectors of names
         with self._opened.writable.write() as tx:
-            return view_info(add_view(tx, spec))
+            return view_info(add_view(tx, name, made))
 
     def fit(
         self,

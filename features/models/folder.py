@@ -37,6 +37,8 @@ _MOST_TEXT_BYTES = 32 << 20
 _PADDED = frozenset({"siglip", "siglip2"})
 """Models that learned from texts of one length."""
 _LONGEST = 512
+_UNCUT = 384
+"""Side of an input from which ``crop_pct`` has no meaning."""
 
 
 @dataclass(frozen=True)
@@ -165,15 +167,12 @@ def _best(graph: Graph, kind: Input) -> str:
 def pixels_from(config: Mapping[str, Any]) -> Pixels:
     """Return how pictures become inputs by the settings of an image processor; ModelError for unknown ones."""
     try:
-        size, crop = _sides(config.get("size", 224)), config.get("crop_size")
-        cuts = bool(crop) and config.get("do_center_crop", True)
-        height, width = _sides(crop) if cuts else size
-        shortest = size[0] if cuts or _is_shortest(config.get("size")) else 0
+        (height, width), shortest = _cut(config)
         plain = config.get("do_normalize") is False
         return Pixels(
             height=height,
             width=width,
-            shortest=shortest if config.get("do_resize", True) else 0,
+            shortest=shortest,
             resampling=RESAMPLINGS[int(config.get("resample", 3))],
             scale=float(config.get("rescale_factor", 1 / 255)) if config.get("do_rescale", True) else 1.0,
             mean=(0.0,) * 3 if plain else tuple(map(float, config.get("image_mean", (0.5,) * 3))),
@@ -183,8 +182,20 @@ def pixels_from(config: Mapping[str, Any]) -> Pixels:
         raise ModelError(f"preprocessor_config.json is not understood: {error}") from error
 
 
-def _is_shortest(size: Any) -> bool:
-    return isinstance(size, dict) and "shortest_edge" in size
+def _cut(config: Mapping[str, Any]) -> tuple[tuple[int, int], int]:
+    """Return the size of the input, and the length of the shorter side before cutting; 0 for any proportions."""
+    if not config.get("do_resize", True):
+        raise ValueError("do_resize is false, but pictures have many sizes, and a model has one")
+    stated, crop = config.get("size", 224), config.get("crop_size")
+    size, by_shortest = _sides(stated), isinstance(stated, dict) and "shortest_edge" in stated
+    if crop and config.get("do_center_crop", True):
+        cut = _sides(crop)
+        if isinstance(stated, dict) and not by_shortest and size != cut:
+            raise ValueError(f"it cuts pictures that were resized to {size} without regard to their proportions")
+        return cut, size[0] if by_shortest or not isinstance(stated, dict) else 0
+    if by_shortest and config.get("crop_pct"):  # ConvNeXt's: a share of the picture, or the whole for large inputs
+        return size, int(size[0] / float(config["crop_pct"])) if size[0] < _UNCUT else 0
+    return size, size[0] if by_shortest else 0
 
 
 def _sides(size: Any) -> tuple[int, int]:

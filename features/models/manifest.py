@@ -85,6 +85,8 @@ class Manifest:
     """Number of classes."""
     files: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 of each file, hexadecimal, by name."""
+    memory_bytes: int = 0
+    """Address space that its first run took on a processor; 0 if unknown."""
 
     def located(self) -> "Manifest":
         """Return the manifest with the names under which a home keeps the files: the SHA-256 of each."""
@@ -97,11 +99,11 @@ class Manifest:
     def digest(self) -> str:
         """Return the SHA-256, hexadecimal, of what rows depend on: the towers, and the content of their files.
 
-        The licence and the names of the files do not count, so that a folder with a new licence or another layout is
-        the same model. Nor do fields with their default: a field that a later version adds changes no digest.
+        The licence, the names of the files and the memory, which varies between runs, do not count, so that a folder
+        with a new licence or another layout is the same model. Nor do fields with their default: a field that a later version adds changes no digest.
         """
-        rows = replace(self.located(), licence="", files={})
-        return hashlib.sha256(json.dumps(_told(rows), sort_keys=True).encode()).hexdigest()
+        rows = replace(self.located(), licence="", files={}, memory_bytes=0)
+        return hashlib.sha256(json.dumps(_stated(rows), sort_keys=True).encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as JSON values."""
@@ -125,11 +127,11 @@ def _tower(value: Mapping[str, Any]) -> Tower:
     )
 
 
-def _told(value: Any) -> Any:
+def _stated(value: Any) -> Any:
     """Return a value as JSON values, without the fields that have their default."""
     if is_dataclass(value):
         told = {one.name: getattr(value, one.name) for one in fields(value) if getattr(value, one.name) != one.default}
-        return {name: _told(one) for name, one in told.items()}
+        return {name: _stated(one) for name, one in told.items()}
     if isinstance(value, Mapping):
-        return {name: _told(one) for name, one in value.items()}
+        return {name: _stated(one) for name, one in value.items()}
     return value

@@ -14,7 +14,8 @@ def pixels_of(image: Image, wanted: Pixels) -> NDArray[np.float32]:
     Pillow resizes the picture, with antialiasing; then it is cut from its centre, and black surrounds a smaller one.
     """
     check_image(image)
-    picture = Pillow.fromarray(np.ascontiguousarray(image[..., ::-1]))
+    data = np.ascontiguousarray(image)
+    picture = Pillow.frombuffer("RGB", (image.shape[1], image.shape[0]), data, "raw", "BGR", 0, 1)
     resampling = Pillow.Resampling(RESAMPLINGS.index(wanted.resampling))
     if wanted.shortest:
         picture = picture.resize(_proportional(*picture.size, wanted.shortest), resampling)
@@ -22,10 +23,11 @@ def pixels_of(image: Image, wanted: Pixels) -> NDArray[np.float32]:
         picture = picture.crop((left, top, left + wanted.width, top + wanted.height))
     else:
         picture = picture.resize((wanted.width, wanted.height), resampling)
-    values = np.asarray(picture, np.float32)
-    std = np.array(wanted.std, np.float32)
-    scaled = values * (np.float32(wanted.scale) / std) - np.array(wanted.mean, np.float32) / std
-    return np.ascontiguousarray(scaled.transpose(2, 0, 1)[None])
+    planes = np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
+    std, mean = (np.array(one, np.float32)[:, None, None] for one in (wanted.std, wanted.mean))
+    scaled: NDArray[np.float32] = np.multiply(planes, np.float32(wanted.scale) / std, dtype=np.float32)
+    scaled -= mean / std
+    return np.expand_dims(scaled, 0)
 
 
 def _proportional(width: int, height: int, shortest: int) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """Running a tower: from pictures or texts to rows, with limits on threads."""
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from crossview.features.base import FeatureRows
 from crossview.features.errors import ModelError
 from crossview.features.image import Image
+from crossview.features.models.device import PROVIDERS, VARIABLE, Device, checked_device, chosen_device
 from crossview.features.models.graph import read_graph
 from crossview.features.models.manifest import MISSING, Tower
 from crossview.features.models.pixels import pixels_of
@@ -31,7 +33,7 @@ class Sessions:
     def of(self, file: ModelFile) -> Any:
         """Return the session of a file; ModelError if it is damaged, cannot be opened or is not safe to run."""
         with self._lock:
-            found = self._sessions.pop(file.sha256, None) or open_session(file.read())
+            found = self._sessions.pop(file.sha256, None) or open_session(file.read(), device=chosen_device())
             self._sessions[file.sha256] = found
             while len(self._sessions) > _KEPT:
                 self._sessions.popitem(last=False)
@@ -41,24 +43,45 @@ class Sessions:
 SESSIONS = Sessions()
 
 
-def open_session(data: bytes, threads: int = 1, device: str = "cpu") -> Any:
+def open_session(data: bytes, threads: int = 1, device: Device = "cpu") -> Any:
     """Return a session of onnxruntime for the bytes of a model.
 
-    The session gets bytes and no path, so that the model cannot name other files. Raises ModelError.
+    The session gets bytes and no path, so that the model cannot name other files. Raises ModelError, also for a device
+    that cannot be used.
     """
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ModelError(MISSING) from error
+    onnxruntime = _onnxruntime(device)
     read_graph(data)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.log_severity_level = 4
-    providers = {"cpu": ["CPUExecutionProvider"], "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"]}[device]
     try:
-        return onnxruntime.InferenceSession(data, options, providers=providers)
+        session = onnxruntime.InferenceSession(data, options, providers=[PROVIDERS[device]])
     except Exception as error:  # its errors have no common base
         raise ModelError(f"onnxruntime cannot open the model: {_first_line(error)}") from error
+    if PROVIDERS[device] not in session.get_providers():  # it went on without: there is no card, or no library for it
+        raise ModelError(f"onnxruntime cannot start the device {device} on this machine: check its driver and CUDA")
+    return session
+
+
+def use_device(name: str) -> None:
+    """Let this process, and those that it starts, run models on a device; ModelError if onnxruntime cannot."""
+    device = checked_device(name)
+    _onnxruntime(device)
+    os.environ[VARIABLE] = device
+
+
+def _onnxruntime(device: Device) -> Any:
+    """Return the package; ModelError without it, or if it was built without the device."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ModelError(MISSING) from error
+    if PROVIDERS[device] not in onnxruntime.get_available_providers():
+        raise ModelError(
+            f"the installed onnxruntime cannot use the device {device}: replace it by one that can, with: "
+            "pip uninstall onnxruntime && pip install onnxruntime-gpu"
+        )
+    return onnxruntime
 
 
 def row_of_picture(session: Any, tower: Tower, image: Image, output: str = "") -> FeatureRows:

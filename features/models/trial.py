@@ -18,6 +18,7 @@ import numpy as np
 from crossview.features.base import FeatureRows, Input
 from crossview.features.errors import ModelError
 from crossview.features.image import Image
+from crossview.features.models.device import Device
 from crossview.features.models.manifest import MISSING, MOST_DIM, Manifest
 from crossview.features.models.session import open_session, row_of_picture, row_of_text
 from crossview.features.models.tokens import Tokenizer
@@ -42,20 +43,23 @@ class Trial(NamedTuple):
     cosine: float
     """Cosine of the angle between these rows."""
     milliseconds: float
-    """Time for one input, on one core."""
+    """Time for one input, on one core or on the device."""
     class_count: int = 0
     """Number of classes; 0 without classes."""
+    memory_bytes: int = 0
+    """Growth of the process's address space by this tower and those before it; 0 except on Linux."""
 
 
-def try_model(folder: Path, manifest: Manifest) -> dict[Input, Trial]:
+def try_model(folder: Path, manifest: Manifest, device: Device = "cpu") -> dict[Input, Trial]:
     """Return what the towers of a model in a folder do with two pictures and two texts.
 
-    Raises ModelError for a model that fails, takes too much time or memory, or has different rows for equal inputs, and
-    without onnxruntime or the library of the tokenizers.
+    A home stores the results of a processor, which every machine has. Raises ModelError for a model that fails, takes
+    too much time or memory, or has different rows for equal inputs, and without onnxruntime or the library of the
+    tokenizers.
     """
     check_installed(manifest)
     with tempfile.TemporaryFile() as errors:
-        command = [sys.executable, "-P", "-c", _PROGRAM, str(folder), json.dumps(manifest.to_json())]
+        command = [sys.executable, "-P", "-c", _PROGRAM, str(folder), json.dumps(manifest.to_json()), device]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=environment, text=True
@@ -111,19 +115,20 @@ def _resident(pid: int) -> int:
         return 0
 
 
-def main(folder: str, manifest: str) -> None:
-    """Run a model and print what its towers did, or the error, as JSON."""
+def main(folder: str, manifest: str, device: Device) -> None:
+    """Run a model on a device and print what its towers did, or the error, as JSON."""
     try:
-        found = _run(Path(folder), Manifest.from_json(json.loads(manifest)))
+        found = _run(Path(folder), Manifest.from_json(json.loads(manifest)), device)
         print(json.dumps({kind: one._asdict() for kind, one in found.items()}))
     except ModelError as error:
         print(json.dumps({"error": error.message}))
 
 
-def _run(folder: Path, manifest: Manifest) -> dict[Input, Trial]:
+def _run(folder: Path, manifest: Manifest, device: Device) -> dict[Input, Trial]:
     found: dict[Input, Trial] = {}
+    before = _address_space("VmSize")
     for kind, tower in manifest.towers.items():
-        session = open_session((folder / tower.file).read_bytes())
+        session = open_session((folder / tower.file).read_bytes(), device=device)
         if kind == "image":
             found[kind] = _measured(partial(row_of_picture, session, tower), _pictures())
             if manifest.logits:
@@ -133,7 +138,15 @@ def _run(folder: Path, manifest: Manifest) -> dict[Input, Trial]:
         elif tower.tokens is not None:
             words = Tokenizer((folder / tower.tokens.file).read_bytes(), tower.tokens)
             found[kind] = _measured(partial(row_of_text, session, tower, words), TEXTS)
+        found[kind] = found[kind]._replace(memory_bytes=max(0, _address_space("VmPeak") - before))
     return found
+
+
+def _address_space(kind: str) -> int:
+    """Return the bytes of this process's address space, now (VmSize) or at most so far (VmPeak); 0 except on Linux."""
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="ascii", errors="replace").splitlines() if status.exists() else []
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(f"{kind}:")), 0)
 
 
 def _pictures() -> list[Image]:
@@ -162,9 +175,14 @@ def _measured(row_of: Callable[[Any], FeatureRows], samples: Sequence[Any]) -> T
 
 
 def with_dims(manifest: Manifest, trials: Mapping[Input, Trial]) -> Manifest:
-    """Return the manifest with the lengths of the rows; ModelError if two towers of one space differ in it."""
+    """Return the manifest with what the first run found; ModelError if rows of one space have several lengths."""
     towers = {kind: replace(tower, dim=trials[kind].dim) for kind, tower in manifest.towers.items()}
     if manifest.shared and len({one.dim for one in towers.values()}) > 1:
         dims = " and ".join(str(one.dim) for one in towers.values())
         raise ModelError(f"the towers have rows of {dims} numbers, so not one space: register them as two models")
-    return replace(manifest, towers=towers, class_count=max(one.class_count for one in trials.values()))
+    return replace(
+        manifest,
+        towers=towers,
+        class_count=max(one.class_count for one in trials.values()),
+        memory_bytes=max(one.memory_bytes for one in trials.values()),
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
 
 import typer
 
@@ -26,6 +26,11 @@ _TLS_FILES = ("tls_ca", "tls_client_cert", "tls_client_key")
 HomeOption = Annotated[
     Path | None,
     typer.Option("--home", metavar="DIR", help="Folder of collections [default: $CROSSVIEW_HOME or ~/.crossview]."),
+]
+
+DeviceOption = Annotated[
+    Literal["cpu", "cuda"] | None,
+    typer.Option("--device", help="Device that runs models of views [default: $CROSSVIEW_DEVICE or cpu]."),
 ]
 
 
@@ -137,7 +142,7 @@ HERE = ConnectionOptions()
 
 @dataclass(frozen=True)
 class PictureConnection(ConnectionOptions):
-    """A connection for commands that read pictures, with a limit of their size for a local home."""
+    """A connection for commands that read pictures; for a local home, with a limit of their size and a device."""
 
     max_megapixels: Annotated[
         float | None,
@@ -147,6 +152,7 @@ class PictureConnection(ConnectionOptions):
             help="Maximum megapixels of a picture in memory [default: 100].",
         ),
     ] = None
+    device: DeviceOption = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -157,8 +163,17 @@ class PictureConnection(ConnectionOptions):
                 "--max-megapixels limits pictures that this machine reads; a server has its own limit: "
                 "crossview serve --max-megapixels N"
             )
+        if self.device is not None and self.server is not None:
+            raise typer.BadParameter(
+                "--device is for models that this machine runs; a server has its own: "
+                f"crossview serve --device {self.device}"
+            )
 
     def _home(self) -> "Home":
+        if self.device is not None:
+            from crossview.engine.model import use_device
+
+            use_device(self.device)
         if self.max_megapixels is None:
             return super()._home()
         from crossview.engine.home import Home

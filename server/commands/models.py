@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crossview.features.base import Input
 from crossview.server.commands.common import (
     Deleted,
     JsonOption,
@@ -16,7 +15,7 @@ from crossview.server.commands.common import (
     print_json,
     print_result,
 )
-from crossview.server.commands.connection_options import HomeOption
+from crossview.server.commands.connection_options import DeviceOption, HomeOption
 from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.output import say, show, table
 
@@ -33,9 +32,9 @@ class PrintedModel:
     """A model of a home."""
 
     name: str
-    inputs: tuple[Input, ...]
+    inputs: tuple[str, ...]
     """The inputs that it has a tower for: "image", "text"."""
-    dims: Mapping[Input, int]
+    dims: Mapping[str, int]
     """Length of a row of each input."""
     shared: bool
     """Whether pictures and texts have one space."""
@@ -54,8 +53,8 @@ class PrintedModel:
 class CheckedModel(PrintedModel):
     """A model, and what it did with two pictures and two texts."""
 
-    trials: Mapping[Input, Mapping[str, Any]]
-    """For each input: length of the rows, their norms and the cosine of their angle, and milliseconds for one."""
+    trials: Mapping[str, Mapping[str, Any]]
+    """For each input: length of the rows, their norms, the cosine of their angle, milliseconds for one, and memory."""
 
 
 def add(
@@ -121,13 +120,19 @@ def show_(model: ModelNameArgument, home: HomeOption = None, as_json: JsonOption
     _show(found, {})
 
 
-def check(model: ModelNameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+def check(
+    model: ModelNameArgument, device: DeviceOption = None, home: HomeOption = None, as_json: JsonOption = False
+) -> None:
     """Run a model on pictures and texts: its rows, and its speed.
 
     Examples:
         crossview model check clip
-        crossview model check clip --json
+        crossview model check clip --device cuda --json
     """
+    if device is not None:
+        from crossview.engine.model import use_device
+
+        use_device(device)
     found, trials = _models(home).check(model)
     if as_json:
         print_json(_checked(found, trials))
@@ -199,7 +204,7 @@ def _show(model: "Model", trials: Mapping[Any, "Trial"]) -> None:
     printed = _printed(model)
     size, added = f"{printed.bytes / _MEGABYTE:.1f} MB", _time(printed.added)
     say(f"model {printed.name}: rows of {_rows_of(printed)}, {size}, added {added}")
-    for kind in printed.inputs:
+    for kind in model.inputs:
         tower, trial = model.manifest.towers[kind], trials.get(kind)
         found = "" if trial is None else _found(trial)
         say(f"  {kind}: {tower.file}, output {tower.output}, {tower.dim} numbers{found}")
@@ -210,7 +215,7 @@ def _show(model: "Model", trials: Mapping[Any, "Trial"]) -> None:
 
 def _found(trial: "Trial") -> str:
     norms = f"norms {trial.norms[0]:.3g} and {trial.norms[1]:.3g}, cosine {trial.cosine:.2f}"
-    return f", {norms}; {trial.milliseconds:.1f} ms each on one core"
+    return f", {norms}; {trial.milliseconds:.1f} ms each"
 
 
 def _rows_of(printed: PrintedModel) -> str:

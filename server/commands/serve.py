@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from crossview.engine.home import Home
-from crossview.server.commands.connection_options import HomeOption
+from crossview.server.commands.connection_options import DeviceOption, HomeOption
 from crossview.server.commands.output import say
 from crossview.server.configuration import Configuration, configured
 from crossview.server.exposure import is_loopback
@@ -90,6 +90,7 @@ class LoadOptions:
             min=1, help="Number of processes that read the pictures of queries and imports [default: one per core]."
         ),
     ] = None
+    device: DeviceOption = None
     jobs: Annotated[
         int, typer.Option(min=1, help="Number of trainings, evaluations and other jobs to run at once.")
     ] = ServerSettings.jobs
