@@ -31,7 +31,7 @@ class Conse(ModelExtractor):
         digest, texts_digest: the digests of these models, hexadecimal.
         dim: length of a row.
         temperature: divides the logits.
-        inputs, rows: see ``Onnx``.
+        rows: see ``Onnx``.
     """
 
     name: ClassVar[str] = "conse"
@@ -45,14 +45,13 @@ class Conse(ModelExtractor):
         texts_digest: str,
         dim: int,
         temperature: float = TEMPERATURE,
-        inputs: Sequence[str] = ("image", "text"),
         rows: Sequence[str] = (),
     ) -> None:
         """Keep the parameters; ValueError for those that no such view has."""
         if not isinstance(temperature, int | float) or not 0 < temperature <= _MOST_TEMPERATURE:
             raise ValueError(f"temperature must be a number above 0, up to {_MOST_TEMPERATURE:g}, not {temperature!r}")
         models = {"pictures": pictures, "texts": texts, "digest": digest, "texts_digest": texts_digest}
-        others = {"dim": dim, "temperature": float(temperature), "inputs": list(inputs), "rows": list(rows)}
+        others = {"dim": dim, "temperature": float(temperature), "rows": list(rows)}
         super().__init__([Towers(pictures, digest), Towers(texts, texts_digest)], {**models, **others})
         self._names: NDArray[np.float32] | None = None
 

@@ -13,8 +13,9 @@ INPUTS: Mapping[str, frozenset[Input]] = {
     "gist": frozenset({"image"}),
     "text": frozenset({"text"}),
     "vectors": frozenset(),
+    "conse": frozenset({"image", "text"}),
 }
-"""Kinds of input by name of the extractor, except of those by models, whose views have them as a parameter."""
+"""Kinds of input by name of the extractor, except of ``onnx``, whose views have them as a parameter."""
 MODELS: Mapping[str, tuple[str, ...]] = {"onnx": ("model",), "conse": ("pictures", "texts")}
 """The extractors by models, with the parameters that name the models, in the order of a spec."""
 
@@ -27,6 +28,6 @@ def models_of(extractor: str, params: Mapping[str, Any]) -> Mapping[str, str]:
 
 def space_of(extractor: str, params: Mapping[str, Any]) -> str:
     """Return the name of the space that a view's rows share with those of texts; "" for rows that share none."""
-    if extractor not in MODELS or "text" not in params["inputs"]:
+    if extractor not in MODELS or "text" not in params.get("inputs", ("text",)):
         return ""
     return str(params.get("texts_digest", params["digest"]))

@@ -156,11 +156,9 @@ def find_view(tx: NamedViews, name: str) -> ViewRecord:
 
 def inputs_of(view: ViewRecord) -> frozenset[Input]:
     """Return the inputs that a view computes rows from, for queries; empty if another program makes the rows."""
-    if view.extractor in MODELS:
-        return frozenset(view.params["inputs"])
     if view.extractor in INPUTS:
         return INPUTS[view.extractor]
-    return kind_of(view).inputs
+    return frozenset(view.params["inputs"]) if view.extractor in MODELS else kind_of(view).inputs
 
 
 def kind_of(view: ViewRecord) -> ExtractorKind:

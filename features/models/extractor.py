@@ -32,7 +32,7 @@ class ModelExtractor(ImageExtractor, TextExtractor):
         for one in towers:
             if not (isinstance(one.name, str) and NAME.fullmatch(one.name) and _DIGEST.fullmatch(str(one.digest))):
                 raise ValueError("a view by a model needs its name and its digest")
-        dim, inputs = params["dim"], params["inputs"]
+        dim, inputs = params["dim"], params.get("inputs", sorted(_INPUTS))
         if not 0 < dim <= MOST_DIM or not inputs or not _INPUTS.issuperset(inputs):
             raise ValueError(f"a view by a model has at most {MOST_DIM:,} numbers, of pictures, texts or both")
         if not set(inputs).issuperset(params["rows"]):

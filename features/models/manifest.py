@@ -100,7 +100,8 @@ class Manifest:
         """Return the SHA-256, hexadecimal, of what rows depend on: the towers, and the content of their files.
 
         The licence, the names of the files and the memory, which varies between runs, do not count, so that a folder
-        with a new licence or another layout is the same model. Nor do fields with their default: a field that a later version adds changes no digest.
+        with a new licence or another layout is the same model. Nor do fields with their default: a field that a later
+        version adds changes no digest.
         """
         rows = replace(self.located(), licence="", files={}, memory_bytes=0)
         return hashlib.sha256(json.dumps(_stated(rows), sort_keys=True).encode()).hexdigest()
@@ -130,8 +131,8 @@ def _tower(value: Mapping[str, Any]) -> Tower:
 def _stated(value: Any) -> Any:
     """Return a value as JSON values, without the fields that have their default."""
     if is_dataclass(value):
-        told = {one.name: getattr(value, one.name) for one in fields(value) if getattr(value, one.name) != one.default}
-        return {name: _stated(one) for name, one in told.items()}
+        given = {one.name: getattr(value, one.name) for one in fields(value) if getattr(value, one.name) != one.default}
+        return {name: _stated(one) for name, one in given.items()}
     if isinstance(value, Mapping):
         return {name: _stated(one) for name, one in value.items()}
     return value

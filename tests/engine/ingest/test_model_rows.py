@@ -13,7 +13,7 @@ from crossview.engine.catalog.extractors import find_view
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.home import Home
 from crossview.engine.item import IndexOptions, NewItem
-from crossview.features import onnx
+from crossview.features.models import towers
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 TEXTS = ("a red dog", "snow", "green")
@@ -42,8 +42,8 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kinds of inputs that went through a model."""
     seen: list[str] = []
     for name in ("row_of_picture", "row_of_text"):
-        plain = getattr(onnx, name)
-        monkeypatch.setattr(onnx, name, lambda *given, _plain=plain, _name=name: seen.append(_name) or _plain(*given))
+        plain = getattr(towers, name)
+        monkeypatch.setattr(towers, name, lambda *given, _plain=plain, _name=name: seen.append(_name) or _plain(*given))
     return seen
 
 

@@ -1,7 +1,7 @@
 """Limits of processes that run models: memory grows by what a model needs, and a model that needs more is refused."""
 
+import hashlib
 import resource
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -15,7 +15,7 @@ import tiny_models as tiny
 from drawn import draw, encode
 from tiny_models import node, value, weights
 
-from crossview.engine.catalog.models import Models
+from crossview.engine.catalog.models import FOLDER, Models
 from crossview.engine.model import Model
 from crossview.features.errors import ImageError, ModelError
 from crossview.features.models.device import VARIABLE
@@ -75,9 +75,11 @@ def models(tmp_path: Path) -> Models:
     return Models(tmp_path / "home")
 
 
-def extractor(models: Models, model: Model, **changes: Any) -> Onnx:
-    manifest = replace(model.manifest, **changes)
-    return Onnx(model=model.name, digest=manifest.digest(), dim=tiny.DIM, inputs=("image",)).of(manifest, models.files)
+def extractor(home: Path, model: Model, memory_bytes: int) -> Onnx:
+    """The extractor of a model, after its manifest states another memory."""
+    stated = replace(model, manifest=replace(model.manifest, memory_bytes=memory_bytes))
+    (home / FOLDER / f"{model.name}.json").write_bytes(stated.packed())
+    return Onnx(model=model.name, digest=model.digest, dim=tiny.DIM, inputs=("image",)).of(home / FOLDER)
 
 
 def limit(data: bytes, extractors: object, max_pixels: int) -> int:
@@ -91,12 +93,17 @@ def test_the_limit_of_a_process_grows_by_what_a_model_took_at_its_first_run(
     """A process that does not know it refuses the model with a reason, and reads the next picture."""
     model, trials = models.add("greedy", GREEDY(tmp_path / "greedy"))
     assert trials["image"].memory_bytes == model.manifest.memory_bytes > NEEDED
-    unknown = extractor(models, model, memory_bytes=0, licence="another digest")
+    unknown = extractor(tmp_path / "home", model, 0)
     with pytest.raises(ModelError, match=r"the model fails: .*memory"):
         pool.run(rows, [PictureTask(PICTURE, {"greedy": unknown})], wanted)
-    process, known = pool.pids(), extractor(models, model)
-    there, here = (one.run(rows, [PictureTask(PICTURE, {"greedy": known})], wanted)[0] for one in (pool, IN_PROCESS))
+    process = pool.pids()
+    assert pool.run(rows, [PictureTask(PICTURE, {})], wanted) == [{}]
     assert pool.pids() == process
+    known = extractor(tmp_path / "home", model, model.manifest.memory_bytes)
+    with closing(PicturePool(1, LIMITS)) as other:
+        there, here = (
+            one.run(rows, [PictureTask(PICTURE, {"greedy": known})], wanted)[0] for one in (other, IN_PROCESS)
+        )
     assert np.array_equal(there["greedy"], here["greedy"])
 
 
@@ -106,7 +113,7 @@ def test_the_limit_grows_once_for_a_model_and_ends_on_a_graphics_card(
 ) -> None:
     """However many views have the model; CUDA maps more addresses than any limit allows."""
     model, _ = models.add("small", tiny.picture_folder(tmp_path / "small"))
-    one, other = extractor(models, model, memory_bytes=1 << 30), extractor(models, model, memory_bytes=1 << 30)
+    one, other = (extractor(tmp_path / "home", model, 1 << 30) for _ in range(2))
     for device in ("cpu", "cuda"):
         monkeypatch.setenv(VARIABLE, device)
         with closing(PicturePool(1, LIMITS)) as pool:
@@ -116,12 +123,16 @@ def test_the_limit_grows_once_for_a_model_and_ends_on_a_graphics_card(
         assert others[0] == resource.RLIM_INFINITY if device == "cuda" else others[0] - first >= 3 << 29
 
 
-def test_a_model_that_takes_longer_than_a_picture_may_is_refused(tmp_path: Path, models: Models) -> None:
-    manifest = read_folder(SLOW(tmp_path / "slow"))
-    models.files.mkdir(parents=True)
-    shutil.copy(tmp_path / "slow" / "vision_model.onnx", models.files / "slow")
-    manifest = replace(manifest, files={"vision_model.onnx": "slow"})
-    slow = Onnx(model="slow", digest="slow", dim=tiny.DIM, inputs=("image",)).of(manifest, models.files)
+def test_a_model_that_takes_longer_than_a_picture_may_is_refused(tmp_path: Path) -> None:
+    folder, manifest = tmp_path / "home" / FOLDER, read_folder(SLOW(tmp_path / "slow"))
+    data = (tmp_path / "slow" / "vision_model.onnx").read_bytes()
+    sha256 = hashlib.sha256(data).hexdigest()
+    (folder / "files").mkdir(parents=True)
+    (folder / "files" / sha256).write_bytes(data)
+    towers = {"image": replace(manifest.towers["image"], dim=tiny.DIM)}
+    manifest = replace(manifest, towers=towers, files={"vision_model.onnx": sha256})
+    (folder / "slow.json").write_bytes(Model("slow", manifest.digest(), manifest, len(data), "now").packed())
+    slow = Onnx(model="slow", digest=manifest.digest(), dim=tiny.DIM, inputs=("image",)).of(folder)
     with closing(PicturePool(1, replace(LIMITS, seconds=1.0))) as pool:
         (found,) = pool.run(rows, [PictureTask(PICTURE, {"slow": slow})], wanted)
     assert isinstance(found, ImageError)
