@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from crossview.engine.catalog.extractors import inputs_of
+from crossview.engine.catalog.extractors import inputs_of, item_inputs_of
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.hits import HitList
 from crossview.engine.query import Query, SearchRequest
@@ -15,6 +15,7 @@ from crossview.engine.spaces.scores import in_order
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.version import Version
 from crossview.features.base import QueryWords
+from crossview.features.inputs import space_of
 
 Answer = Callable[[SearchRequest], list[HitList]]
 _OPTIONS = (
@@ -50,10 +51,24 @@ def views_of(version: Version, space: Space, query: Query) -> list[str]:
         for view in space.views
         if not given or all(given in inputs_of(part) for part in version.joined_view(view).parts)
     ]
+    if query.text is not None and space.cross_view:
+        views = _one_of_each_space(version, views)
     if not views:
         what = {"image": "a picture", "text": "a text"}[given]
         raise InvalidInputError(f"no view of space {space.name!r} accepts a query by {what}")
     return views
+
+
+def _one_of_each_space(version: Version, views: Sequence[str]) -> list[str]:
+    """Return views in which a text has different rows: of those that share a space of a model, the one of texts."""
+    chosen: dict[str, str] = {}
+    for view in views:
+        parts = version.joined_view(view).parts
+        space = space_of(parts[0].extractor, parts[0].params) if len(parts) == 1 else ""
+        of_texts = len(parts) == 1 and "image" not in item_inputs_of(parts[0])
+        if of_texts or (space or view) not in chosen:
+            chosen[space or view] = view
+    return [view for view in views if view in chosen.values()]
 
 
 def in_each_view(version: Version, space: Space, queries: Sequence[Query]) -> list[Query]:

@@ -5,10 +5,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.extractors import item_inputs_of
 from crossview.engine.catalog.joined import joined_view
+from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.labels import without_labels
 from crossview.engine.recipe import DEFAULT, Recipe
 from crossview.engine.training.grids import LEARNER
+from crossview.features.inputs import space_of
 
 OF_LABELS = "class-instance,dot"
 """The learner for labels: it ranks by the probability of one class, which is best or equal on unseen databases of
@@ -26,6 +29,8 @@ OF_ITEMS = "instances"
 """The learner for labels that are names of items, or one for all: its only supervision is which views belong to one
 item."""
 OF_ONE_VIEW = "pca"
+_SHARING = "class-instance"
+"""The learner that keeps what views share before."""
 _UNLABELLED = 0.1
 """Minimum share of unlabelled items for a learner that learns from them."""
 _ITEMS_OF_A_LABEL = 4
@@ -44,9 +49,24 @@ def with_learner(tx: Transaction, recipe: Recipe) -> Recipe:
     if recipe.spec != DEFAULT:
         return recipe
     found = replace(recipe, spec=_chosen(tx, recipe))
+    if _SHARING in found.spec and len(shared := shared_views(tx, recipe.views)) > 1:
+        found = replace(found, settings={"shared": shared, **recipe.settings})
     if found.spec == OF_LABELS and len(recipe.views) > 1 and recipe.tune is not None and not recipe.tune.values:
         return replace(found, tune=replace(recipe.tune, values={LEARNER: (OF_LABELS, *OTHERS_OF_LABELS)}))
     return found
+
+
+def shared_views(tx: Transaction, views: Sequence[str]) -> tuple[str, ...]:
+    """Return the views that share a space before they are learned, those of texts first; the first such space counts.
+
+    Raises NotFoundError for an unknown view.
+    """
+    known = [joined_view(tx, view).parts for view in views]
+    by_space: dict[str, list[ViewRecord]] = {}
+    for one in (parts[0] for parts in known if len(parts) == 1):
+        by_space.setdefault(space_of(one.extractor, one.params) or one.name, []).append(one)
+    sharing = next((found for found in by_space.values() if len(found) > 1), [])
+    return tuple(one.name for one in sorted(sharing, key=lambda one: "image" in item_inputs_of(one)))
 
 
 def _chosen(tx: Transaction, recipe: Recipe) -> str:
