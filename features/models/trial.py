@@ -114,7 +114,7 @@ def _resident(pid: int) -> int:
 
 def main(folder: str, manifest: str) -> None:
     """Run a model and print what its towers did, or the error, as JSON."""
-    # The process ends by itself, too: whoever watches it may be killed.
+    # The process also ends by itself, because the process that watches it may be killed.
     resource.setrlimit(resource.RLIMIT_CPU, (round(SECONDS), round(SECONDS)))
     try:
         found = _run(Path(folder), Manifest.from_json(json.loads(manifest)))
