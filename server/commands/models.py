@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crossview.features.base import Input
 from crossview.server.commands.common import (
     Deleted,
     JsonOption,
@@ -23,6 +22,7 @@ from crossview.server.commands.output import say, show, table
 if TYPE_CHECKING:
     from crossview.engine.home import Models
     from crossview.engine.model import Model, Trial
+    from crossview.features.base import Input
 
 ModelNameArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name of the model.")]
 _MEGABYTE = 1e6
@@ -33,9 +33,9 @@ class PrintedModel:
     """A model of a home."""
 
     name: str
-    inputs: tuple[Input, ...]
+    inputs: "tuple[Input, ...]"
     """The inputs that it has a tower for: "image", "text"."""
-    dims: Mapping[Input, int]
+    dims: "Mapping[Input, int]"
     """Length of a row of each input."""
     shared: bool
     """Whether pictures and texts have one space."""
@@ -54,7 +54,7 @@ class PrintedModel:
 class CheckedModel(PrintedModel):
     """A model, and what it did with two pictures and two texts."""
 
-    trials: Mapping[Input, Mapping[str, Any]]
+    trials: "Mapping[Input, Mapping[str, Any]]"
     """For each input: length of the rows, their norms and the cosine of their angle, and milliseconds for one."""
 
 
