@@ -17,6 +17,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from messy_tree import build
+from PIL import Image
 from quick_commands import quick_commands
 from terminal import done, result_of
 
@@ -162,6 +163,22 @@ def test_the_guide_of_metadata(tmp_path: Path, run: Run) -> None:
     for item in result_of("list", "trip", "--where", "file exists", "--limit", 1000, "--home", tmp_path / "home"):
         stated = facts.metadata.get(item["key"].removeprefix("PICTURES/"), {})
         assert item["file"].items() >= stated.items()
+
+
+@pytest.mark.long
+def test_the_guide_of_models(tmp_path: Path, run: Run) -> None:
+    """Every line of it runs as it stands, with a tiny model as the folder."""
+    tiny_models = pytest.importorskip("tiny_models")
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    tiny_models.clip_folder(tmp_path / "clip-folder")
+    (tmp_path / "PICTURES").mkdir()
+    for color in ("red", "green", "blue"):
+        Image.new("RGB", (60, 40), color).save(tmp_path / "PICTURES" / f"{color}.png")
+    output = run(["bash", "-euc", "".join(blocks("docs/guides/models.md", "sh"))], tmp_path)
+    for line in filter(str.strip, "".join(blocks("docs/guides/models.md", "text")).splitlines()):
+        assert output.count(line.removesuffix(" ...")) > 1, line
+    found = re.findall(r"^1\s.*?(\w+)\.png", output, re.M)
+    assert (len(found), found[0], found[1], found[-1]) == (4, "red", "red", "red")
 
 
 def test_the_guide_of_conditions(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def with_learner(tx: Transaction, recipe: Recipe) -> Recipe:
         return recipe
     found = replace(recipe, spec=_chosen(tx, recipe))
     if _SHARING in found.spec and len(shared := shared_views(tx, recipe.views)) > 1:
-        found = replace(found, settings={"shared": shared, **recipe.settings})
+        found = replace(found, settings={"shared": list(shared), **recipe.settings})
     if found.spec == OF_LABELS and len(recipe.views) > 1 and recipe.tune is not None and not recipe.tune.values:
         return replace(found, tune=replace(recipe.tune, values={LEARNER: (OF_LABELS, *OTHERS_OF_LABELS)}))
     return found

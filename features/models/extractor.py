@@ -53,7 +53,7 @@ class ModelExtractor(ImageExtractor, TextExtractor):
     @property
     @abstractmethod
     def variant(self) -> str:
-        """What distinguishes these rows from others of the same model."""
+        """The words that tell these rows from others of the same model."""
 
     @property
     def memory(self) -> Mapping[str, int]:

@@ -11,7 +11,16 @@ from typing import Any
 from crossview.features.base import Input
 from crossview.features.errors import ModelError
 from crossview.features.models.graph import MOST_BYTES, Graph, read_graph
-from crossview.features.models.manifest import POOLINGS, RESAMPLINGS, Manifest, Pixels, Pooling, Tokens, Tower
+from crossview.features.models.manifest import (
+    MOST_TOKENS,
+    POOLINGS,
+    RESAMPLINGS,
+    Manifest,
+    Pixels,
+    Pooling,
+    Tokens,
+    Tower,
+)
 
 STATEMENT = "crossview.toml"
 """The file that states a model of another layout."""
@@ -215,7 +224,7 @@ def _tokens(folder: Folder) -> Tokens:
         tokenizer.get("model_max_length"),
         of_text.get("max_position_embeddings"),
     ]
-    longest = min([int(one) for one in lengths if isinstance(one, int) and one > 0] or [_LONGEST])
+    longest = min([one for one in lengths if isinstance(one, int) and 0 < one <= MOST_TOKENS] or [_LONGEST])
     padded = longest if str(config.get("model_type", "")) in _PADDED else 0
     return Tokens(_TOKENIZER, longest, padded, int(of_text.get("pad_token_id") or 0))
 
@@ -244,14 +253,21 @@ def _stated_tower(kind: str, stated: Any) -> Tower:
     try:
         pooling = values.pop("pooling", "none")
         if pooling not in POOLINGS:
-            raise ModelError(f"{STATEMENT}: pooling is {', '.join(POOLINGS)}, not {pooling!r}")
+            raise ValueError(f"pooling is {', '.join(POOLINGS)}, not {pooling!r}")
         if kind == "image":
             made: dict[str, Any] = {"inputs": {"pixels": values.pop("input")}, "pixels": Pixels(**inner)}
         else:
             made = {"inputs": values.pop("inputs"), "tokens": Tokens(file=values.pop("tokenizer", _TOKENIZER), **inner)}
-        return Tower(file=values.pop("file"), output=values.pop("output"), pooling=pooling, dim=0, **made, **values)
-    except (KeyError, TypeError) as error:
-        raise ModelError(f"{STATEMENT}: the part {kind} lacks or does not know {error}") from error
+        file, output, inputs = values.pop("file"), values.pop("output"), made["inputs"]
+        if not all(isinstance(one, str) for one in (file, output, *inputs.values())):
+            raise ValueError("file, output and the names of inputs are texts")
+        if kind == "text" and not {"ids"} <= inputs.keys() <= _TEXT_INPUTS.keys():
+            raise ValueError(f"inputs name ids, and perhaps mask and types, not {', '.join(inputs)}")
+        return Tower(file=file, output=output, pooling=pooling, dim=0, **made, **values)
+    except KeyError as error:
+        raise ModelError(f"{STATEMENT}: the part {kind} lacks {error}") from error
+    except (TypeError, AttributeError, ValueError) as error:
+        raise ModelError(f"{STATEMENT}: the part {kind} is not understood: {error}") from error
 
 
 def _licence(folder: Folder) -> str:

@@ -12,6 +12,9 @@ from crossview.features.errors import ModelError
 MISSING = "models need onnxruntime and tokenizers: pip install 'crossview[onnx]'"
 Pooling = Literal["none", "first", "mean"]
 POOLINGS: tuple[Pooling, ...] = ("none", "first", "mean")
+MOST_TOKENS = 100_000
+"""Maximum number of tokens of a text; files of tokenizers state a far larger one for "any"."""
+_MOST_SIDE, _COLORS = 4_096, 3
 MOST_DIM = 65_536
 """Maximum length of a row."""
 RESAMPLINGS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
@@ -36,6 +39,15 @@ class Pixels:
     mean: tuple[float, ...] = (0.0, 0.0, 0.0)
     std: tuple[float, ...] = (1.0, 1.0, 1.0)
 
+    def __post_init__(self) -> None:
+        """Check the values; ValueError names a wrong one."""
+        if not (0 < self.height <= _MOST_SIDE and 0 < self.width <= _MOST_SIDE and 0 <= self.shortest <= _MOST_SIDE):
+            raise ValueError(f"the sides of a picture are 1 to {_MOST_SIDE:,} pixels")
+        if self.resampling not in RESAMPLINGS:
+            raise ValueError(f"resampling is one of {', '.join(RESAMPLINGS)}, not {self.resampling!r}")
+        if len(self.mean) != _COLORS or len(self.std) != _COLORS or not all(self.std):
+            raise ValueError("mean and std have a number for each of red, green and blue, and std no 0")
+
 
 @dataclass(frozen=True)
 class Tokens:
@@ -49,6 +61,11 @@ class Tokens:
     """Number of tokens that shorter texts are filled up to; 0 for none."""
     padding: int = 0
     """The token that fills up."""
+
+    def __post_init__(self) -> None:
+        """Check the values; ValueError names a wrong one."""
+        if not (0 < self.longest <= MOST_TOKENS and 0 <= self.padded <= self.longest):
+            raise ValueError(f"longest is 1 to {MOST_TOKENS:,} tokens, and padded at most that")
 
 
 @dataclass(frozen=True)

@@ -83,10 +83,10 @@ class ModelFile:
         try:
             content = self.path.read_bytes()
         except OSError as error:
-            reason = f"a file of it cannot be read: {error.strerror or error}"
+            reason = f"one of its files cannot be read: {error.strerror or error}"
             raise ModelError(damaged(self.model, reason), detail=self.path) from error
         if hashlib.sha256(content).hexdigest() != self.sha256:
-            raise ModelError(damaged(self.model, "a file of it has changed"), detail=self.path)
+            raise ModelError(damaged(self.model, "one of its files has changed"), detail=self.path)
         return content
 
 

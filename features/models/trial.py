@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -117,6 +118,8 @@ def _resident(pid: int) -> int:
 
 def main(folder: str, manifest: str, device: Device) -> None:
     """Run a model on a device and print what its towers did, or the error, as JSON."""
+    # The process also ends by itself, because the process that watches it may be killed.
+    resource.setrlimit(resource.RLIMIT_CPU, (round(SECONDS), round(SECONDS)))
     try:
         found = _run(Path(folder), Manifest.from_json(json.loads(manifest)), device)
         print(json.dumps({kind: one._asdict() for kind, one in found.items()}))

@@ -21,6 +21,7 @@ from crossview.engine.questions.collected_answers import NotionAnswers
 from crossview.engine.training.guide import LearnerGuide
 from crossview.engine.transfer.exporting import Exported
 from crossview.engine.transfer.mapping import Meaning
+from crossview.features.base import Input
 from crossview.server.client.job import Job
 from crossview.server.commands.ask import WrittenComparisons
 from crossview.server.commands.audit import PrintedAudit
@@ -180,7 +181,7 @@ def types_below(annotation: Any) -> Iterator[type]:
 def field_types(kind: type) -> dict[str, Any]:
     """Return the types of a dataclass's fields. Modules that the help of commands loads import no numpy for theirs."""
     known = {"np": np, "NDArray": NDArray, "Meaning": Meaning, "ImportReport": ImportReport, "Diagnosis": Diagnosis}
-    return get_type_hints(kind, localns=known)
+    return get_type_hints(kind, localns={**known, "Input": Input})
 
 
 def named(annotation: Any) -> str:

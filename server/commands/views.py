@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from crossview.features.inputs import MODELS
 from crossview.server.commands.ask import answered
 from crossview.server.commands.common import (
     Deleted,
@@ -77,6 +76,8 @@ def show_views(found: "Iterable[ViewInfo]", title: str | None = None) -> None:
 
 def _made_by(view: "ViewInfo") -> str:
     """Return the extractor of a view with its parameters; of models without those that their names stand for."""
+    from crossview.features.inputs import MODELS
+
     hidden = ("digest", "texts_digest", "dim", "inputs") if view.extractor in MODELS else ()
     shown = {name: value for name, value in view.params.items() if name not in hidden and value not in ("", [])}
     return f"{view.extractor}({', '.join(f'{name}={value}' for name, value in shown.items())})"

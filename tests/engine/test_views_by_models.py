@@ -207,7 +207,7 @@ def test_the_row_of_an_item_with_both_is_that_of_its_picture(
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        ("x=onnx", "needs the name of a model, such as onnx:NAME"),
+        ("x=onnx", "needs the name of each model, such as onnx:NAME"),
         ("x=onnx:nothing", "no model 'nothing'; there are: clip"),
         ("x=onnx:/etc/passwd", "no model '/etc/passwd'"),
         ("x=onnx:../.models/clip", "no model '../.models/clip'"),
