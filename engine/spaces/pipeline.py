@@ -19,7 +19,7 @@ from crossview.engine.learners.view_rows import cut, slices
 from crossview.engine.spaces.parts import Part, own_learners
 from crossview.engine.spaces.target import Target
 
-_VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
+_VIEW_SETTINGS = ("frozen", "neighbor_view", "shared", "views")
 """Parameters of learners whose values are positions of views; users give the names of views."""
 _BETWEEN = "\x1f"  # separates the labels of a class
 ITEMS_AT_ONCE = 4_096
