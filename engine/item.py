@@ -183,6 +183,8 @@ class Item:
     """The views of which the item has a feature row."""
     text: str = ""
     """Its caption, tags or document; "" without a text."""
+    text_from_labels: bool = False
+    """Whether its text is the words of its labels, which change with the labels, rather than a person's."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Its sorted classes in each notion of similarity, such as its colour; ``labels`` does not contain them."""
     stamp: str = ""
@@ -246,6 +248,8 @@ class NewItem:
     """Path of the file that the picture was read from."""
     text: str | None = None
     """None keeps the text, "" removes it."""
+    text_from_labels: bool = False
+    """Whether its text becomes the words of its labels, unless a person gave one, now or before."""
     labels_given: bool = True
     """Whether a person chose the labels; False for a folder's name, which does not replace chosen labels."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -272,6 +276,8 @@ class ItemUpdate:
     removed_attributes: tuple[str, ...] = ()
     """Names of attributes to remove."""
     text: str | None = None
+    text_from_labels: bool = False
+    """Whether its text becomes the words of its labels, unless a person gave one, now or before."""
     labels_given: bool = True
     """Whether a person chose the labels; False for a folder's name, which does not replace chosen labels."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -327,7 +333,8 @@ class IndexOptions:
     (``engine.ingest.annotation_file.AnnotationFile``), an empty value clears a field, and fields that the file does not
     name keep their values."""
     captions: str | Path | None = None
-    """A CSV file of texts."""
+    """A CSV file of texts, or ``labels``: an item without a text of its own then has the words of its labels as its
+    text, and each later indexing with this word adapts such texts to labels that have changed."""
     replace_labels: bool = False
     """Whether pictures that ``labels`` does not name lose their labels, and folders and keywords replace labels that a
     person chose."""

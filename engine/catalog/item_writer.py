@@ -23,7 +23,7 @@ from crossview.engine.item import Attributes, Capture, PictureRecord
 _PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
 _COLUMNS = (
     *("id", "key", "normal_key", "labels_given", "sequence", "deleted"),
-    *("attributes", "text", "source", *_PICTURE),
+    *("attributes", "text", "text_from_labels", "source", *_PICTURE),
 )
 _NO_PICTURE = PictureRecord()
 
@@ -40,6 +40,8 @@ class NewRecord:
     """Added to the stored attributes, replacing those of the same name; an empty mapping removes all."""
     removed_attributes: tuple[str, ...] = ()
     text: str | None = None
+    text_from_labels: bool = False
+    """Whether ``text`` is the words of labels rather than a person's."""
     source: str | None = None
     picture: PictureRecord | None = None
     rows: Mapping[str, NDArray[np.float32] | None] = field(default_factory=dict)
@@ -78,7 +80,7 @@ class ItemWriter:
         """Make new items that have only keys; return their ids in order."""
         first = self._free_id()
         forms = zip(keys, map(normal, keys), strict=True)
-        others = (False, sequence, False, "{}", "", "", *(getattr(_NO_PICTURE, name) for name in _PICTURE))
+        others = (False, sequence, False, "{}", "", False, "", *(getattr(_NO_PICTURE, name) for name in _PICTURE))
         rows = ((item, key, None if form == key else form, *others) for item, (key, form) in enumerate(forms, first))
         bulk.insert(self._connection, items, _COLUMNS, rows)
         return list(range(first, first + len(keys)))
@@ -98,7 +100,7 @@ class ItemWriter:
 
     def delete(self, ids: Sequence[int], sequence: int) -> None:
         """Turn items into tombstones; the caller removes their rows from the row store."""
-        self.touch(ids, sequence, deleted=True, attributes={}, text="")
+        self.touch(ids, sequence, deleted=True, attributes={}, text="", text_from_labels=False)
         self._execute(sa.delete(labels), ids, labels.c.item_id)
         self._execute(sa.delete(notion_labels), ids, notion_labels.c.item_id)
         self._execute(sa.delete(thumbnails), ids, thumbnails.c.item_id)
@@ -214,6 +216,7 @@ def _row(item: int, record: NewRecord, sequence: int) -> tuple[Any, ...]:
         False,
         json.dumps(record.attributes) if record.attributes else "{}",
         record.text or "",
+        bool(record.text) and record.text_from_labels,
         record.source or "",
         picture.size,
         picture.modified_ns,
@@ -228,6 +231,8 @@ def _changes(record: NewRecord) -> dict[str, Any]:
     values: dict[str, Any] = {} if record.attributes is None or record.attributes else {"attributes": "{}"}
     own = {"text": record.text, "source": record.source}
     values |= {name: value for name, value in own.items() if value is not None}
+    if record.text is not None:
+        values["text_from_labels"] = bool(record.text) and record.text_from_labels
     if record.picture is not None:
         values |= {name: getattr(record.picture, name) for name in _PICTURE}
     return values

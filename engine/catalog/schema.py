@@ -57,6 +57,8 @@ items = sa.Table(
     sa.Column("normal_key", sa.Text, index=True),
     # Whether a person chose the labels, also no labels; the name of a folder never replaces a choice.
     sa.Column("labels_given", sa.Boolean, nullable=False, server_default=sa.false()),
+    # Whether the text is the words of the labels rather than a person's.
+    sa.Column("text_from_labels", sa.Boolean, nullable=False, server_default=sa.false()),
     # Last, because SQLite reads a row up to the last column that a statement uses, and texts are long.
     sa.Column("text", sa.Text, nullable=False, server_default=""),
     sqlite_autoincrement=True,  # ids are never reused, even that of the last item

@@ -111,7 +111,7 @@ class Compared:
             with source.read() as tx:
                 given = tx.items.with_given_labels(list(of_source))
                 items = tx.items.by_id(list(of_source))
-            given |= {item for item, one in items.items() if one.attributes or one.text}
+            given |= {item for item, one in items.items() if one.attributes or (one.text and not one.text_from_labels)}
             found |= {of_source[item] for item in given}
         return found
 

@@ -55,9 +55,11 @@ class Annotation:
     """The first line about the item; 0 without a file."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion; the others stay."""
+    text_from_labels: bool = False
+    """Whether the text becomes the words of the labels, unless a person gave one."""
 
     def __bool__(self) -> bool:
-        given = self.removed_attributes or self.notion_labels
+        given = self.removed_attributes or self.notion_labels or self.text_from_labels
         return any(one is not None for one in (self.labels, self.text, self.attributes)) or bool(given)
 
     def in_notion(self, notion: str) -> "Annotation":
@@ -74,6 +76,7 @@ class Annotation:
             attributes=self.attributes,
             removed_attributes=self.removed_attributes,
             text=self.text,
+            text_from_labels=self.text_from_labels,
             labels_given=labels_given,
             notion_labels=self.notion_labels,
         )

@@ -11,8 +11,9 @@ from crossview.engine.comparisons import check_notion
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.ingest.annotation_file import FOLDER, KEYWORDS, Annotation, AnnotationFile, joined
 from crossview.engine.ingest.capturing import read_metadata
+from crossview.engine.ingest.label_texts import LABELS
 from crossview.engine.ingest.walk import SourceFile, readable
-from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate
+from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, Stored
 from crossview.engine.labels import fault_of_name, remedy
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
@@ -23,11 +24,12 @@ _PAGE = 1_000
 
 
 class Annotations:
-    """Labels (``folder``, ``keywords``, a CSV file or None) and captions (a CSV file or None) of the files of one run.
+    """The labels and captions of the files of one run.
 
-    None keeps the stored labels or captions. With ``replace_labels``, files that ``labels`` does not name lose their
-    labels, and the names of folders and keywords replace chosen labels. With ``notion``, the labels belong to a notion
-    of similarity, and the items' own labels stay.
+    Labels are ``folder``, ``keywords``, a CSV file or None, and captions ``labels``, a CSV file or None. None keeps the
+    stored labels or captions. With ``replace_labels``, files that ``labels`` does not name lose their labels, and the
+    names of folders and keywords replace chosen labels. With ``notion``, the labels belong to a notion of similarity,
+    and the items' own labels stay.
 
     Raises InvalidInputError for a file that cannot be used.
     """
@@ -48,7 +50,8 @@ class Annotations:
         self._keywords: dict[Path, tuple[str, ...]] = {}
         self.replace_labels = replace_labels
         self.labels = None if labels is None or not self.labels_chosen else AnnotationFile(labels)
-        self.captions = None if captions is None else AnnotationFile(captions, "caption")
+        self.text_from_labels = captions is not None and str(captions) == LABELS
+        self.captions = None if captions is None or self.text_from_labels else AnnotationFile(captions, "caption")
 
     @property
     def files(self) -> tuple[AnnotationFile, ...]:
@@ -81,7 +84,7 @@ class Annotations:
 
     def of(self, file: SourceFile, key: str = "") -> Annotation:
         """Return the annotation of a file; ``key`` is the key of its item, if it has one."""
-        return self._of(file, key).in_notion(self.notion)
+        return replace(self._of(file, key).in_notion(self.notion), text_from_labels=self.text_from_labels)
 
     def _of(self, file: SourceFile, key: str) -> Annotation:
         names = (*names_of(file), *([key] if key else []))
@@ -148,6 +151,8 @@ def annotate(
 ) -> ImportReport:
     """Give the items of a collection the annotations of a CSV file; see ``Items.annotate``."""
     began = time.monotonic()
+    if cell == "caption" and str(path) == LABELS:
+        return items.update([ItemUpdate(key, text_from_labels=True) for key in _keys(items)], progress=progress)
     if notion:
         check_notion(notion)
     file = AnnotationFile(path, cell)
@@ -171,6 +176,14 @@ def checked_columns(items: "Attributed", files: Iterable[AnnotationFile], new_at
     return tuple(note for file in files for note in file.check_columns(known, new_attributes))
 
 
+def _keys(items: Annotatable) -> Iterator[str]:
+    """Yield the keys of all items."""
+    after = ""
+    while page := items(after=after, limit=_PAGE):
+        yield from (item.key for item in page)
+        after = page[-1].key
+
+
 def _with_line(failure: Failure, file: AnnotationFile) -> Failure:
     annotation = file.of([failure.key])
     line = f"{file.path}, line {annotation.line}: " if annotation else ""
@@ -190,9 +203,15 @@ def _without_label(items: Annotatable, file: AnnotationFile, notion: str) -> Ite
         after = page[-1].key
 
 
-def label_notes(annotations: Annotations, keyed: Mapping[str, SourceFile]) -> tuple[str, ...]:
-    """Return a note on a run of these files that has labels: no file got one, or some are not classes."""
-    if not keyed or not annotations.have_labels:
+def label_notes(
+    annotations: Annotations, keyed: Mapping[str, SourceFile], stored: Mapping[str, Stored]
+) -> tuple[str, ...]:
+    """Return a note on a run of these files, with items by key: no file has a label, or some are not classes."""
+    if not keyed:
+        return ()
+    if not annotations.have_labels:
+        if annotations.text_from_labels and not any(stored[key].labels for key in keyed.keys() & stored.keys()):
+            return ("no picture has a label, and so none got a text: give `labels='folder'`, too",)
         return ()
     found = [annotations.of(file, key) for key, file in keyed.items()]
     if not any(one.labels or any(one.notion_labels.values()) for one in found):

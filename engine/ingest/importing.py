@@ -23,6 +23,7 @@ from crossview.engine.catalog.writing import OvertakenError, Written, put_record
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.ingest.capturing import capture_of_bytes
 from crossview.engine.ingest.extraction import Extracted, extract
+from crossview.engine.ingest.label_texts import with_texts
 from crossview.engine.ingest.texts import text_rows
 from crossview.engine.ingest.updating import changed_record, check_entry
 from crossview.engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, content_hash
@@ -47,6 +48,7 @@ def import_items(
 def _import(catalog: Catalog, items: Sequence[NewItem], pictures: Pictures, workers: int) -> ImportReport:
     """Make records of items, and commit them."""
     with catalog.read() as tx:
+        items = with_texts(tx, items)
         views = {view.name: view for view in tx.views.all()}
         pictured = [item for item in items if item.image is not None]
         needed = {view.name for view in views_of(tx, "image") if any(view.name not in item.rows for item in pictured)}
@@ -177,6 +179,7 @@ def _record(item: NewItem, rows: Mapping[str, NDArray[np.float32]], texts: Mappi
         notion_labels=item.notion_labels,
         attributes=item.attributes,
         text=item.text,
+        text_from_labels=item.text_from_labels,
         source=item.source or None,
         capture=item.capture,
         rows={**text_rows(texts, item.text), **rows},

@@ -20,12 +20,13 @@ from crossview.engine.ingest.contents import Contents
 from crossview.engine.ingest.copied import copied
 from crossview.engine.ingest.extraction import Extracted, extract, reading_files
 from crossview.engine.ingest.interruption import Committed, interruptible
+from crossview.engine.ingest.label_texts import with_texts
 from crossview.engine.ingest.plan import Plan, make_plan, sample_size
 from crossview.engine.ingest.texts import place_texts, text_rows
 from crossview.engine.ingest.updating import current_records, still_needed
 from crossview.engine.ingest.view_fitting import empty_images, fit_missing_texts, fit_view, unfitted
 from crossview.engine.ingest.walk import SourceFile, readable, walk
-from crossview.engine.item import Capture, Failure, ImportReport, IndexOptions, Stored
+from crossview.engine.item import Capture, Failure, ImportReport, IndexOptions, ItemUpdate, Stored
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.features.base import ImageExtractor
@@ -126,7 +127,7 @@ def index_files(
         missing=plan.missing,
         added_keys=tuple(sorted(outcome.added)),
         moved=outcome.moved,
-        notes=(*notes, *outcome.notes, *label_notes(annotations, plan.files)),
+        notes=(*notes, *outcome.notes, *label_notes(annotations, plan.files, plan.known)),
     )
 
 
@@ -193,13 +194,13 @@ class _Run:
             ids = {key: self.plan.known[key].id for key in self.plan.extract if key in self.plan.known}
             stamps = tx.captures.stamps(ids.values())
         for done, batch in self._batches(self._results(extractors)):
-            records = []
+            records, updates = [], self._updates(key for key, _ in batch)
             for key, result in batch:
                 if isinstance(result, ImageError):
                     self.outcome.failures[key] = Failure(readable(self.plan.extract[key].path), str(result))
                 else:
                     capture = self._capture(key, result.metadata, stamps.get(ids.get(key, 0), ""))
-                    records.append(self._record(key, result, texts, capture))
+                    records.append(self._record(updates[key], result, texts, capture))
             if records:
                 with self.catalog.write() as tx:
                     self._put(tx, still_needed(tx, records, self.plan.sequence, texts), views)
@@ -219,7 +220,8 @@ class _Run:
             lost = [key for key, same in batch if same not in found and key not in failed]
             if lost:
                 raise OvertakenError(f"the item of equal content to {lost[0]!r} was just deleted or changed: try again")
-            records = [self._record(key, found[same], texts) for key, same in batch if same in found]
+            updates = self._updates(key for key, _ in batch)
+            records = [self._record(updates[key], found[same], texts) for key, same in batch if same in found]
             with self.catalog.write() as tx:
                 self._put(tx, still_needed(tx, records, self.plan.sequence, texts), views)
 
@@ -293,15 +295,23 @@ class _Run:
         if batch:
             yield done, batch
 
-    def _record(self, key: str, found: Extracted, texts: TextExtractors, capture: Capture | None = None) -> NewRecord:
-        file = self.plan.files[key]
-        annotation = self.annotations.of(file, key)
+    def _updates(self, keys: Iterable[str]) -> dict[str, ItemUpdate]:
+        """Return the annotations of files, by the keys of their items."""
+        given = self.annotations.labels_given
+        made = [self.annotations.of(self.plan.files[key], key).update(key, given) for key in keys]
+        with self.catalog.read() as tx:
+            return {one.key: one for one in with_texts(tx, made)}
+
+    def _record(
+        self, update: ItemUpdate, found: Extracted, texts: TextExtractors, capture: Capture | None = None
+    ) -> NewRecord:
+        file = self.plan.files[update.key]
         return NewRecord(
-            **vars(replace(annotation.update(key, self.annotations.labels_given), capture=capture)),
+            **vars(replace(update, capture=capture)),
             source=readable(file.path),
             picture=replace(found.picture, size=file.size, modified_ns=file.modified_ns),
-            rows={**found.rows, **text_rows(texts.beside_pictures, annotation.text)},
-            existing=key in self.plan.missing_views,
+            rows={**found.rows, **text_rows(texts.beside_pictures, update.text)},
+            existing=update.key in self.plan.missing_views,
         )
 
     def _report(self, what: str, done: int, total: int) -> None:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import Self
 
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
@@ -22,14 +22,13 @@ from crossview.engine.catalog.writing import put_records
 from crossview.engine.comparisons import check_notion
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.ingest.capturing import check_capture
+from crossview.engine.ingest.label_texts import Entry, with_text
 from crossview.engine.ingest.texts import text_rows
 from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, check_metadata
 from crossview.engine.runtime.progress import Progress
 
 _AT_ONCE = 1_000
 _NO_TEXTS = TextExtractors({}, {})
-
-Entry = TypeVar("Entry", NewItem, ItemUpdate)
 
 
 def check_entry(entry: Entry) -> Entry | Failure:
@@ -152,18 +151,23 @@ def still_needed(
 
     def left(record: NewRecord) -> NewRecord | None:
         item = ids.get(record.key, 0)
+        if record.text_from_labels and item in stored and stored[item].text and not stored[item].text_from_labels:
+            others = {view: row for view, row in record.rows.items() if view not in texts.beside_pictures}
+            record = replace(record, text=None, text_from_labels=False, rows=others)
         rows = [view for view, row in record.rows.items() if row is not None]
         same = item in stored and record.picture and record.picture.content_hash == stored[item].content_hash
         if not same or not all(item in having.get(view, ()) for view in rows):
             return record
         update = ItemUpdate(**{name: getattr(record, name) for name in ItemUpdate.__dataclass_fields__ if name != "_"})
-        return changed_record(update, stored[item], item in given, texts)
+        made_text = None if record.text_from_labels else record.text
+        return changed_record(replace(update, text=made_text), stored[item], item in given, texts)
 
     return [one for one in map(left, records) if one is not None]
 
 
 def changed_record(one: ItemUpdate, item: Item, given: bool, texts: TextExtractors = _NO_TEXTS) -> NewRecord | None:
     """Return the change of an item by an update; ``given`` if a person chose its labels. None for no change."""
+    one = with_text(one, item, given)
     labels = None if one.labels is None or (given and not one.labels_given) else tuple(sorted(set(one.labels)))
     if labels == item.labels and given >= one.labels_given:
         labels = None

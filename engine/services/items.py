@@ -224,7 +224,8 @@ class Items:
         an empty cell clears a field. With ``replace_labels``, items without a label in the file lose their labels.
         ``cell`` is the meaning of the second column in a file without a line of names: "label" or "caption". ``notion``
         is the notion of the labels. A line without an item is a failure of the report. With ``new_attributes``, the
-        name of a new attribute may resemble an existing one, label or caption.
+        name of a new attribute may resemble an existing one, label or caption. ``annotate("labels", "caption")`` reads
+        no file: items without a text of their own get the words of their labels as their text.
 
         Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
         """

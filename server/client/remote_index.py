@@ -82,7 +82,7 @@ def index(
         deleted=tuple(sorted(left_out)),
         missing=matched.gone,
         moved=followed.moved,
-        notes=(*notes, *followed.notes(), *label_notes(annotations, keyed)),
+        notes=(*notes, *followed.notes(), *label_notes(annotations, keyed, stored)),
     )
 
 
@@ -266,6 +266,7 @@ def _new_item(data: bytes, file: SourceFile, one: ItemUpdate) -> NewItem:
         attributes=one.attributes,
         source=source,
         text=one.text,
+        text_from_labels=one.text_from_labels,
         labels_given=one.labels_given,
         notion_labels=one.notion_labels,
         capture=one.capture,

@@ -29,19 +29,32 @@ NewAttributesOption = Annotated[
     bool,
     typer.Option("--new-attributes", help="Accept columns with names similar to known ones as new attributes."),
 ]
+CaptionsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="labels|FILE.csv",
+        help="Source of the texts: the words of the labels, for items without a text of their own, or a CSV file with "
+        "lines of path,caption.",
+    ),
+]
 CLEARABLE = ("labels", "attributes", "text")
 
 
 class AnnotationFiles:
-    """Labels and captions, each from a CSV file or None. Raises InvalidInputError for an unusable file."""
+    """Labels and captions, each from a CSV file or None, and captions also from labels.
+
+    Raises InvalidInputError for an unusable file.
+    """
 
     def __init__(
         self, labels: Path | str | None, captions: Path | str | None, notion: str = "", new_attributes: bool = False
     ) -> None:
         from crossview.engine.ingest.annotation_file import AnnotationFile
+        from crossview.engine.ingest.label_texts import LABELS
 
         self._notion, self._new_attributes = notion, new_attributes
-        given = ((labels, "label"), (captions, "caption"))
+        self._text_from_labels = str(captions) == LABELS
+        given = ((labels, "label"), (None if self._text_from_labels else captions, "caption"))
         self._files = {cell: AnnotationFile(path, cell) for path, cell in given if path is not None}
 
     def check(self, collection: "CollectionBackend") -> None:
@@ -54,8 +67,10 @@ class AnnotationFiles:
         self, collection: "CollectionBackend", progress: "Progress | None", replace_labels: bool = False
     ) -> "list[ImportReport]":
         """Annotate a collection's items; return a report for each file."""
+        from crossview.engine.ingest.label_texts import LABELS
+
         self.check(collection)
-        return [
+        reports = [
             collection.items.annotate(
                 file.path,
                 cell,
@@ -66,6 +81,9 @@ class AnnotationFiles:
             )
             for cell, file in self._files.items()
         ]
+        if self._text_from_labels:
+            reports.append(collection.items.annotate(LABELS, "caption", progress=progress))
+        return reports
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,9 +100,7 @@ class FileOptions:
             help="CSV file with the columns path (or key), label, caption, and attributes.",
         ),
     ] = None
-    captions: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="File of texts: lines of path,caption.")] = (
-        None
-    )
+    captions: CaptionsOption = None
     replace_labels: Annotated[
         bool, typer.Option("--replace-labels", help="Clear the labels of items without a label in the file of --from.")
     ] = False
@@ -95,8 +111,8 @@ class FileOptions:
         """Raise BadParameter where no file is given, or an option lacks its file."""
         if self.file is None and self.captions is None:
             raise typer.BadParameter(
-                "no annotations are given: use --from FILE.csv, --captions FILE.csv, or KEY... or --where with "
-                "--label, --attribute, --text or --clear"
+                "no annotations are given: use --from FILE.csv, --captions FILE.csv or labels, or KEY... or --where "
+                "with --label, --attribute, --text or --clear"
             )
         if self.replace_labels and self.file is None:
             raise typer.BadParameter("--replace-labels needs --from FILE.csv")
@@ -163,7 +179,7 @@ def annotate(
     attribute. Semicolons separate the labels of a cell; put a label that contains one in double quotes. Without a
     header, lines are path,label[,label...]. Name an item by its key, by its path below the indexed folder, or by its
     full path. Fields that you do not name keep their values; an empty cell clears a field. The command also reads the
-    output of list --csv.
+    output of list --csv. --captions labels gives items without a text of their own the words of their labels.
 
     Examples:
         crossview annotate pets --from labels.csv

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 import typer
 
-from crossview.server.commands.annotate import LabelNotionOption, NewAttributesOption
+from crossview.server.commands.annotate import CaptionsOption, LabelNotionOption, NewAttributesOption
 from crossview.server.commands.common import YesOption
 
 PathsArgument = Annotated[
@@ -43,10 +43,7 @@ class PictureOptions:
     PANEL: ClassVar[str] = "Pictures"
 
     labels: LabelsOption = None
-    captions: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.csv", help="File with the texts of the pictures: lines of path,caption."),
-    ] = None
+    captions: CaptionsOption = None
     replace_labels: Annotated[
         bool,
         typer.Option(

@@ -457,6 +457,7 @@ class NewItem(_message.Message):
     NOTION_LABELS_FIELD_NUMBER: _builtins.int
     CAPTURE_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    TEXT_FROM_LABELS_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Keys are equal if their Unicode normal forms are equal."""
     image: _builtins.bytes
@@ -470,6 +471,8 @@ class NewItem(_message.Message):
     """The labels are a default, such as a folder's name: they do not replace labels that a person chose."""
     metadata: _builtins.str
     """Without a capture: how much metadata to read from `image`: "basic", "all" (also the position), or "none"."""
+    text_from_labels: _builtins.bool
+    """Its text becomes the words of its labels, unless a person gave one, now or before."""
     @_builtins.property
     def rows(self) -> _containers.MessageMap[_builtins.str, _types_pb2.Vector]:
         """Feature rows by view; a given row replaces the computed one."""
@@ -505,10 +508,11 @@ class NewItem(_message.Message):
         notion_labels: _abc.Mapping[_builtins.str, _types_pb2.Labels] | None = ...,
         capture: _types_pb2.Capture | None = ...,
         metadata: _builtins.str = ...,
+        text_from_labels: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "capture", b"capture", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "capture", b"capture", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "image", b"image", "key", b"key", "labels", b"labels", "metadata", b"metadata", "notion_labels", b"notion_labels", "rows", b"rows", "source", b"source", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "capture", b"capture", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "image", b"image", "key", b"key", "labels", b"labels", "metadata", b"metadata", "notion_labels", b"notion_labels", "rows", b"rows", "source", b"source", "text", b"text", "text_from_labels", b"text_from_labels"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__text: _TypeAlias = _typing.Literal["text"]  # noqa: Y015
     _WhichOneofArgType__text: _TypeAlias = _typing.Literal["_text", b"_text"]  # noqa: Y015
@@ -552,6 +556,7 @@ class ItemUpdate(_message.Message):
     DEFAULT_LABELS_FIELD_NUMBER: _builtins.int
     NOTION_LABELS_FIELD_NUMBER: _builtins.int
     CAPTURE_FIELD_NUMBER: _builtins.int
+    TEXT_FROM_LABELS_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Key of the item; with match_paths, also the path of its file, full or below its root folder."""
     clear_labels: _builtins.bool
@@ -559,6 +564,8 @@ class ItemUpdate(_message.Message):
     """Unset: the item keeps its text; empty: its text is removed."""
     default_labels: _builtins.bool
     """The labels are a default, such as a folder's name: they do not replace labels that a person chose."""
+    text_from_labels: _builtins.bool
+    """Its text becomes the words of its labels, unless a person gave one, now or before."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """All labels. Empty: the item keeps its labels, unless `clear_labels` is set."""
@@ -591,10 +598,11 @@ class ItemUpdate(_message.Message):
         default_labels: _builtins.bool = ...,
         notion_labels: _abc.Mapping[_builtins.str, _types_pb2.Labels] | None = ...,
         capture: _types_pb2.Capture | None = ...,
+        text_from_labels: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "capture", b"capture", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "capture", b"capture", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "key", b"key", "labels", b"labels", "notion_labels", b"notion_labels", "removed_attributes", b"removed_attributes", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "attributes", b"attributes", "capture", b"capture", "clear_labels", b"clear_labels", "default_labels", b"default_labels", "key", b"key", "labels", b"labels", "notion_labels", b"notion_labels", "removed_attributes", b"removed_attributes", "text", b"text", "text_from_labels", b"text_from_labels"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__text: _TypeAlias = _typing.Literal["text"]  # noqa: Y015
     _WhichOneofArgType__text: _TypeAlias = _typing.Literal["_text", b"_text"]  # noqa: Y015

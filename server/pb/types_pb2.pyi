@@ -344,6 +344,7 @@ class Item(_message.Message):
     STAMP_FIELD_NUMBER: _builtins.int
     MISSING_FIELD_NUMBER: _builtins.int
     FILE_FIELD_NUMBER: _builtins.int
+    TEXT_FROM_LABELS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     key: _builtins.str
@@ -360,6 +361,8 @@ class Item(_message.Message):
     """Stamp of its capture; empty without a capture."""
     missing: _builtins.str
     """Since when its file is missing, ISO 8601 in UTC; empty if the last search of its folder found the file."""
+    text_from_labels: _builtins.bool
+    """Whether its text is the words of its labels, which change with the labels, rather than a person's."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -393,10 +396,11 @@ class Item(_message.Message):
         stamp: _builtins.str = ...,
         missing: _builtins.str = ...,
         file: _struct_pb2.Struct | None = ...,
+        text_from_labels: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "file", b"file"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "content_hash", b"content_hash", "file", b"file", "height", b"height", "key", b"key", "labels", b"labels", "missing", b"missing", "name", b"name", "notion_labels", b"notion_labels", "source", b"source", "stamp", b"stamp", "text", b"text", "views", b"views", "width", b"width"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "content_hash", b"content_hash", "file", b"file", "height", b"height", "key", b"key", "labels", b"labels", "missing", b"missing", "name", b"name", "notion_labels", b"notion_labels", "source", b"source", "stamp", b"stamp", "text", b"text", "text_from_labels", b"text_from_labels", "views", b"views", "width", b"width"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
