@@ -2,6 +2,7 @@
 
 import shlex
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +28,21 @@ def demo(
     camera: Annotated[
         bool, typer.Option("--camera", help="Show the important changes in ten days of a camera's pictures.")
     ] = False,
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Show how words find pictures without captions, by a model of pictures and texts in this folder, or, "
+            "given twice, by a model of pictures that names its classes and a model of texts.",
+        ),
+    ] = None,
+    pictures: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --model: a folder of your own pictures [default: drawn pictures].",
+        ),
+    ] = None,
 ) -> None:
     """Show all features on pictures that the demo draws.
 
@@ -35,27 +51,14 @@ def demo(
     Examples:
         crossview demo
         crossview demo --notions --keep --out notions
+        crossview demo --model ./clip-folder --pictures photos/
     """
-    from crossview.server.demo.attributes import NAME as MOODS
-    from crossview.server.demo.attributes import run_attributes
-    from crossview.server.demo.camera import NAME as CAMERA
-    from crossview.server.demo.camera import run_camera
-    from crossview.server.demo.notions import NAME as NOTIONS
-    from crossview.server.demo.notions import run_notions
-    from crossview.server.demo.story import NAME as DEMO
-    from crossview.server.demo.story import run_demo
-
-    demos = {NOTIONS: (notions, run_notions), MOODS: (attributes, run_attributes), CAMERA: (camera, run_camera)}
-    chosen = [name for name, (wanted, _) in demos.items() if wanted]
-    if len(chosen) > 1:
-        raise typer.BadParameter("--notions, --attributes and --camera are separate demos: give one of them")
-    name = chosen[0] if chosen else DEMO
-    run = partial(
-        demos[name][1] if chosen else run_demo,
-        sheet=out / SHEET,
-        echo=say,
-        connect=lambda at: ConnectionOptions(server=at).backend(),
-    )
+    if pictures is not None and not model:
+        raise typer.BadParameter("--pictures needs --model FOLDER: the other demos draw their pictures")
+    if pictures is not None and not pictures.is_dir():
+        raise typer.BadParameter(f"--pictures {pictures} is not a folder")
+    name, tell = _chosen(notions, attributes, camera, model or [], pictures)
+    run = partial(tell, sheet=out / SHEET, echo=say, connect=lambda at: ConnectionOptions(server=at).backend())
     out.mkdir(parents=True, exist_ok=True)
     if not keep:
         with tempfile.TemporaryDirectory(prefix="crossview-demo-") as scratch:
@@ -65,3 +68,25 @@ def demo(
         fail(f"{out} contains an earlier demo: remove it, or give another --out")
     run(out.absolute())
     say(f"kept in {out}; look at it with: {shlex.join(['crossview', 'open', name, '--home', str(out / 'home')])}")
+
+
+def _chosen(
+    notions: bool, attributes: bool, camera: bool, models: list[Path], pictures: Path | None
+) -> tuple[str, Callable[..., None]]:
+    """Return the name of the collection of the demo that the options choose, and the function that runs it."""
+    if sum((notions, attributes, camera, bool(models))) > 1:
+        raise typer.BadParameter("--notions, --attributes, --camera and --model are separate demos: give one of them")
+    if models:
+        from crossview.server.demo.words import NAME, ChosenModels, run_words
+
+        return NAME, partial(run_words, chosen=ChosenModels.of(models), pictures=pictures)
+    from crossview.server.demo import attributes as moods
+    from crossview.server.demo import camera as street
+    from crossview.server.demo import notions as alike
+    from crossview.server.demo import story
+
+    if notions:
+        return alike.NAME, alike.run_notions
+    if attributes:
+        return moods.NAME, moods.run_attributes
+    return (street.NAME, street.run_camera) if camera else (story.NAME, story.run_demo)

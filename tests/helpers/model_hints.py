@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from stage import Stage
-from tiny_models import picture_folder
+from tiny_models import DIM, picture_folder
 
 
-def _model(stage: Stage) -> Path:
+def _model(stage: Stage, dim: int = DIM) -> Path:
     """The home's only model, ``tiny``, by which the only view of ``new`` is made; return the file with its weights."""
-    stage.values["FOLDER"] = picture_folder(stage.folder / "tiny")
+    stage.values["FOLDER"] = picture_folder(stage.folder / "tiny", dim=dim)
     stage.says("model", "add", "tiny", stage.values["FOLDER"])
     stage.says("create", "new", "--views", "onnx:tiny")
     stage.says("index", "new", stage.pictures)
@@ -51,7 +51,7 @@ def _replaced_model(stage: Stage) -> str:
 
 
 def _damaged_model(stage: Stage) -> str:
-    _model(stage).write_bytes(b"")
+    _model(stage, dim=6).write_bytes(b"")  # a model that no other test of this process has opened
     return stage.says("search", "new", stage.picture)
 
 
