@@ -19,6 +19,7 @@ from crossview.engine.catalog.database import HEAD, known_versions, schema_versi
 from crossview.engine.errors import CrossviewError
 from crossview.engine.home import Home
 from crossview.engine.model import installed
+from crossview.engine.training.packages import additions
 from crossview.server.exposure import check_exposure
 from crossview.server.settings import ServerSettings
 from crossview.server.socket_file import is_answered
@@ -47,6 +48,7 @@ def diagnoses(settings: ServerSettings) -> Iterator[Diagnosis]:
     """Yield the results of all checks, in order. No check migrates a collection."""
     yield from _machine()
     yield from _libraries(settings)
+    yield from _packages()
     try:
         home = Home(settings.home)
     except CrossviewError as error:
@@ -120,6 +122,16 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version.split("+")[0])[:3]))
 
 
+def _packages() -> Iterator[Diagnosis]:
+    for one in additions():
+        check = f"package {one.package}"
+        if one.fault:
+            remedy = f"pip install --upgrade {one.package}, or pip uninstall {one.package}"
+            yield Diagnosis(check, "error", one.fault, remedy)
+        else:
+            yield Diagnosis(check, "ok", one.what)
+
+
 def _folder(path: Path) -> Iterator[Diagnosis]:
     if not path.exists():
         yield Diagnosis("home", "warning", f"{path} does not exist", f"crossview create NAME --home {path}")
@@ -158,11 +170,15 @@ def _collections(home: Home) -> Iterator[Diagnosis]:
                 continue
             with home.open(name) as collection:
                 count, findings = collection.count(), collection.storage.findings()
+                unusable = collection.views.unusable()
         except CrossviewError as error:
             yield Diagnosis(f"collection {name}", "error", str(error), f"crossview restore {name} BACKUP")
             continue
         if not findings:
             yield Diagnosis(f"collection {name}", "ok", f"{count:,} items")
+        for view, reason in unusable.items():
+            remedy = "add what is missing; the stored rows answer searches meanwhile"
+            yield Diagnosis(f"view {view} of {name}", "warning", reason, remedy)
         for finding in findings:
             yield Diagnosis(f"collection {name}", "error", finding, f"crossview restore {name} BACKUP")
 

@@ -69,7 +69,7 @@ MAY_IMPORT = {
         *("server.commands", "server.client", "server.dispatch", "server.edge", "server.edge.http", "server.jobs"),
         *("server.keys", "server.observing", "server.pages", "server.services", "server.writing", "server.wire"),
         *("engine", "engine.catalog.database", "engine.catalog.file_errors", "engine.catalog.private"),
-        *("engine.ingest", "engine.spaces", "features"),
+        *("engine.ingest", "engine.spaces", "engine.training.packages", "features"),
     },
     "server.wire": {
         "server.dispatch.identity",

@@ -221,6 +221,16 @@ def unfitted_extractor(view: ViewRecord) -> Extractor:
         raise NotInstalledError(f"view {view.name!r} cannot compute rows: {error}") from error
 
 
+def check_usable(tx: Transaction, view: ViewRecord) -> None:
+    """Raise NotInstalledError or ModelError if the package or a model of a view is gone, without loading a model."""
+    made = unfitted_extractor(view)
+    if view.extractor in MODELS:
+        from crossview.engine.catalog.models import FOLDER
+
+        for towers in cast("ModelExtractor", made).of(tx.home / FOLDER).towers:
+            towers.model  # noqa: B018 - finding it is the check
+
+
 def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
     """Return a view's extractor at its current revision; NotReadyError if it must be fitted first."""
     check_fitted(tx, view)

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from crossview.engine.catalog.description import RAW
-from crossview.engine.catalog.extractors import add_view, parse_view, view_info
+from crossview.engine.catalog.extractors import add_view, check_usable, parse_view, view_info
+from crossview.engine.errors import ModelError, NotInstalledError
 from crossview.engine.info import ViewInfo
 from crossview.engine.item import Picture, one_or_several
 from crossview.engine.services.opened import Opened
@@ -19,6 +20,17 @@ class Views:
         """Return the views."""
         with self._opened.read() as tx:
             return tuple(view_info(view) for view in tx.views.all())
+
+    def unusable(self) -> dict[str, str]:
+        """Return why views can compute no rows, by view: a package is not installed or fails, or a model is gone."""
+        found = dict[str, str]()
+        with self._opened.read() as tx:
+            for view in tx.views.all():
+                try:
+                    check_usable(tx, view)
+                except (NotInstalledError, ModelError) as error:
+                    found[view.name] = str(error)
+        return found
 
     def add(self, spec: str) -> ViewInfo:
         """Add a view, such as ``text`` or ``clip=vectors:dim=512``; the next ``index`` computes its rows.

@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import sqlite3
+import sys
 from collections import namedtuple
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from certificates import authority
+from packages import install
 from terminal import fill_rows, result_of, run
 
 from crossview.engine.errors import StorageError
@@ -115,3 +117,47 @@ def test_libraries_that_are_old_or_missing(place: Path, monkeypatch: pytest.Monk
     messages = [one["message"] for one in result["checks"] if one["check"] == "libraries"]
     assert messages[0].startswith("missing: nowhere")
     assert messages[1].endswith("is older than 99.0")
+
+
+PACKAGED = """
+from crossview.extractors import ImageExtractor
+from crossview.learners import PCA
+
+class Light(ImageExtractor):
+    name, dim = "light", 3
+
+    def row(self, image):
+        return image.mean(axis=(0, 1))
+
+class Short(PCA):
+    name = "short"
+"""
+
+
+def test_packages_that_fail_and_views_whose_package_is_gone(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What works is named, too; a package that fails hides no other, and its collections open."""
+    site = place / "site"
+    install(site, "good-views", "crossview.extractors", {"light": "good_views:Light"}, PACKAGED)
+    install(site, "good-learners", "crossview.learners", {"short": "good_learners:Short"}, PACKAGED)
+    install(site, "bad-views", "crossview.extractors", {"gone": "bad_views.gone:Gone"}, "")
+    install(site, "bad-learners", "crossview.learners", {"plain": "bad_learners:plain"}, "plain = 3")
+    install(site, "taken", "crossview.extractors", {"color": "taken:Color"}, "")
+    monkeypatch.syspath_prepend(site)
+    Home(place / "home").create("art", ["color", "light"]).close()
+    checks = found(place, status=1)
+    levels = {name: one["level"] for name, one in checks.items() if name.startswith("package ")}
+    good, bad = ("good-views", "good-learners"), ("bad-views", "bad-learners", "taken")
+    assert levels == {f"package {one}": "ok" for one in good} | {f"package {one}": "error" for one in bad}
+    assert checks["package good-views"]["message"] == "extractor 'light' of the package good-views 1.2"
+    assert "cannot be loaded from bad_views.gone:Gone" in checks["package bad-views"]["message"]
+    assert "must be a subclass of MultiViewLearner" in checks["package bad-learners"]["message"]
+    assert "is never used: crossview itself has this name" in checks["package taken"]["message"]
+    assert checks["package taken"]["remedy"] == "pip install --upgrade taken, or pip uninstall taken"
+    assert checks["collection art"]["level"] == "ok"
+
+    sys.path.remove(str(site))
+    sys.modules.pop("good_views")
+    checks = found(place)
+    assert checks["view light of art"]["level"] == "warning"
+    assert "of the package good-views 1.2, which is not installed" in checks["view light of art"]["message"]
+    assert not [name for name in checks if name.startswith("package ")]

@@ -74,6 +74,17 @@ def test_the_doctor_compares_the_files_of_each_model(home: Path) -> None:
     assert "one of its files cannot be read: No such file" in checks(home, status=1)["model unused"]["message"]
 
 
+def test_the_doctor_names_the_views_whose_model_is_gone(home: Path) -> None:
+    done("model", "remove", "used", "--yes", "--home", home)
+    (home.parent / "crossview.toml").write_text("port = 0")
+    found = result_of("doctor", "--home", home, "--config", home.parent / "crossview.toml")["checks"]
+    views = {one["check"]: one for one in found if one["check"].startswith("view ")}
+    assert views.keys() == {"view first of art", "view second of art"}
+    for one in views.values():
+        assert one["level"] == "warning"
+        assert f"add it with: crossview model add used FOLDER --home {home}" in one["message"]
+
+
 def test_show_names_the_licence(home: Path) -> None:
     assert "licence: Apache License 2.0" in done("model", "show", "used", "--home", home)
     assert "licence: the folder states none" in done("model", "show", "unused", "--home", home)
