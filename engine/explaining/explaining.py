@@ -134,7 +134,7 @@ def _places(
 ) -> dict[str, InView]:
     """Return the places of items in each view by which the search asks."""
     (query,) = search.queries
-    views = views_of(version, indexed.space, query)
+    views = views_of(version, indexed.space, query, search.strategy.names)
     if fused is not None:
         views = [view for view in views if any(one.place[0] == view for one in fused.columns)]
     read, names = query if query.view else described(version, loaded, query, views), search.strategy.names

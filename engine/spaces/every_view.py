@@ -38,10 +38,11 @@ def check_without_view(request: SearchRequest, plain: bool) -> None:
             raise InvalidInputError(_OPTIONS)
 
 
-def views_of(version: Version, space: Space, query: Query) -> list[str]:
+def views_of(version: Version, space: Space, query: Query, names: Sequence[str]) -> list[str]:
     """Return the views of a space by which a query can ask: its own, or all that accept its picture or its text.
 
-    Raises InvalidInputError if there is none.
+    If the space searches only within views, the views of the targets with these ``names`` are enough. Raises
+    InvalidInputError if there is no view.
     """
     if query.view:
         return [query.view]
@@ -53,6 +54,9 @@ def views_of(version: Version, space: Space, query: Query) -> list[str]:
     ]
     if query.text is not None and space.cross_view:
         views = _one_of_each_space(version, views)
+    if not space.cross_view:
+        searched = {target.view for target in space.targets if str(target) in names}
+        views = [view for view in views if view in searched] or views
     if not views:
         what = {"image": "a picture", "text": "a text"}[given]
         raise InvalidInputError(f"no view of space {space.name!r} accepts a query by {what}")
@@ -71,9 +75,9 @@ def _one_of_each_space(version: Version, views: Sequence[str]) -> list[str]:
     return [view for view in views if view in chosen.values()]
 
 
-def in_each_view(version: Version, space: Space, queries: Sequence[Query]) -> list[Query]:
-    """Return the queries, those without a view once for each view by which they can ask."""
-    return [replace(query, view=view) for query in queries for view in views_of(version, space, query)]
+def in_each_view(version: Version, space: Space, queries: Sequence[Query], names: Sequence[str]) -> list[Query]:
+    """Return the queries, those without a view once for each view by which they can ask for the targets ``names``."""
+    return [replace(query, view=view) for query in queries for view in views_of(version, space, query, names)]
 
 
 def by_every_view(fusion: Fusion, request: SearchRequest, answer: Answer) -> list[HitList]:
@@ -101,7 +105,7 @@ def _fused(fusion: Fusion, query: Query) -> HitList:
 def columns_of(fusion: Fusion, query: Query) -> tuple[list[Column], list[QueryWords]]:
     """Return the columns of a query in each view by which it can ask, and the words of a text."""
     version, space, loaded = fusion.version, fusion.indexed.space, fusion.loaded
-    views = views_of(version, space, query)
+    views = views_of(version, space, query, fusion.strategy.targets)
     read = (
         query
         if query.view

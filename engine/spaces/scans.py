@@ -290,7 +290,7 @@ class CombinedScan(Scan[Combined]):
         own = set[int]()
         by_view: dict[str, list[tuple[int, Query]]] = defaultdict(list)
         for number, query in enumerate(self.request.queries):
-            views = views_of(self.version, self.indexed.space, query)
+            views = views_of(self.version, self.indexed.space, query, self.strategy.names)
             read = query if query.view else described(self.version, self.loaded, query, views)
             for view in views:
                 by_view[view].append((number, replace(read, view=view)))

@@ -121,7 +121,7 @@ def searched_targets(request: SearchRequest) -> TargetsOf:
     scan = scan_of(request.strategy)
 
     def targets(version: Version, space: Space) -> list[Target]:
-        queries = in_each_view(version, space, request.queries)
+        queries = in_each_view(version, space, request.queries, request.strategy.names)
         shown = targets_of(queries, request.strategy.names, scan.check_space)(version, space)
         return [*shown, *scan.hidden_targets(space, queries)]
 

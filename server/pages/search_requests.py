@@ -1,6 +1,6 @@
 """The searches of a state: one for each list of the page, and their messages."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +71,7 @@ def searches(state: SearchState, info: Any, uploads: Uploads) -> list[Search]:
     settings = [state.setting] if state.other is None else [state.setting, state.other]
     for setting in settings:
         known = choices(info, setting, bool(state.text))
-        targets = setting.targets or _searched(known, setting.view)
+        targets = setting.targets or _searched(known, setting.view, _askable(state, info))
         fused = state.lists == ONE or state.other is not None or len(targets) == 1
         lists: list[tuple[str, ...]] = [(target,) for target in targets[:_MOST_LISTS]]
         for chosen in [setting.targets] if fused else lists:
@@ -80,11 +80,19 @@ def searches(state: SearchState, info: Any, uploads: Uploads) -> list[Search]:
     return found
 
 
-def _searched(known: Choices, view: str) -> tuple[str, ...]:
-    """Return the targets that a query of a view can search; all for a query of every view."""
-    if not view or known.space.cross_view:
+def _searched(known: Choices, view: str, askable: Collection[str]) -> tuple[str, ...]:
+    """Return the targets that a query of a view can search, or of all ``askable`` views."""
+    if known.space.cross_view:
         return known.targets
-    return tuple(one for one in known.targets if one.partition(":")[0] in view.split("+")) or known.targets
+    views = view.split("+") if view else askable
+    return tuple(one for one in known.targets if one.partition(":")[0] in views) or known.targets
+
+
+def _askable(state: SearchState, info: Any) -> set[str]:
+    """Return the views that take all inputs of the query; items have rows of any view."""
+    kinds = {"text"} if state.text else set[str]()
+    kinds |= {"image" for one in state.examples if one.kind == "picture"}
+    return {one.name for one in info.views if kinds <= set(one.inputs)}
 
 
 def _request(

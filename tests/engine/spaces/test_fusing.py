@@ -253,6 +253,22 @@ def test_several_targets_of_one_view_fuse_when_asked_to(made: Collection, rows: 
     assert {hit.key for hit in some} == {hit.key for one in near for hit in one}
 
 
+def test_a_named_target_of_views_that_share_nothing_is_asked_by_its_own_view(made: Collection) -> None:
+    """In the space raw, a query without a view finds in a target what a query of the target's view finds."""
+    (named,) = made.search(SearchRequest([Query(key=KEYS[3])], targets=("b",), space="raw", k=COUNT))
+    (own,) = made.search(SearchRequest([Query("b", key=KEYS[3])], space="raw", k=COUNT))
+    assert [hit.key for hit in named] == [hit.key for hit in own]
+    examples = [Query(key=KEYS[0]), Query(key=KEYS[1], weight=-1.0)]
+    of_view = [Query("b", key=KEYS[0]), Query("b", key=KEYS[1], weight=-1.0)]
+    by_name, by_view = (
+        made.search(SearchRequest(asked, combine="mean", targets=("b",), space="raw", k=COUNT))[0]
+        for asked in (examples, of_view)
+    )
+    assert [hit.key for hit in by_name] == [hit.key for hit in by_view]
+    with pytest.raises(InvalidInputError, match="only searches within a view, not from a to b"):
+        made.search(SearchRequest([Query("a", key=KEYS[3])], targets=("b",), space="raw"))
+
+
 @pytest.mark.parametrize("way", ["rank", "distance", "learn"])
 def test_examples_fuse_their_scores(made: Collection, way: str) -> None:
     """Without a way, by distance; the name states a given way, and the items of examples do not teach."""

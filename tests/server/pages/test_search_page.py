@@ -56,6 +56,27 @@ def test_a_view_finds_in_another(browsing: Browsing, home: Home) -> None:
     assert shown(page) == [hit.key for hit in wanted.hits]
 
 
+def test_in_an_untrained_space_each_view_has_its_list(browsing: Browsing) -> None:
+    page = browsing.get(f"/c/drawn?like={KEY}&space=raw").text
+    of_each = [browsing.get(f"/c/drawn?like={KEY}&space=raw&view={view}").text for view in ("color", "sift")]
+    assert (shown(page, 0), shown(page, 1)) == tuple(map(shown, of_each))
+
+
+def test_words_have_a_list_for_each_view_that_they_can_ask(tmp_path: Path) -> None:
+    """In an untrained space, words find by the model of words and pictures, and never by colours."""
+    tiny = pytest.importorskip("tiny_models")
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    made, rows = Home(tmp_path / "home"), {"color": np.ones(64)}
+    made.models.add("clip", tiny.clip_folder(tmp_path / "clip"))
+    with made.create("art", ["color", "clip=onnx:clip"]) as art:
+        art.items.put([NewItem(word, text=word, rows=rows) for word in ("red", "green")])
+    settings = ServerSettings(home=made.path, port=0, web=True)
+    with RunningServer(settings) as running, Browsing(running.http_port) as browsing:
+        for address in ("/c/art?q=green", "/c/art?q=green&space=raw&view=color", "/c/art?q=green&like=red"):
+            page = browsing.get(address)
+            assert (page.status_code, shown(page.text)[:1], shown(page.text, 1)) == (200, ["green"], [])
+
+
 def test_two_settings_are_compared(browsing: Browsing) -> None:
     page = browsing.get(f"/c/drawn?like={KEY}&compare=1&view=color&target=sift&b-space=raw&b-view=sift").text
     alone = browsing.get(f"/c/drawn?like={KEY}&view=color&target=sift").text
