@@ -167,18 +167,25 @@ def test_the_guide_of_metadata(tmp_path: Path, run: Run) -> None:
 
 @pytest.mark.long
 def test_the_guide_of_models(tmp_path: Path, run: Run) -> None:
-    """Every line of it runs as it stands, with a tiny model as the folder."""
+    """Every line of it runs as it stands, with tiny models as the folders."""
     tiny_models = pytest.importorskip("tiny_models")
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     tiny_models.clip_folder(tmp_path / "clip-folder")
+    tiny_models.picture_folder(tmp_path / "pictures-folder", classes=("a red flower", "a green one", "snow"))
+    (tiny_models.clip_folder(tmp_path / "texts-folder") / "vision_model.onnx").unlink()
     (tmp_path / "PICTURES").mkdir()
     for color in ("red", "green", "blue"):
         Image.new("RGB", (60, 40), color).save(tmp_path / "PICTURES" / f"{color}.png")
+        (tmp_path / "LABELLED" / f"1_{color}").mkdir(parents=True)
+        for bright in range(100, 250, 15):
+            shade = Image.new("RGB", (60, 40), color).point(lambda value, bright=bright: value * bright // 255)
+            shade.save(tmp_path / "LABELLED" / f"1_{color}" / f"{color}{bright}.png")
     output = run(["bash", "-euc", "".join(blocks("docs/guides/models.md", "sh"))], tmp_path)
     for line in filter(str.strip, "".join(blocks("docs/guides/models.md", "text")).splitlines()):
         assert output.count(line.removesuffix(" ...")) > 1, line
     found = re.findall(r"^1\s.*?(\w+)\.png", output, re.M)
-    assert (len(found), found[0], found[1], found[-1]) == (4, "red", "red", "red")
+    assert [name.rstrip("0123456789") for name in found] == [*["red"] * 4, found[4], "red"]
+    assert found[4] != "red"  # the item that is like red.png, other than itself
 
 
 def test_the_guide_of_conditions(tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ def create(
         str,
         typer.Option(
             metavar="VIEWS",
-            help="Views of the collection, such as color,sift:words=200,text, clip=vectors:dim=512, or clip=onnx:MODEL "
-            "by a registered model.",
+            help="Views of the collection, such as color,sift:words=200,text, clip=vectors:dim=512, or, by registered "
+            "models, clip=onnx:MODEL and names=conse:PICTURE_MODEL:TEXT_MODEL.",
         ),
     ] = "color,sift,gist",
     description: Annotated[str, typer.Option(help="Description of the collection.")] = "",
@@ -57,6 +57,7 @@ def create(
         crossview create pets --views color,sift,gist
         crossview create songs --views clip=vectors:dim=512 --description "songs of 2020"
         crossview create art --views color,clip=onnx:MODEL
+        crossview create art --views names=conse:PICTURE_MODEL:TEXT_MODEL
     """
     if not names(views):
         raise typer.BadParameter(f"--views {views!r} names no view; give at least one, such as color")

@@ -35,7 +35,11 @@ def add(
     name: NameArgument,
     spec: Annotated[
         str,
-        typer.Argument(metavar="SPEC", help="View to add, such as text, sift2=sift:words=1000 or clip=onnx:MODEL."),
+        typer.Argument(
+            metavar="SPEC",
+            help="View to add, such as text, sift2=sift:words=1000, clip=onnx:MODEL or "
+            "names=conse:PICTURE_MODEL:TEXT_MODEL.",
+        ),
     ],
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
@@ -48,6 +52,7 @@ def add(
         crossview view add pets text
         crossview view add pets sift2=sift:words=1000
         crossview view add pets clip=onnx:MODEL
+        crossview view add pets names=conse:PICTURE_MODEL:TEXT_MODEL
     """
     with connection.collection(name) as collection:
         view = collection.views.add(spec)
