@@ -38,6 +38,7 @@ MODULES: Mapping[str, str] = {
     "joint-synthetic": "joint.synthetic",
     "joint-hidden": "joint.hidden",
     "extract": "speed.extract",
+    "model-speed": "speed.models",
     "storage": "speed.storage",
     "transfer": "speed.transfer",
     "npp-scale": "speed.npp_scale",
