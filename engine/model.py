@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from crossview.features.base import Input
+from crossview.features.models.device import chosen_device as chosen_device
 from crossview.features.models.manifest import Manifest
 from crossview.features.models.session import use_device as use_device
 from crossview.features.models.trial import Trial as Trial
