@@ -44,7 +44,7 @@ def rows(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         of_artist = [trial for trial in trials if trial["data"] == artist]
         for k in LENGTHS:
             hits = {method: _hits(of_artist, method, k) for method in METHODS}
-            chance = float(np.mean([k / np.mean(trial["candidates"]) for trial in of_artist]))
+            chance = float(np.mean([min(1.0, k / np.mean(trial["candidates"])) for trial in of_artist]))
             found.append({"data": artist, "method": RANDOM, "metric": f"recall@{k}", "value": chance})
             for method, one in hits.items():
                 row = {"data": artist, "method": method, "metric": f"recall@{k}", "value": float(one.mean())}

@@ -33,10 +33,10 @@ class _Way(NamedTuple):
 
 
 _PAIR = (PICTURES, WORDS)
-_CCA_GRID = {"n_components": (50, 100, 200), "shrinkage": (0.1, 0.3, 0.6, 0.9), "power": (0.0, 1.0, 2.0)}
+CCA_GRID = {"n_components": (50, 100, 200), "shrinkage": (0.1, 0.3, 0.6, 0.9), "power": (0.0, 1.0, 2.0)}
 _WAYS: Mapping[str, _Way] = {
     CONSE: _Way(None, NAMES, (NAMES,)),
-    CCA: _Way(Recipe(spec="cca,l2", views=_PAIR, tune=Tune(_CCA_GRID)), WORDS, (PICTURES,)),
+    CCA: _Way(Recipe(spec="cca,l2", views=_PAIR, tune=Tune(CCA_GRID)), WORDS, (PICTURES,)),
     CSA: _Way(Recipe(spec="csa,dot", views=_PAIR), WORDS, (PICTURES,)),
     LEARNED: _Way(Recipe(spec=DEFAULT, views=_PAIR), WORDS, (PICTURES,)),
     FUSED: _Way(Recipe(spec=DEFAULT, views=(*_PAIR, NAMES)), "", (PICTURES, NAMES)),

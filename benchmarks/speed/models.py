@@ -26,11 +26,11 @@ from benchmarks.frame.tables import figures_table, table
 from benchmarks.frame.workers import alone
 from benchmarks.photographs import pictures_by_class
 from benchmarks.speed.bare_models import BarePictures, BareSentences, session
-from crossview.engine.catalog.models import Models
+from crossview.engine.catalog.model_rows import row_of_text
+from crossview.engine.catalog.models import FOLDER
 from crossview.engine.catalog.row_cache import forget_rows
 from crossview.engine.home import Home
 from crossview.engine.ingest.extraction import extract, rows_of_picture
-from crossview.engine.ingest.model_rows import row_of_text
 from crossview.engine.item import IndexOptions
 from crossview.features.decode import decode
 from crossview.features.onnx import Onnx
@@ -61,16 +61,16 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     paths = paths[:: max(1, len(paths) // options.limit)][: options.limit]
     found = list[Row]()
     with tempfile.TemporaryDirectory() as folder:
-        models = Models(Path(folder) / "home")
+        home = Home(Path(folder) / "home")
         for name in (PICTURES, SENTENCES):
-            models.add(name, options.models / name)
+            home.models.add(name, options.models / name)
         for part in (on_one_core, by_processes, indexing, sizes):
-            found += alone(part, models, options.models, paths, options.turns, threads=None)
+            found += alone(part, home, options.models, paths, options.turns, threads=None)
     settings = {"data": options.data.name, "pictures": len(paths), "turns": options.turns}
     return {"settings": settings, "rows": found}
 
 
-def on_one_core(models: Models, folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
+def on_one_core(home: Home, folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
     """Return medians of milliseconds a picture and a sentence, ratios, and largest differences of rows."""
     become_worker()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -79,8 +79,8 @@ def on_one_core(models: Models, folder: Path, paths: Sequence[Path], turns: int)
     pictures, sentences = BarePictures(folder / PICTURES), BareSentences(folder / SENTENCES)
     found = list[Row]()
     for what, inputs, bare, methods in (
-        ("picture", [path.read_bytes() for path in paths], pictures.row, partial(picture_ways, models)),
-        ("sentence", texts, sentences.row, partial(sentence_ways, models)),
+        ("picture", [path.read_bytes() for path in paths], pictures.row, partial(picture_ways, home)),
+        ("sentence", texts, sentences.row, partial(sentence_ways, home)),
     ):
         spent, most = timed(inputs, bare, methods, turns)
         found += [
@@ -119,23 +119,23 @@ def timed(
     return spent, most
 
 
-def picture_ways(models: Models, digest: str) -> dict[str, Way]:
+def picture_ways(home: Home, apart: str) -> dict[str, Way]:
     """Return our ways from an encoded picture to its row, without kept rows."""
-    view, whole = extractor(models, PICTURES, digest), extractor(models, PICTURES, f"{digest}, whole")
+    view, whole = extractor(home, PICTURES, apart), extractor(home, PICTURES, f"{apart}, whole")
     return {
         OURS: lambda data: rows_of_picture(data, decode(data).image, {"view": view})["view"],
         WHOLE: lambda data: extract(data, {"view": whole}).rows["view"],
     }
 
 
-def sentence_ways(models: Models, digest: str) -> dict[str, Way]:
+def sentence_ways(home: Home, apart: str) -> dict[str, Way]:
     """Return our way from a sentence to its row, without kept rows."""
-    return {OURS: partial(row_of_text, extractor(models, SENTENCES, digest))}
+    return {OURS: partial(row_of_text, extractor(home, SENTENCES, apart))}
 
 
-def by_processes(models: Models, _folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
+def by_processes(home: Home, _folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
     """Return the pictures a second of one and of two processes that compute rows, and their ratio."""
-    view = extractor(models, PICTURES)
+    view = extractor(home, PICTURES)
     speeds: dict[int, list[float]] = {1: [], 2: []}
     tasks = [PictureTask(path, {"view": view}) for path in paths]
     with ExitStack() as opened:
@@ -150,12 +150,11 @@ def by_processes(models: Models, _folder: Path, paths: Sequence[Path], turns: in
     return [*found, {"method": OURS, "metric": "speed of two processes over one", "value": ratio}]
 
 
-def indexing(models: Models, _folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
+def indexing(home: Home, _folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
     """Return the pictures a second of the whole indexing by two processes, without kept rows and then with them."""
-    home = Home(models.path.parent)
     speeds: dict[str, list[float]] = {_INDEXED: [], _AGAIN: []}
     for turn in range(turns):
-        forget_rows(models.path, models.get(PICTURES).digest)
+        forget_rows(home.path / FOLDER, ())
         for number, (method, values) in enumerate(speeds.items()):
             with home.create(f"c{turn}-{number}", [f"view=onnx:{PICTURES}"]) as collection:
                 seconds = clock(partial(collection.index, paths, IndexOptions(workers=2)))
@@ -165,7 +164,7 @@ def indexing(models: Models, _folder: Path, paths: Sequence[Path], turns: int) -
     return [speed_row(method, values) for method, values in speeds.items()]
 
 
-def sizes(_models: Models, folder: Path, _paths: Sequence[Path], turns: int) -> list[Row]:
+def sizes(_home: Home, folder: Path, _paths: Sequence[Path], turns: int) -> list[Row]:
     """Return the milliseconds a picture of the model alone, for batches of pictures and numbers of threads."""
     sessions = {threads: session(folder / PICTURES / "model.onnx", threads) for threads in _THREADS}
     noise = np.random.default_rng(_SEED).normal(size=(max(_BATCHES), 3, 224, 224)).astype(np.float32)
@@ -182,12 +181,24 @@ def sizes(_models: Models, folder: Path, _paths: Sequence[Path], turns: int) -> 
     ]
 
 
-def extractor(models: Models, name: str, digest: str = "") -> Onnx:
-    """Return the extractor of a model; under a digest of its own, it has no kept rows."""
-    model = models.get(name)
-    dim = min(one.dim for one in model.manifest.towers.values())
-    made = Onnx(model=name, digest=digest or model.digest, dim=dim, inputs=model.inputs)
-    return made.of(model.manifest, models.files)
+class _Apart(Onnx):
+    """A view whose rows are kept apart from those of others, so that it begins without any."""
+
+    apart = ""
+
+    @property
+    def variant(self) -> str:
+        """The name under which its rows are kept."""
+        return self.apart
+
+
+def extractor(home: Home, name: str, apart: str = "") -> Onnx:
+    """Return the extractor of a model; ``apart`` names the rows that it shares with no other."""
+    model = home.models.get(name)
+    inputs, dim = model.rows("")
+    made = _Apart(model=name, digest=model.digest, dim=dim, inputs=inputs)
+    made.apart = apart
+    return made.of(home.path / FOLDER)
 
 
 def clock(work: Callable[[], object]) -> float:
