@@ -4,6 +4,7 @@ DATA ?= $(SHARED)/corel1k
 WIKIPEDIA ?= $(SHARED)/wikipedia_crossmodal
 PUBFIG ?= $(SHARED)/pubfig_relattr
 MERGED ?= $(SHARED)/merged20
+MODELS ?= ../shared/models
 OUT ?= bench-out
 BIN := .venv/bin
 # A process of tests on each core, each with one thread for its sums. Each begins with tests that stand together, which
@@ -82,6 +83,7 @@ stores: .venv-stores/.ready
 bench: $(TOOLS) peers stores
 	mkdir -p $(OUT)
 	$(BIN)/python -m benchmarks extract --data $(DATA) --json $(OUT)/extract.json
+	$(BIN)/python -m benchmarks model-speed --data $(DATA) --models $(MODELS) --json $(OUT)/model-speed.json --report $(OUT)/model-speed
 	$(BIN)/python -m benchmarks storage --data $(DATA) --json $(OUT)/storage.json
 	$(BIN)/python -m benchmarks multi-npp --data $(DATA) --trials 10 --json $(OUT)/multi-npp.json --report $(OUT)/multi-npp
 	$(BIN)/python -m benchmarks wikipedia --data $(WIKIPEDIA) --json $(OUT)/wikipedia.json --report $(OUT)/wikipedia

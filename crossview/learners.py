@@ -29,6 +29,7 @@ from crossview.engine.learners.steps.normalization import L1, L2, Scale, Sqrt, S
 from crossview.engine.learners.subspace.cca import CanonicalCorrelation
 from crossview.engine.learners.subspace.class_instance import ClassInstance
 from crossview.engine.learners.subspace.co_em import CoEM
+from crossview.engine.learners.subspace.csa import CanonicalSimilarity
 from crossview.engine.learners.subspace.instances import Instances
 from crossview.engine.learners.subspace.lda import LinearDiscriminants
 from crossview.engine.learners.subspace.pca import PCA
@@ -47,6 +48,7 @@ __all__ = [
     "LSH",
     "PCA",
     "CanonicalCorrelation",
+    "CanonicalSimilarity",
     "Capabilities",
     "Chain",
     "ClassInstance",

@@ -1,5 +1,6 @@
 """A model that computes rows of views, registered in a home, and the result of its first run."""
 
+from crossview.features.models.device import chosen_device as chosen_device
 from crossview.features.models.folder import read_folder as read_folder
 from crossview.features.models.session import use_device as use_device
 from crossview.features.models.stored import Model as Model

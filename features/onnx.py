@@ -45,7 +45,8 @@ class Onnx(ModelExtractor):
     def row(self, sample: Any) -> FeatureRows:
         """Return the row of a picture or of a text, (dim,) float32; see the base."""
         (towers,) = self.towers
-        inputs, dim = towers.model.rows(self.variant)
+        output = self._params["output"]
+        inputs, dim = towers.model.rows(output)
         if (list(inputs), dim) != (self._params["inputs"], self.dim):
             raise ModelError(f"the view states other inputs or lengths of rows than its model {towers.name!r} has")
-        return towers.row(sample, self.variant)
+        return towers.row(sample, output)

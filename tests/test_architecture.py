@@ -167,7 +167,7 @@ HOMES = {
     "starlette": ("server/edge/http/", "server/pages/"),
     **dict.fromkeys(("jinja2", "markupsafe"), ("server/pages/",)),
     "lxml": ("features/",),
-    **dict.fromkeys(("onnxruntime", "tokenizers"), ("features/models/",)),
+    **dict.fromkeys(("onnxruntime", "tokenizers"), ("features/models/", "benchmarks/speed/bare_models.py")),
     "cv2": ("features/", "benchmarks/changes/", "benchmarks/speed/extract.py"),
     "PIL": (
         "features/",
@@ -175,6 +175,7 @@ HOMES = {
         "server/demo/",
         "benchmarks/serve/",
         "benchmarks/duplicates/",
+        "benchmarks/speed/bare_models.py",
         *DRAWING_TOOLS,
     ),
     "sqlalchemy": ("engine/catalog/",),

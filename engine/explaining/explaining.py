@@ -22,7 +22,7 @@ from crossview.engine.explaining.located import InView, in_view
 from crossview.engine.explanation import Agreement, Contribution, ExplainRequest, Explanation
 from crossview.engine.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.spaces.answer_size import take_room
-from crossview.engine.spaces.columns import Column, Evidence, logits
+from crossview.engine.spaces.columns import Column, Evidence
 from crossview.engine.spaces.every_view import columns_of, views_of
 from crossview.engine.spaces.fusing import Fused, Fusion, shown_distance
 from crossview.engine.spaces.indexed import IndexedSpace
@@ -183,7 +183,9 @@ class _OfColumns(_Judgement):
         found: dict[_Place, tuple[float, float]] = {}
         for column, part, weight in zip(self.fused.columns, self.fused.parts, self.fused.weights, strict=True):
             if (at := _at(column, item)) is not None:
-                found[_place(column)] = weight, float(logits(part[at : at + 1])[0] if by_match else part[at])
+                match = self.evidence.match(column) if by_match else None
+                value = part[at : at + 1] if match is None else match.evidence(part[at : at + 1])
+                found[_place(column)] = weight, float(value[0])
         copies = [_place(one) for one in self.fused.columns if item in one.copies]
         if by_match and copies:
             return "match", dict.fromkeys(copies, CERTAIN / len(copies))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from crossview.engine.spaces.fusion import Floats
 from crossview.engine.spaces.indexed import IndexedSpace
@@ -19,8 +18,6 @@ from crossview.index.base import Ids
 
 Place = tuple[str, Target]
 """The view of a query, and a target in which it finds items."""
-LEAST = 1e-3
-"""Least doubt and least match that one target can have, so that the others still count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +64,11 @@ class Evidence:
             if match is not None
         ]
 
+    def logits(self, columns: Sequence[Column]) -> list[Floats]:
+        """Return the bounded logits of the matches of every column that has them, (n,)."""
+        known = [match for one in columns if (match := self.match(one)) is not None]
+        return [match.evidence(found) for match, found in zip(known, self.matches(columns), strict=True)]
+
     def scores(self, columns: Sequence[Column]) -> list[Floats]:
         """Return how near each item of every column is, on the scale of its target, (n,)."""
         scales = {one.place[1]: self.scale(one.place[1]) for one in columns}
@@ -79,15 +81,9 @@ class Evidence:
 
     def to_learn(self, columns: Sequence[Column], by_match: bool) -> list[Floats]:
         """Return what learned weights weigh, (n,) for each column: logits of the matches, or the scores."""
-        return [logits(found) for found in self.matches(columns)] if by_match else self.scores(columns)
+        return self.logits(columns) if by_match else self.scores(columns)
 
     def scale(self, target: Target) -> Scale:
         """Return the scale of a target's items, computed once for each state of its index."""
         index = self.indexed.indexes[target].index
         return self.version.remembered.value(("scale", index), lambda: Scale.of(target, index))
-
-
-def logits(matches: Floats) -> Floats:
-    """Return the logits of matches, bounded so that no target decides alone."""
-    found: Floats = logit(np.clip(matches, LEAST, 1 - LEAST))
-    return found

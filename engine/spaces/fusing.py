@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from crossview.engine.errors import NotReadyError
 from crossview.engine.query import Hit, Query
-from crossview.engine.spaces.columns import Column, Evidence, Place, logits
+from crossview.engine.spaces.columns import Column, Evidence, Place
 from crossview.engine.spaces.fusion import Floats, best_first, mean_scores, reciprocal_ranks
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_distances import every_distance
@@ -130,11 +130,11 @@ class Fusion:
         return self.strategy.fuse or (MATCH if calibrated else DISTANCE if len(columns) > 1 else RANK)
 
     def _by_match(self, columns: Sequence[Column]) -> Fused:
-        """Fuse by the logistic mean of the matches in all targets; far items, which have none, by their distances."""
+        """Fuse by the weighted logistic mean of the matches in all targets; far items, without one, by distances."""
         parts = self._evidence.matches(columns)
         far = [-one.distances / (one.first() or 1.0) for one in columns]
-        weights = [1.0] * len(columns)
-        ids, means = _means(columns, [logits(found) for found in parts], weights)
+        weights = [match.weight for one in columns if (match := self._evidence.match(one)) is not None]
+        ids, means = _means(columns, self._evidence.logits(columns), weights)
         fused = Fused(MATCH, columns, weights, ids, parts, means, expit(means))
         return self._ordered(fused, _means(columns, far, weights)[1])
 

@@ -128,7 +128,7 @@ class Teacher:
             return None
         scores = self._scores(queries, items)
         pairs = [np.repeat(both, _DRAWN), *(_drawn(random, kind[both]).ravel() for kind in (near, far))]
-        weights, loss = _weights(scores[pairs[0], pairs[1]] - scores[pairs[0], pairs[2]])
+        weights, loss = fusion_weights(scores[pairs[0], pairs[1]] - scores[pairs[0], pairs[2]])
         match = _match(_mean(scores, weights), near, other)
         return LearnedFusion(dict(zip(self.places, weights, strict=True)), match, loss, self.by_match)
 
@@ -141,7 +141,7 @@ class Teacher:
         queries, items = np.unique([near[:, 0], far[:, 0]]), np.unique([near[:, 1], far[:, 1]])
         scores = self._scores(queries, items)
         apart = [scores[np.searchsorted(queries, one[:, 0]), np.searchsorted(items, one[:, 1])] for one in (near, far)]
-        weights, loss = _weights(apart[0] - apart[1])
+        weights, loss = fusion_weights(apart[0] - apart[1])
         return LearnedFusion(dict(zip(self.places, weights, strict=True)), None, loss, self.by_match)
 
     def _compared(self) -> tuple[Pairs, Pairs]:
@@ -213,7 +213,7 @@ def _drawn(random: np.random.Generator, chosen: NDArray[np.bool_]) -> NDArray[np
     return np.stack([random.choice(np.flatnonzero(row), _DRAWN) for row in chosen])
 
 
-def _weights(gaps: Floats) -> tuple[list[float], float]:
+def fusion_weights(gaps: Floats) -> tuple[list[float], float]:
     """Return weights of sum 1, (p,), by a logistic regression of which item is nearer on differences of scores, (n, p).
 
     Differences in which a place is unknown count as 0 there. The second value is the mean logarithmic loss.

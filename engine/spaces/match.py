@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
 Floats = NDArray[np.float64]
@@ -16,6 +17,9 @@ _NEAREST = 5
 _USUAL = 3.0
 """Standard deviations of novelty that are still usual for a query with relevant items."""
 _LEAST = 1e-9
+_ROUNDING = 1e-6
+_MOST_EVIDENCE = float(logit(0.999))
+"""Greatest change of a logit by one target."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +96,10 @@ class Match:
     """Least distance of a first hit in the calibration."""
     most: float
     """Greatest distance of a first hit in the calibration."""
+    prior: float = 0.5
+    """The usual probability of a hit."""
+    weight: float = 1.0
+    """Weight of the target beside others that the same queries can find items in."""
 
     def probabilities(self, distances: Sequence[float], familiarity: float = 1.0) -> list[float]:
         """Return the probability of each hit of one list, (n,), from their ascending distances, (n,).
@@ -103,6 +111,13 @@ class Match:
             return []
         probabilities: list[float] = self.of_all(np.asarray(distances, np.float64), distances[0], familiarity).tolist()
         return probabilities
+
+    def evidence(self, matches: Floats) -> Floats:
+        """Return the logits of matches, (n,), relative to the prior, bounded so that no target decides alone."""
+        usual = logit(self.prior)
+        change = logit(np.clip(matches, _LEAST, 1 - _LEAST)) - usual
+        found: Floats = usual + np.clip(change, -_MOST_EVIDENCE, _MOST_EVIDENCE)
+        return found
 
     def of_all(self, distances: Floats, first: float, familiarity: float = 1.0) -> Floats:
         """Return the probabilities of items at distances in any order, (n,), if the first hit is at distance
@@ -126,6 +141,8 @@ def fitted_match(
     """
     if relevant.all() or not relevant.any():
         return None
+    if lists.std() <= _ROUNDING * lists.mean():  # all are equally far, up to rounding
+        lists = np.ones_like(lists)
     # The hits of a list are as good as one observation: few queries would otherwise give too steep a function.
     each, answers = np.repeat(weights / lists.shape[1], lists.shape[1]), relevant.ravel()
     evidence = np.stack([lists.ravel(), np.repeat(lists[:, 0], lists.shape[1])], axis=1)

@@ -12,6 +12,7 @@ from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import one_blas_thread, over
+from crossview.engine.spaces.learned_fusion import fusion_weights
 from crossview.engine.spaces.match import Floats, Match, Novelty, fitted_match
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
@@ -29,6 +30,7 @@ _QUERIES = 0.2
 OUTSIDE = 0.2
 """Share of classes that a small training leaves out, and assumed share of queries that no item is relevant to."""
 _HITS = 20
+_LEAST_PRIOR = 1e-9
 _SCALE_ITEMS = 200
 """Items whose mean distance is the unit of distances in a space."""
 
@@ -38,8 +40,10 @@ class Round:
     """One small training: the space that it made, the items that it learned, and queries that it never saw."""
 
     space: Space
+    learned: Examples
     items: Examples
-    """The items that the queries can find."""
+    """The items that the queries can find: the learned ones, or with own items the queries' own, none of which it
+    learned, because nobody asks for the other view of an item that already has it."""
     queries: Examples
     outside: NDArray[np.bool_]
     """Whether no item is relevant to a query, because its class was left out, (q,)."""
@@ -76,6 +80,8 @@ def calibrated(space: Space, refit: Refit, given: Examples) -> Space:
                 range(ROUNDS if by_labels else 1), lambda number: _round(space, refit, known, number, by_labels)
             )
         found = tuple(_matches(space, rounds, len(given), _sharing if by_labels else _own))
+        if not by_labels:
+            found = tuple(_weighed(rounds[0], found))
         novelties = tuple(_novelty(rounds[0], view) for view in dict.fromkeys(one.view for one in found))
     except (InvalidInputError, NotReadyError):  # too few items of a kind for this learner; the space itself is good
         return space
@@ -85,7 +91,7 @@ def calibrated(space: Space, refit: Refit, given: Examples) -> Space:
 def _novelty(one: Round, view: str) -> Novelty:
     """Return the novelty of a view's rows, calibrated on the queries of a round that have relevant items."""
     queries = one.queries.take(~one.outside).seen_in(view)
-    items = one.items.without(queries).seen_in(view)
+    items = one.learned.seen_in(view)
     return Novelty.of(view, items.rows[view], queries.rows[view])
 
 
@@ -102,7 +108,8 @@ def _round(space: Space, refit: Refit, known: Examples, number: int, by_labels: 
     learned = sample.take(~(queries | outside))
     asked = sample.take(queries | outside)
     again = replace(space, pipeline=refit(learned))
-    return Round(space=again, items=learned if by_labels else sample, queries=asked, outside=outside[queries | outside])
+    found, known_outside = learned if by_labels else asked, outside[queries | outside]
+    return Round(space=again, learned=learned, items=found, queries=asked, outside=known_outside)
 
 
 Relevance = Callable[[Examples, Examples, NDArray[np.int64]], NDArray[np.bool_]]
@@ -134,7 +141,39 @@ def _matches(space: Space, rounds: list[Round], count: int, relevance: Relevance
             match = fitted_match((view, name), *lists, scales[name])
             if match is not None:
                 # An own item is one of all items: among more items, more others are as near as it is.
-                yield match if not own else replace(match, offset=match.offset - np.log(count / len(rounds[0].items)))
+                more = count / len(rounds[0].items)
+                usual = float(np.clip(lists.relevant.mean() / more, _LEAST_PRIOR, 0.5))
+                yield match if not own else replace(match, offset=match.offset - np.log(more), prior=usual)
+
+
+def _weighed(one: Round, matches: Sequence[Match]) -> Iterator[Match]:
+    """Yield the matches of own items with the weights by which targets are best fused for each view of queries.
+
+    Targets repeat in part what others know. A logistic regression learns from which of two items is a query's own, by
+    the evidence of all targets together.
+    """
+    for view in dict.fromkeys(match.view for match in matches):
+        of_view = [match for match in matches if match.view == view]
+        asked = one.queries.take(np.flatnonzero(one.queries.seen(view)))
+        evidence = np.stack([_evidence(one, asked, match) for match in of_view], axis=2)
+        own = asked.ids[:, None] == one.items.ids
+        query, other = np.nonzero(own.any(axis=1)[:, None] & ~own)
+        gaps = evidence[query, own.argmax(axis=1)[query]] - evidence[query, other]
+        known = ~np.isnan(gaps).any(axis=1)
+        weights = fusion_weights(gaps[known])[0] if len(of_view) > 1 and known.any() else [1.0] * len(of_view)
+        for match, weight in zip(of_view, weights, strict=True):
+            yield replace(match, weight=weight / max(weights))
+
+
+def _evidence(one: Round, asked: Examples, match: Match) -> Floats:
+    """Return the evidence of a target for each item of a round, (q, n), given queries; NaN for items without it."""
+    index, _ = one.placed[match.target]
+    found = np.full((len(asked), len(one.items)), np.nan)
+    vectors = one.space.probe(match.view, asked.rows[match.view], [match.target])
+    hits = index.search(next(iter(vectors.values())), len(index), None)
+    for row, (ids, distances) in enumerate(zip(hits.ids, hits.distances.astype(np.float64), strict=True)):
+        found[row, np.searchsorted(one.items.ids, ids)] = match.evidence(match.of_all(distances, distances[0]))
+    return found
 
 
 def _judged(one: Round, view: str, names: Sequence[str], relevance: Relevance) -> dict[str, Judged]:
@@ -150,7 +189,10 @@ def _judged(one: Round, view: str, names: Sequence[str], relevance: Relevance) -
         index, scale = one.placed[str(target)]
         found = index.search(vectors, _HITS, None)
         relevant = relevance(asked, one.items, found.ids)
-        judged[str(target)] = Judged(found.distances.astype(np.float64) / scale, relevant, _weights(one.outside[seen]))
+        weights = _weights(one.outside[seen])
+        if relevance is _own and one.items.similar is None:
+            weights = weights * relevant.shape[1]  # one of them is relevant: each of the others is evidence of its own
+        judged[str(target)] = Judged(found.distances.astype(np.float64) / scale, relevant, weights)
     return judged
 
 

@@ -386,6 +386,7 @@ OTHER = {
     "crossview alias {} NAME",  # usage
     "cancel them, with: crossview job list",  # of a server: tests/server/test_aliases.py
     "crossview serve --max-megapixels N",  # it goes on until it is stopped
+    "crossview serve --device {}",  # likewise
     # Remedies of the doctor, with names that only the user knows: tests/server/test_doctor.py
     "crossview serve --print-config, after the correction",
     "crossview serve --tls-cert FILE --tls-key FILE",

@@ -1,5 +1,8 @@
 """Match: the calibrated probability of every hit, from a training with labels to the hits of a search."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from rows import WIDTHS, each, fill, item, row
@@ -9,6 +12,7 @@ from crossview.engine.collection import Collection
 from crossview.engine.comparisons import Answer
 from crossview.engine.errors import CancelledError, InvalidInputError, NotReadyError
 from crossview.engine.home import Home
+from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.engine.spaces.match import Match, Novelty, fitted_match
@@ -160,3 +164,41 @@ def test_a_notion_with_one_comparison_does_not_end_a_training(home: Home) -> Non
         made.questions.answer(once)
         space = made.train(Recipe(views=("color",), answers=True))
         assert {str(one) for one in space.targets} == {"color:often", "color:once"}
+
+
+def test_evidence_is_the_logit_of_a_match_bounded_around_the_usual_one() -> None:
+    """One target alone cannot exclude an item, however rare relevant items are."""
+    matches = np.array([1e-12, 1e-4, 0.3, 1 - 1e-12])
+    assert AXIS.evidence(matches) == pytest.approx(logit(np.clip(matches, 1e-3, 1 - 1e-3)))
+    rare = replace(AXIS, prior=1e-4).evidence(matches)
+    assert rare == pytest.approx([logit(1e-4) - logit(0.999), logit(1e-4), logit(1e-4) + logit(0.999), rare[2]])
+
+
+def test_targets_are_weighed_together_by_what_each_adds(tmp_path: Path) -> None:
+    """Items without labels: a target that shows a query's own item outweighs one of noise, and the list is better."""
+    generator = np.random.default_rng(0)
+    shown = generator.normal(size=(400, 6))
+    rows = {view: shown + noise * generator.normal(size=shown.shape) for view, noise in NOISES.items()}
+    items = [NewItem(f"{n}", rows={view: found[n] for view, found in rows.items()}) for n in range(400)]
+    with Home(tmp_path / "home").create("twins", [f"{view}=vectors:dim=6" for view in NOISES]) as made:
+        made.items.put(items[:300])
+        made.train(Recipe(spec="cca", dim=5))
+        made.items.put(items[300:])
+        space = made._opened.versions().answered("cca", lambda _, one: one.targets, lambda _, one: one.space)
+        clear, vague = (space.match_of["told", target] for target in ("clear", "vague"))
+        assert clear.weight == 1
+        assert vague.weight * vague.of_hit > 0.3 * clear.of_hit  # both are negative
+        asked = [Query("told", vector=rows["told"][n]) for n in range(300, 400)]
+        found = {
+            targets: made.search(SearchRequest(asked, targets=targets, k=10, fuse="match", merge=True))
+            for targets in (("clear",), ("clear", "vague"))
+        }
+        recall = {
+            targets: np.mean([str(n) in [hit.key for hit in hits] for n, hits in enumerate(lists, 300)])
+            for targets, lists in found.items()
+        }
+        assert recall["clear", "vague"] >= recall["clear",] - 0.03
+
+
+NOISES = {"told": 0.3, "clear": 0.5, "vague": 6.0}
+"""The deviation of noise in each view, of rows of deviation 1."""

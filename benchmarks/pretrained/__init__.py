@@ -1,0 +1,1 @@
+"""Views by pretrained models: what they find as they are, and what crossview adds."""
