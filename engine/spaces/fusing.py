@@ -16,7 +16,7 @@ from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_distances import every_distance
 from crossview.engine.spaces.learned_fusion import Teacher
 from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.matching import Asked, Hits, Selector, hits_of
+from crossview.engine.spaces.matching import Asked, Hits, Selector, familiarity, hits_of
 from crossview.engine.spaces.near_copies import Copies, near_copies
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Neighbor, Target
@@ -67,8 +67,7 @@ class Fusion:
         Raises the errors of ``near_copies``.
         """
         copies = near_copies(self.version, self.indexed, self.loaded, queries, asked, self.k)
-        novelty = self.indexed.space.novelty_of.get(asked.view)
-        shares = None if novelty is None or asked.rows is None else novelty.familiarity(asked.rows).tolist()
+        shares = familiarity(self.version, self.indexed.space, asked, queries)
         return [
             [
                 self._column(

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.catalog.extractors import item_inputs_of
 from crossview.engine.query import Hit, Query
 from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.indexed import IndexedSpace
@@ -36,6 +37,22 @@ class Asked(NamedTuple):
     """Their raw rows, (n, d); None for queries by a class, which have none."""
     probes: Probes
     own: OwnItems
+
+
+def familiarity(version: Version, space: Space, asked: Asked, queries: Sequence[Query]) -> list[float] | None:
+    """Return the share of its match that each query of a group keeps, by its raw row; ``queries`` are all queries.
+
+    None if their match is not calibrated: that of queries by a class, and of texts in a view with the rows of pictures,
+    whose calibration had pictures as queries.
+    """
+    novelty = space.novelty_of.get(asked.view)
+    if novelty is None or asked.rows is None:
+        return None
+    parts = version.joined_view(asked.view).parts
+    if queries[asked.numbers[0]].text is not None and any("image" in item_inputs_of(part) for part in parts):
+        return None
+    found: list[float] = novelty.familiarity(asked.rows).tolist()
+    return found
 
 
 _NO_SCORES: Mapping[int, Mapping[str, float]] = {}

@@ -19,7 +19,7 @@ from crossview.engine.spaces.fusion import Floats, best_first, fuse, mean_scores
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.learned_fusion import Teacher
 from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.matching import Asked, Hits, Selector, hits_of, neighbours, query_probes
+from crossview.engine.spaces.matching import Asked, Hits, Selector, familiarity, hits_of, neighbours, query_probes
 from crossview.engine.spaces.near_copies import NearCopy, copies_first, near_copies
 from crossview.engine.spaces.query_rows import described
 from crossview.engine.spaces.scores import in_order
@@ -168,9 +168,8 @@ class NearestScan(TargetScan[Nearest]):
         return copies_first(self.indexed, asked, found, copies, k, self.only)
 
     def familiarity(self, asked: Asked) -> Shares:
-        """Return the share of its match that each query keeps, by its raw row; None if the view has no matches."""
-        novelty = self.indexed.space.novelty_of.get(asked.view)
-        return None if novelty is None or asked.rows is None else novelty.familiarity(asked.rows).tolist()
+        """Return the share of its match that each query keeps; None if its match is not calibrated."""
+        return familiarity(self.version, self.indexed.space, asked, self.request.queries)
 
     def matched(
         self, names: tuple[str, str], shares: Shares, found: Sequence[Sequence[Neighbor]], lists: list[Hits]

@@ -157,3 +157,18 @@ def test_the_default_keeps_the_space_of_words(home: Home) -> None:
         assert "looks" in fused.target
         plain = made.train(Recipe(views=("looks", "told")), space="plain")
         assert "shared" not in plain.settings
+
+
+def test_a_text_has_no_match_in_a_view_that_pictures_calibrated(home: Home) -> None:
+    """Pictures asked when matches were calibrated, so a match of a text would mean nothing."""
+    generator = np.random.default_rng(0)
+    shown = generator.normal(size=(150, 3)).astype(np.float32)
+    names = np.hstack([shown, shown[:, :1]]) + 0.1 * generator.normal(size=(150, tiny.DIM)).astype(np.float32)
+    with home.create("many", ["looks=onnx:looks", "names=conse:looks:words"]) as made:
+        made.items.put([NewItem(f"{n}", rows={"looks": shown[n], "names": names[n]}) for n in range(150)])
+        made.train(Recipe())
+        (by_picture,) = made.search(SearchRequest([Query("names", image=PICTURES["red"])], targets=["looks"], k=3))
+        (by_text,) = made.search(SearchRequest([Query("names", text="red")], targets=["looks"], k=3))
+        (fused,) = made.search(SearchRequest([Query(text="red")], k=3))
+        assert all(hit.match is not None for hit in by_picture)
+        assert all(hit.match is None for hit in (*by_text, *fused))
