@@ -37,6 +37,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "items.put_vectors": lambda one: one.items.put_vectors("v", ["a"], np.ones((1, 2), np.float32)),
     "views.add": lambda one: one.views.add("w=vectors:dim=2"),
     "views.fit": lambda one: one.views.fit([]),
+    "views.unusable": lambda one: one.views.unusable(),
     "items.delete": lambda one: one.items.delete(["a"]),
     "train": lambda one: one.train(Recipe(spec="pca", views=("v",))),
     "spaces.extend": lambda one: one.spaces.extend("pca", ["v"]),
