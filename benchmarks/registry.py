@@ -13,6 +13,8 @@ MODULES: Mapping[str, str] = {
     "duplicates": "duplicates.benchmark",
     "examples": "examples.benchmark",
     "fusion": "fusion.benchmark",
+    "taught": "pretrained.taught",
+    "artists": "pretrained.artists",
     "conditions": "store.conditions",
     "follow": "store.follow",
     "multi-npp": "multi_npp.benchmark",
