@@ -14,6 +14,8 @@ MODULES: Mapping[str, str] = {
     "examples": "examples.benchmark",
     "fusion": "fusion.benchmark",
     "words": "pretrained.words",
+    "taught": "pretrained.taught",
+    "artists": "pretrained.artists",
     "conditions": "store.conditions",
     "follow": "store.follow",
     "multi-npp": "multi_npp.benchmark",

@@ -1,1 +1,1 @@
-"""Views by pretrained models: what they find as they are, and what crossview adds."""
+"""Pretrained models: their value for collections, and that of crossview on top of their rows."""

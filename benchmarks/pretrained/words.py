@@ -75,7 +75,7 @@ def markdown(document: Document) -> str:
         "concepts: `CCA` chooses its shrinkage, its dimensions and its power by cross-validation, `CSA` (canonical "
         "similarity analysis) and `default` their penalties, and `ridge` is scikit-learn's `RidgeCV`. The last line "
         "fuses the learned map and ConSE by calibrated match. The paired difference is that of the last line to each "
-        "other one. EfficientNet-Lite0 learned from ImageNet, which has no such drawings."
+        "other one. EfficientNet-Lite0 learned from ImageNet, which may hold some of these drawings."
     )
     parts = ["# Pictures by words", about]
     for artist in settings["artists"]:

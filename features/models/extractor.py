@@ -23,7 +23,6 @@ class ModelExtractor(ImageExtractor, TextExtractor):
     the first row. So a collection without its models keeps everything else, and a model may come later.
     """
 
-    robust: ClassVar[bool] = True
     inputs: ClassVar[frozenset[Input]] = _INPUTS
     steps: ClassVar[tuple[str, ...]] = ("l2",)
 

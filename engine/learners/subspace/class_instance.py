@@ -29,7 +29,7 @@ WEIGHTS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
 _TOLERANCE = 0.005
 """Loss of mean average precision that any weight may cost, if the standard error is smaller."""
 _UNMEASURED = 0.1
-"""The weight if held-out items cannot measure it: with a single view, with few labelled items, or with pairs alone."""
+"""The weight if held-out items cannot measure it: with few labelled items, or with pairs alone."""
 _UNSUPERVISED = 1.0
 """The weight without labels and pairs: the item itself is all that is known, and classes are found, not given."""
 _LEAST = 100
@@ -68,12 +68,13 @@ class ClassInstance(MultiViewLearner):
     The weight is that of the highest instance recall, the share of held-out items that find themselves by another view
     among the first ten hits, of all weights whose mean average precision by class is within one standard error, or
     0.005 if this is more, of the best. Both are measured on labelled items that have all views: the probabilities leave
-    out each item, and the instance embeddings its fold.
+    out each item, and the instance embeddings its fold. In a single view, an item finds itself with any weight; the
+    greatest of these weights keeps it nearest to changed copies of itself.
 
     Args:
         classes: the learner of class probabilities: "posteriors", "co-em", or "auto", one of both.
-        weight: weight of the instance part; None: chosen, or 0.1 if fewer than 100 labelled items with two or more
-            views can measure it, or 1 without labels and pairs.
+        weight: weight of the instance part; None: chosen, or 0.1 if fewer than 100 labelled items with all views can
+            measure it, or 1 without labels and pairs.
         n_components: maximum number of dimensions of the learned instance part.
         shared: numbers of the views that share a space before, at least two; None: no views do.
         random_state: seed of the draws.
@@ -286,7 +287,8 @@ def chosen_weight(folds: Sequence[Fold], probabilities: Sequence[Rows], classes:
 
 def _measured(fold: Fold, probabilities: Sequence[Rows], classes: Any) -> tuple[Rows, Rows]:
     """Return the average precision by class of the held-out items of a fold for each weight, over all pairs of views,
-    (W, m) for the m items that share their class, and the share of pairs of views in which each finds itself."""
+    (W, m) for the m items that share their class, and the share of pairs of views in which each finds itself, or the
+    weights themselves if there is a single view."""
     left, instances = fold
     relevant = _sharing(classes[left])
     np.fill_diagonal(relevant, False)
@@ -300,7 +302,8 @@ def _measured(fold: Fold, probabilities: Sequence[Rows], classes: Any) -> tuple[
         precisions += [_average_precision(one, relevant) for one in similar]
         if query != target:
             own.append(np.array([_finds_itself(one) for one in similar]))
-    return precisions[:, relevant.any(axis=1)] / len(instances) ** 2, np.mean(own, axis=0)
+    shares = np.mean(own, axis=0) if own else np.repeat(np.array(WEIGHTS)[:, None], len(left), axis=1)
+    return precisions[:, relevant.any(axis=1)] / len(instances) ** 2, shares
 
 
 def _measurable(folds: Sequence[Fold], given: Supervision) -> list[Fold]:

@@ -115,7 +115,9 @@ class Instances(MultiViewLearner):
         return linear_cost(size, (min(size.items, self.n_landmarks),) * len(size.widths))
 
     def fit_folds(self, X: MultiView, y: Any = None) -> list[Fold]:
-        """Fit the learner and return the held-out items by which it measured penalties; none if it measured none.
+        """Fit the learner and return held-out items: those by which it measured penalties; none for too few items.
+
+        A single view has no penalty, and its map, which learns nothing of single items, embeds the held-out items, too.
 
         Args, raises: as ``fit``.
         """
@@ -146,6 +148,8 @@ class Instances(MultiViewLearner):
         folds: list[Fold] = []
         if len(views) == 1:
             maps = [features[0].map(np.eye(features[0].rows.shape[1])[:, -self.n_components :])]
+            own = unit_length(features[0].rows[:, -self.n_components :])
+            folds = [(left, [own[left]]) for _, left in divided]
         else:
             maps, self.penalty_, folds = instance_maps(features, self.n_components, self.penalty, divided)
         self._hold(maps, ())

@@ -1,5 +1,7 @@
 """Near copies come first: an equal row at distance 0, a nearly equal one next, and nothing else moves."""
 
+from pathlib import Path
+
 import cv2
 import numpy as np
 import pytest
@@ -107,17 +109,25 @@ def smooth(label: str, number: int) -> np.ndarray:
     return cv2.resize(cv2.GaussianBlur(draw(label, number), (0, 0), 2), (192, 144))
 
 
-def test_changed_copies_of_a_picture_are_found_by_every_view(home: Home):
-    """GIST tells that a picture of half the size, of low quality or in grey shows the same, also to colour."""
+@pytest.mark.parametrize("view", ["color", "model"])
+def test_changed_copies_of_a_picture_are_found_by_every_view(home: Home, tmp_path: Path, view: str):
+    """GIST tells that a picture of half the size, of low quality or in grey shows the same, also to colour and to a
+    model, whose rows change with colours."""
     pictures = {f"{label}/{number}": smooth(label, number) for label in CLASSES for number in range(6)}
-    with home.create("copies", ["color", "gist"]) as made:
+    spec = view
+    if view == "model":
+        from tiny_models import picture_folder
+
+        home.models.add("tiny", picture_folder(tmp_path / "tiny"))
+        spec = "model=onnx:tiny"
+    with home.create("copies", [spec, "gist"]) as made:
         made.items.put([NewItem(key, image=encode(one), labels=(key[:3],)) for key, one in pictures.items()])
-        made.train(Recipe(spec="cca", views=("color", "gist")))
+        made.train(Recipe(spec="cca", views=(view, "gist")))
         for key, picture in list(pictures.items())[::6]:
             half = encode(cv2.resize(picture, (96, 72), interpolation=cv2.INTER_AREA))
             grey = encode(cv2.cvtColor(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), cv2.COLOR_GRAY2BGR))
             poor = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 40])[1].tobytes()
-            queries = [Query("color", image=copy) for copy in (encode(picture), half, grey, poor)]
+            queries = [Query(view, image=copy) for copy in (encode(picture), half, grey, poor)]
             assert {found.hits[0].key for found in made.search(SearchRequest(queries, k=3))} == {key}
 
 

@@ -106,6 +106,25 @@ def test_the_weight_is_of_the_most_instance_recall_that_the_classes_allow():
     assert chosen_weight(noise, sure, classes) < WEIGHTS[-1]
 
 
+def test_in_one_view_the_weight_is_the_greatest_that_the_classes_allow():
+    """Beside perfect probabilities, the class itself allows any weight, and noise only a small one."""
+    random = np.random.default_rng(0)
+    classes = np.repeat(np.arange(CLASSES), 50)
+    sure = [np.eye(CLASSES)[classes]]
+    noise = unit_length(random.normal(size=(200, 2)))
+    assert chosen_weight([(np.arange(200), sure)], sure, classes) == WEIGHTS[-1]
+    assert chosen_weight([(np.arange(200), [noise])], sure, classes) in WEIGHTS[1:-1]
+
+
+def test_a_single_view_measures_its_weight():
+    """Rows whose neighbours are of their class keep more of themselves than rows with a column of noise."""
+    random, classes = np.random.default_rng(0), np.repeat(np.arange(CLASSES), EACH)
+    shown = np.eye(CLASSES)[classes] + 0.3 * random.normal(size=(ITEMS, CLASSES))
+    noisy = np.column_stack([shown, 3 * random.normal(size=ITEMS)])
+    weights = [ClassInstance(random_state=0).fit([view], classes).weight_ for view in (shown, noisy)]
+    assert weights[0] > weights[1]
+
+
 @pytest.mark.parametrize(
     ("given", "weight"),
     [
