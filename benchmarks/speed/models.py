@@ -65,12 +65,12 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         for name in (PICTURES, SENTENCES):
             home.models.add(name, options.models / name)
         for part in (on_one_core, by_processes, indexing, sizes):
-            found += alone(part, home, options.models, paths, options.turns, threads=None)
+            found += alone(part, home.path, options.models, paths, options.turns, threads=None)
     settings = {"data": options.data.name, "pictures": len(paths), "turns": options.turns}
     return {"settings": settings, "rows": found}
 
 
-def on_one_core(home: Home, folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
+def on_one_core(place: Path, folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
     """Return medians of milliseconds a picture and a sentence, ratios, and largest differences of rows."""
     become_worker()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -79,8 +79,8 @@ def on_one_core(home: Home, folder: Path, paths: Sequence[Path], turns: int) -> 
     pictures, sentences = BarePictures(folder / PICTURES), BareSentences(folder / SENTENCES)
     found = list[Row]()
     for what, inputs, bare, methods in (
-        ("picture", [path.read_bytes() for path in paths], pictures.row, partial(picture_ways, home)),
-        ("sentence", texts, sentences.row, partial(sentence_ways, home)),
+        ("picture", [path.read_bytes() for path in paths], pictures.row, partial(picture_ways, Home(place))),
+        ("sentence", texts, sentences.row, partial(sentence_ways, Home(place))),
     ):
         spent, most = timed(inputs, bare, methods, turns)
         found += [
@@ -133,9 +133,9 @@ def sentence_ways(home: Home, apart: str) -> dict[str, Way]:
     return {OURS: partial(row_of_text, extractor(home, SENTENCES, apart))}
 
 
-def by_processes(home: Home, _folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
+def by_processes(place: Path, _folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
     """Return the pictures a second of one and of two processes that compute rows, and their ratio."""
-    view = extractor(home, PICTURES)
+    view = extractor(Home(place), PICTURES)
     speeds: dict[int, list[float]] = {1: [], 2: []}
     tasks = [PictureTask(path, {"view": view}) for path in paths]
     with ExitStack() as opened:
@@ -150,8 +150,9 @@ def by_processes(home: Home, _folder: Path, paths: Sequence[Path], turns: int) -
     return [*found, {"method": OURS, "metric": "speed of two processes over one", "value": ratio}]
 
 
-def indexing(home: Home, _folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
+def indexing(place: Path, _folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
     """Return the pictures a second of the whole indexing by two processes, without kept rows and then with them."""
+    home = Home(place)
     speeds: dict[str, list[float]] = {_INDEXED: [], _AGAIN: []}
     for turn in range(turns):
         forget_rows(home.path / FOLDER, ())
@@ -164,7 +165,7 @@ def indexing(home: Home, _folder: Path, paths: Sequence[Path], turns: int) -> li
     return [speed_row(method, values) for method, values in speeds.items()]
 
 
-def sizes(_home: Home, folder: Path, _paths: Sequence[Path], turns: int) -> list[Row]:
+def sizes(_place: Path, folder: Path, _paths: Sequence[Path], turns: int) -> list[Row]:
     """Return the milliseconds a picture of the model alone, for batches of pictures and numbers of threads."""
     sessions = {threads: session(folder / PICTURES / "model.onnx", threads) for threads in _THREADS}
     noise = np.random.default_rng(_SEED).normal(size=(max(_BATCHES), 3, 224, 224)).astype(np.float32)
