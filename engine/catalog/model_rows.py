@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from crossview.features.base import Extraction, Extractor, FeatureRows, TextExtractor
+from crossview.features.contract import extracted
 from crossview.features.inputs import MODELS
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ def row_of_text(extractor: TextExtractor, text: str) -> FeatureRows | None:
     """Return the row of a text, (dim,) float32; None if it has no row."""
     model = model_of(extractor)
     if model is None:
-        return extractor.row(text)
+        found = extracted(extractor, [text]).rows
+        return found[0] if len(found) else None
     from crossview.engine.catalog.row_cache import content_of, keep_row, kept_row
 
     content = content_of(text.encode(errors="surrogatepass"))
@@ -35,6 +37,6 @@ def row_of_text(extractor: TextExtractor, text: str) -> FeatureRows | None:
 def rows_of_texts(extractor: TextExtractor, texts: Sequence[str]) -> Extraction:
     """Return the rows of at least one text."""
     if model_of(extractor) is None:
-        return extractor.extract(texts)
+        return extracted(extractor, texts)
     rows = [row for text in texts if (row := row_of_text(extractor, text)) is not None]
     return Extraction(np.stack(rows), np.ones(len(texts), bool))
