@@ -48,6 +48,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "kernel:rbf,multi-npp": {"random_state": 0, "kernel__random_state": 0},
     "kernel:rbf,semantic": {"kernel__random_state": 0},
     "cca": {},
+    "csa,dot": {},
     "pls": {},
     "lda": {},
     "pca": {},

@@ -125,10 +125,11 @@ class FileSystem(RuleBasedStateMachine):
     def expect(self) -> None:
         """Let the items of the model follow the files."""
         in_place = {one for one, (path, content, _) in self.items.items() if self.files.get(path) == content}
-        homeless = {content: one for one, (_, content, _) in self.items.items() if one not in in_place}
         at = {path: one for one, (path, _, missing) in self.items.items() if not missing}
         at |= {self.items[one][0]: one for one in in_place if self.items[one][0] not in at}
         placed = {self.items[one][0]: one for one in in_place if at[self.items[one][0]] == one}
+        settled = set(placed.values())
+        homeless = {content: one for one, (_, content, _) in self.items.items() if one not in settled}
 
         def edited(one: int) -> bool:
             path, _, missing = self.items[one]
