@@ -92,7 +92,7 @@ class Conse(ModelExtractor):
         mean = self._names.mean(axis=0)
         if isinstance(sample, str):
             return np.asarray(texts.row(sample) - mean)
-        logits = pictures.row(sample, pictures.model.manifest.logits).astype(np.float64)
+        logits = pictures.row(sample, pictures.find().manifest.logits).astype(np.float64)
         if len(logits) != len(self._names):
             raise ModelError(f"the model {pictures.name!r} has other classes than the view")
         weights = np.exp((logits - logits.max()) / self._params["temperature"])

@@ -46,7 +46,7 @@ class Onnx(ModelExtractor):
         """Return the row of a picture or of a text, (dim,) float32; see the base."""
         (towers,) = self.towers
         output = self._params["output"]
-        inputs, dim = towers.model.rows(output)
+        inputs, dim = towers.find().rows(output)
         if (list(inputs), dim) != (self._params["inputs"], self.dim):
             raise ModelError(f"the view states other inputs or lengths of rows than its model {towers.name!r} has")
         return towers.row(sample, output)

@@ -12,6 +12,7 @@ from benchmarks.frame.benchmark import MissingDataError
 from crossview.engine.collection import Collection
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
+from crossview.engine.query import Query
 
 FOLDER, ARTISTS, MODELS = "emoji2", ("google", "twitter"), ("lite0", "minilm")
 PICTURES, WORDS, NAMES = "lite0", "words", "names"
@@ -70,7 +71,5 @@ def drawn(home: Home, name: str, concepts: Concepts, artist: str, folds: NDArray
 
 def unit_rows(collection: Collection, view: str, keys: Sequence[str]) -> NDArray[np.float64]:
     """Return the rows of items in a view, of unit length, (n, d)."""
-    from crossview.engine.query import Query
-
     found = collection.embed([Query(view, key=key) for key in keys], targets=[view], space="raw")
     return np.array([one.vector for one in found], np.float64)

@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,8 +73,7 @@ def _ranks(
     space, among = "raw", f"fold = {fold}"
     if way.recipe is not None:
         space = "learned"
-        given = {name: value for name, value in vars(way.recipe).items() if name not in ("seed", "held_out")}
-        collection.train(Recipe(**given, seed=seed, held_out=Filter(among)), space=space)
+        collection.train(replace(way.recipe, seed=seed, held_out=Filter(among)), space=space)
     queries = [Query(way.view, text=concepts.names[one]) for one in unseen]
     request = SearchRequest(queries, targets=way.targets, k=LENGTH, filter=among, space=space)
     lists = collection.search(request)

@@ -228,7 +228,7 @@ def check_usable(tx: Transaction, view: ViewRecord) -> None:
         from crossview.engine.catalog.models import FOLDER
 
         for towers in cast("ModelExtractor", made).of(tx.home / FOLDER).towers:
-            towers.model  # noqa: B018 - finding it is the check
+            towers.find()
 
 
 def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:

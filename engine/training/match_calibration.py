@@ -42,8 +42,8 @@ class Round:
     space: Space
     learned: Examples
     items: Examples
-    """The items that the queries can find: the learned ones, or with own items the queries' own, none of which it
-    learned, because nobody asks for the other view of an item that already has it."""
+    """The items that the queries can find: the learned ones or, without labels, the queries' own items, none of which
+    was learned. A learned item is not like the new ones that a query of another view has to find."""
     queries: Examples
     outside: NDArray[np.bool_]
     """Whether no item is relevant to a query, because its class was left out, (q,)."""
@@ -65,7 +65,8 @@ def calibrated(space: Space, refit: Refit, given: Examples) -> Space:
     training leaves out a fifth of the classes, as queries of no class that the space knows, and a fifth of the other
     items, as queries that have relevant items. A logistic regression then learns from the first 20 hits of each query
     which of them share a label with it: the prior is that of a list of hits. Without labels, the relevant item is the
-    query's own in another view.
+    query's own in another view, among the items that the training left out, and the targets get weights beside each
+    other.
 
     Too few items leave the space as it is.
     """

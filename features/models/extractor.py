@@ -58,7 +58,7 @@ class ModelExtractor(ImageExtractor, TextExtractor):
     def memory(self) -> Mapping[str, int]:
         """The memory of the models under their digests, which the views by one model share."""
         try:
-            return {one.digest: one.model.manifest.memory_bytes for one in self.towers}
+            return {one.digest: one.find().manifest.memory_bytes for one in self.towers}
         except ModelError:
             return {}
 

@@ -23,9 +23,8 @@ class Towers:
         """Give the towers the folder with the models of their home."""
         self._stored = StoredModels(models)
 
-    @property
-    def model(self) -> Model:
-        """The model; ModelError if the home lacks it."""
+    def find(self) -> Model:
+        """Return the model; ModelError if the home lacks it."""
         if self._stored is None:
             raise ModelError(without(self.name))
         if self._found is None:
@@ -49,11 +48,11 @@ class Towers:
 
     def class_names(self) -> list[str]:
         """Return the first name of each class of the tower for pictures; ModelError."""
-        lines = self._file(self.model.manifest.classes).read().decode(errors="replace").splitlines()
+        lines = self._file(self.find().manifest.classes).read().decode(errors="replace").splitlines()
         return [line.partition(",")[0].strip() for line in lines]
 
     def _tower(self, kind: Input) -> Tower:
-        towers = self.model.manifest.towers
+        towers = self.find().manifest.towers
         if kind not in towers:
             what = {"image": "pictures", "text": "texts"}[kind]
             raise ModelError(f"the model {self.name!r} has no tower for {what}")
@@ -62,4 +61,4 @@ class Towers:
     def _file(self, name: str) -> ModelFile:
         if self._stored is None:
             raise ModelError(without(self.name))
-        return self._stored.file(self.model, name)
+        return self._stored.file(self.find(), name)

@@ -64,7 +64,10 @@ def test_rows_are_mean_vectors_of_names_by_the_probabilities_of_a_picture() -> N
         manifest = type("", (), {"logits": "logits"})
 
     class Towers:
-        model, name = Model, "looks"
+        name = "looks"
+
+        def find(self) -> type:
+            return Model
 
         def row(self, sample: object, output: str = "") -> np.ndarray:
             return names[0] + 1 if isinstance(sample, str) else logits.astype(np.float32)
@@ -137,7 +140,7 @@ def test_a_fit_is_refused_and_a_view_without_names_says_what_to_do(art: Collecti
 
 def test_rows_from_texts_leave_pictures_to_queries(home: Home) -> None:
     """With rows=text only texts describe items; a picture can still ask."""
-    with home.create("told", ["clip=onnx:clip:rows=text", "color"]) as made:
+    with home.create("texts", ["clip=onnx:clip:rows=text", "color"]) as made:
         made.items.put([NewItem("both", image=PICTURES["red"], text="green"), NewItem("bare", image=PICTURES["red"])])
         (found,) = made.search(SearchRequest([Query("clip", image=PICTURES["green"])], k=9, space="raw"))
         assert [hit.key for hit in found.hits] == ["both"]
@@ -145,17 +148,17 @@ def test_rows_from_texts_leave_pictures_to_queries(home: Home) -> None:
 
 def test_the_default_keeps_the_space_of_words(home: Home) -> None:
     """The views of one space are found without being named; a text asks once in this space, by its own view."""
-    views = ["looks=onnx:looks", "names=conse:looks:words", "told=onnx:words"]
-    with home.create("told", views) as made:
+    views = ["looks=onnx:looks", "names=conse:looks:words", "captions=onnx:words"]
+    with home.create("captioned", views) as made:
         words = ("red dog", "green snow", "red snow", "green dog")
         made.items.put(
             [NewItem(f"{n}", image=encode(draw(list(CLASSES)[n % 3], n)), text=words[n % 4]) for n in range(40)]
         )
         trained = made.train(Recipe())
-        assert trained.settings["shared"] == ["told", "names"]
+        assert trained.settings["shared"] == ["captions", "names"]
         (fused,) = made.search(SearchRequest([Query(text="red")], k=3))
         assert "looks" in fused.target
-        plain = made.train(Recipe(views=("looks", "told")), space="plain")
+        plain = made.train(Recipe(views=("looks", "captions")), space="plain")
         assert "shared" not in plain.settings
 
 

@@ -185,10 +185,10 @@ def test_targets_are_weighed_together_by_what_each_adds(tmp_path: Path) -> None:
         made.train(Recipe(spec="cca", dim=5))
         made.items.put(items[300:])
         space = made._opened.versions().answered("cca", lambda _, one: one.targets, lambda _, one: one.space)
-        clear, vague = (space.match_of["told", target] for target in ("clear", "vague"))
+        clear, vague = (space.match_of["query", target] for target in ("clear", "vague"))
         assert clear.weight == 1
         assert vague.weight * vague.of_hit > 0.3 * clear.of_hit  # both are negative
-        asked = [Query("told", vector=rows["told"][n]) for n in range(300, 400)]
+        asked = [Query("query", vector=rows["query"][n]) for n in range(300, 400)]
         found = {
             targets: made.search(SearchRequest(asked, targets=targets, k=10, fuse="match", merge=True))
             for targets in (("clear",), ("clear", "vague"))
@@ -200,5 +200,5 @@ def test_targets_are_weighed_together_by_what_each_adds(tmp_path: Path) -> None:
         assert recall["clear", "vague"] >= recall["clear",] - 0.03
 
 
-NOISES = {"told": 0.3, "clear": 0.5, "vague": 6.0}
+NOISES = {"query": 0.3, "clear": 0.5, "vague": 6.0}
 """The deviation of noise in each view, of rows of deviation 1."""
