@@ -1,6 +1,6 @@
 """The protocols of searchers and indexes, and the checks that they share."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self
@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from crossview.index.positions import Selection
 
-__all__ = ["Codes", "Ids", "Index", "Neighbors", "SearchCapabilities", "Searcher", "Selection", "Vectors"]
+__all__ = ["EXACT", "Codes", "Ids", "Index", "Neighbors", "SearchCapabilities", "Searcher", "Selection", "Vectors"]
 
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 Codes = NDArray[np.uint8]
 """Binary codes, packed as by ``np.packbits``: shape (n, bytes), the first bit highest, zeros behind the last."""
+EXACT = 0
+"""The effort of a search that misses no neighbour."""
 _FIRST_WITHIN = 64
 """Number of neighbours that a search within a radius requests first."""
 
@@ -34,7 +36,8 @@ class SearchCapabilities:
     """The abilities of a searcher, which its users may rely on."""
 
     exact: bool = True
-    """Whether a search always finds the nearest. Otherwise it may miss some, but all distances are true."""
+    """Whether a search without an effort always finds the nearest. Otherwise it may miss some, but all distances are
+    true."""
     filters: Literal["ids", "none"] = "ids"
     """The filters that a search accepts: any set of ids, or none. With ``none``, ``only`` raises ValueError."""
 
@@ -61,8 +64,21 @@ class Searcher(Protocol):
 
     def __len__(self) -> int: ...
 
-    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
-        """Return the k nearest of each query among the ids in ``only``, or among all."""
+    def search(
+        self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None, effort: int = EXACT
+    ) -> Neighbors:
+        """Return the k nearest of each query among the ids in ``only``, or among all.
+
+        An effort above 0 is one of ``efforts``: the greater it is, the fewer neighbours the search misses. It still
+        finds k if there are k.
+        """
+
+    def efforts(self, k: int) -> Sequence[int]:
+        """Return the efforts to choose from for k neighbours, ascending; empty if every search is as exact as it can.
+
+        The unit depends on the kind of index: lists to probe, candidates to compare, vectors to re-rank.
+        """
+        return ()
 
     def selection(self, ids: ArrayLike) -> Selection:
         """Return a filter for ``search``; absent ids are ignored. It is fast for this searcher and valid for others."""

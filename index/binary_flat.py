@@ -6,7 +6,7 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crossview.index.base import Codes, Ids, Neighbors, check_codes, filled_up, in_order
+from crossview.index.base import EXACT, Codes, Ids, Neighbors, check_codes, filled_up, in_order
 from crossview.index.positions import Positions
 from crossview.index.scan import Found, Scan
 from crossview.index.searcher import Chosen, RowSearcher
@@ -22,7 +22,7 @@ class HammingSearcher(Scan):
 
     tolerated_waste = 0.1  # lower than for vectors, because NumPy scans strays, which is slower
 
-    def search(self, queries: Codes, k: int, chosen: Chosen | None) -> Neighbors:
+    def search(self, queries: Codes, k: int, chosen: Chosen | None, effort: int = EXACT) -> Neighbors:
         """Return the k nearest rows of each checked query among the chosen ones, or among all that are alive."""
         if chosen is None:
             chosen = self.rows.alive

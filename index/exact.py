@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossview.index.base import (
+    EXACT,
     Codes,
     Ids,
     Index,
@@ -66,7 +67,9 @@ class ExactIndex(Index):
         """Return a filter of the ids."""
         return Selection(np.sort(check_ids(ids)), self)
 
-    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
+    def search(
+        self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None, effort: int = EXACT
+    ) -> Neighbors:
         """Return the k nearest of each query among the ids in ``only``, or among all."""
         only = only.ids if isinstance(only, Selection) else only
         k = check_k(k)

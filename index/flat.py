@@ -1,134 +1,129 @@
-"""Exact search of float vectors by FAISS's scans of memory."""
+"""Exact search of many float vectors in two stages: a scan of 8-bit components, then true distances of the nearest."""
+
+from collections.abc import Mapping
+from typing import Any, Self
 
 import faiss
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from crossview.index.base import Ids, Neighbors, Vectors, check_vectors, in_order
-from crossview.index.positions import Positions
-from crossview.index.rows import RowNumbers
-from crossview.index.scan import Found, Scan
+from crossview.index.base import EXACT, Ids, Vectors
+from crossview.index.based import Found
+from crossview.index.faiss_base import FaissBase, FaissSearcher
+from crossview.index.float_scan import MATRIX, FlatSearcher, FloatIndex
 from crossview.index.searcher import Chosen
-from crossview.index.stored import StoredIndex
+from crossview.index.snapshot import Column, Snapshot
 
-_REFINE_FLOATS = 1 << 24
-"""Vector components to copy at once when distances are computed again (64 MiB)."""
-_MATRIX = 20
-"""Number of queries from which on FAISS multiplies matrices; then a bitmap costs more than a copy of the rows."""
-_GATHERED = 0.55
-"""Share of chosen rows up to which reading them by number is faster than a scan with a bitmap."""
-_DENSE, _DENSE_OF_SOME = 0.2, 0.6
-"""Share of chosen rows from which on a scan of all rows is faster: for one query, and for fewer than ``_MATRIX``."""
-_CACHED = 1 << 18
-"""Bytes of rows up to which it is faster to copy and scan them, in the processor's cache, than to read by number."""
+_LEAST_COMPONENTS = 6_400_000
+"""Number of components from which the first stage saves time: 100,000 vectors of 64."""
+_CANDIDATES, _SPARE = 4, 80
+"""Candidates of the first stage for each neighbour, and beyond."""
+_MOST_NEIGHBORS = 500
+_SAMPLE, _NEIGHBORS, _PROVEN = 32, 11, 0.9
+"""The first stage stays if it proves the ten nearest of this share of a sample of rows."""
+_ROUNDING = 1e-5
+"""Relative error of FAISS's sums in float32."""
+_MOST_SELECTED = 0.5
+"""Share of chosen rows from which on the first stage is worth its candidates that are not chosen."""
+_DECODED_AT_ONCE = 1 << 16
 
 
-class FlatSearcher(Scan):
-    """A searcher that scans float vectors for the nearest by Euclidean distance."""
+_ERROR = "error"
+"""Name of the array of a snapshot that contains the error of the codes."""
 
-    def search(self, queries: Vectors, k: int, chosen: Chosen | None) -> Neighbors:
-        """Return the k nearest rows of each checked query among the chosen ones, or among all that are alive."""
-        found = self._nearest(queries, k, self.rows.chunks, self.rows.alive if chosen is None else chosen)
-        if not found:
-            return in_order(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32), k)
-        numbers = found[0][1]
-        if len(found) > 1:
-            order = np.argsort(np.concatenate([distances for distances, _ in found], 1), 1, kind="stable")[:, :k]
-            numbers = np.take_along_axis(np.concatenate([rows for _, rows in found], 1), order, 1)
-        ids = self.rows.ids_of(numbers.ravel()).reshape(numbers.shape)
-        # For 20 queries and more, FAISS expands squared distances as |q|^2 - 2qx + |x|^2 in float32, which loses small
-        # distances. Compute them again from the vectors.
-        return in_order(ids, self._distances(queries, numbers), k)
+
+class Bytes(FaissBase):
+    """The rows with 8 bits for each component."""
+
+    error: float = 0.0
+    """The largest distance of a row to what its code stands for."""
+
+
+class QuantizedSearcher(FaissSearcher[Bytes]):
+    """An exact searcher that scans 8-bit components, a quarter of the memory, and proves that nothing else is nearer.
+
+    A vector is at most the error of the codes away from its code. So if the code of the last candidate is farther than
+    the k-th true distance plus this error, no vector beyond the candidates is among the k nearest. A search without a
+    proof scans the vectors. The first stage stays only if it proves most of a sample of searches: the rule counts, so
+    that equal vectors give equal choices on every machine.
+    """
+
+    base_type = Bytes
+    changed_share = 1 / 8
+    _scan: FlatSearcher
+
+    def __init__(self, dim: int, vectors: str = "float32") -> None:
+        super().__init__(FlatSearcher(dim, vectors))
 
     def distances(self, queries: Vectors, ids: Ids) -> NDArray[np.float32]:
         """Return the distances of each query to its ids, both of shape (queries, k); infinity for an id of -1."""
-        numbers = self.rows.numbers(ids.ravel()).reshape(ids.shape)
-        some = self.rows.live > 0
-        distances = self._distances(queries, np.maximum(numbers, 0)) if some else np.empty(ids.shape, np.float32)
-        distances[numbers < 0] = np.inf
-        return distances
+        return self._scan.distances(queries, ids)
 
-    def _distances(self, queries: Vectors, numbers: RowNumbers) -> NDArray[np.float32]:
-        """Return the distances of each query to some rows, shape (queries, k), in float64 except for the last step."""
-        flat, width = numbers.ravel(), numbers.shape[1]
-        distances = np.empty(flat.shape, np.float32)
-        step = max(1, _REFINE_FLOATS // max(1, self.dim))
-        for start in range(0, len(flat), step):
-            part = flat[start : start + step]
-            repeated = queries if len(queries) == 1 else queries[np.arange(start, start + len(part)) // width]
-            difference = self.rows.take(part) - repeated.astype(np.float64)
-            distances[start : start + step] = np.sqrt(np.vecdot(difference, difference))
-        return distances.reshape(numbers.shape)
+    def columns(self) -> Mapping[str, Column]:
+        """Return the arrays to write into a snapshot: also the error of the codes."""
+        whole = self.whole()
+        if whole._base is None:
+            return whole.rows.columns()
+        error = np.array([whole._base.error])
+        return {**super(QuantizedSearcher, whole).columns(), _ERROR: Column(error.dtype, error.shape, [error])}
 
-    def no_rows(self) -> Vectors:
-        """Return no vectors."""
-        return np.empty((0, self.dim), np.float32)
+    def read(self, snapshot: Snapshot, count: int, prefix: str = "") -> Self:
+        """Return this searcher over the ``count`` rows of a snapshot, with its base if it has one."""
+        other = super().read(snapshot, count, prefix)
+        if other._base is not None and snapshot.bytes_of(prefix + _ERROR) is not None:
+            other._base.error = float(snapshot.array(prefix + _ERROR, np.float64, (1,))[0])
+        return other
 
-    def checked(self, vectors: ArrayLike, count: int | None = None) -> Vectors:
-        """Return vectors as contiguous rows, or raise ValueError."""
-        return check_vectors(vectors, self.dim, count)
+    def _is_large(self, rows: int) -> bool:
+        return rows * self.dim >= _LEAST_COMPONENTS
 
-    def _dense(self, queries: int) -> float:
-        return _DENSE if queries == 1 else _DENSE_OF_SOME if queries < _MATRIX else 0.95
+    def _suits(self, queries: int, k: int, chosen: Chosen | None, effort: int) -> bool:
+        many = chosen is None or self._count(chosen) >= _MOST_SELECTED * self.rows.offsets[-1]
+        return queries < MATRIX and k <= _MOST_NEIGHBORS and many
 
-    def _scan(self, queries: Vectors, rows: Vectors, k: int) -> Found:
-        distances, positions = _by_faiss(queries, rows, k, None)
-        return (distances, positions) if positions[:, -1:].min(initial=0) >= 0 else _by_numpy(queries, rows, k)
+    def _new_base(self, before: Self) -> Bytes | None:
+        codes = faiss.IndexScalarQuantizer(self.dim, faiss.ScalarQuantizer.QT_8bit_uniform)
+        blocks = [rows for _, rows in self.main_blocks()]
+        ends = [[rows.min(), rows.max()] for rows in blocks]
+        codes.train(np.repeat([[np.min(ends)], [np.max(ends)]], self.dim, axis=1).astype(np.float32))
+        base = Bytes(codes, codes.code_size)
+        for rows in blocks:
+            vectors = self.restored(rows)
+            codes.add(vectors)
+            base.error = max(base.error, _error(codes, vectors))
+        sample = self.restored(self.rows.take(np.linspace(0, self._built - 1, _SAMPLE).astype(np.int64)))
+        unproven = sum(bool(self._ask(base, one[None], _NEIGHBORS, EXACT).short[0]) for one in sample)
+        return base if unproven <= (1 - _PROVEN) * _SAMPLE else None
 
-    def _among(self, queries: Vectors, rows: Vectors, chosen: Positions, k: int) -> Found:
-        if len(queries) < _MATRIX and chosen.share > _GATHERED:
-            bits = chosen.bits
-            found = _by_faiss(queries, rows, k, faiss.IDSelectorBitmap(len(bits), faiss.swig_ptr(bits)))
-            if found[1][:, -1:].min(initial=0) >= 0:
-                return found
-        numbers = chosen.numbers
-        if len(queries) == 1 and len(numbers) * rows.itemsize * rows.shape[1] > _CACHED:
-            return _by_number(queries, rows, numbers.astype(np.int64), k)
-        distances, positions = self._scan(queries, rows.take(numbers, 0), k)
-        return distances, numbers.astype(np.int64)[positions]
+    def _ask(self, base: Bytes, queries: Vectors, k: int, effort: int) -> Found:
+        """Return the candidates with their true distances; short is a query without a proof."""
+        most = min(self._built, _CANDIDATES * k + _SPARE)
+        squares, numbers = base.nearest(queries, most)
+        distances = self._scan.distances_of_rows(queries, np.maximum(numbers, 0))
+        if most == self._built:
+            return Found(numbers, distances, np.zeros(len(queries), bool))
+        beyond = np.sqrt(squares[:, -1]) * (1 - _ROUNDING) - base.error
+        kth = np.partition(distances, k - 1, axis=1)[:, k - 1]
+        unproven: NDArray[np.bool_] = beyond <= kth
+        return Found(numbers, distances, unproven)
 
 
-class FlatIndex(StoredIndex):
-    """An ``Index`` of float vectors that scans them."""
+class FlatIndex(FloatIndex):
+    """An ``Index`` of float vectors that is always exact."""
 
-    _kind, _searcher_type = "flat-l2", FlatSearcher
-    _searcher: FlatSearcher
+    _kind, _searcher_type = "flat-l2", QuantizedSearcher
+    _searcher: QuantizedSearcher
 
     def distances(self, queries: Vectors, ids: Ids) -> NDArray[np.float32]:
         """Return the distances of each query to its ids, both of shape (queries, k); infinity for an id of -1."""
         return self._searcher.distances(queries, ids)
 
 
-def _by_faiss(queries: Vectors, rows: Vectors, k: int, selector: faiss.IDSelector | None) -> Found:
-    """Return the k nearest rows; -1 at the end if squared distances exceed float32."""
-    distances, positions = np.empty((len(queries), k), np.float32), np.empty((len(queries), k), np.int64)
-    faiss.knn_L2sqr(
-        faiss.swig_ptr(queries),
-        faiss.swig_ptr(rows),
-        rows.shape[1],
-        len(queries),
-        len(rows),
-        k,
-        faiss.swig_ptr(distances),
-        faiss.swig_ptr(positions),
-        None,
-        selector,
-    )
-    return distances, positions
-
-
-def _by_number(query: Vectors, rows: Vectors, numbers: NDArray[np.int64], k: int) -> Found:
-    """Return the k nearest of some rows for one query."""
-    squares = np.empty(len(numbers), np.float32)
-    arrays = [faiss.swig_ptr(array) for array in (squares, query, rows, numbers)]
-    faiss.fvec_L2sqr_by_idx(*arrays, rows.shape[1], 1, len(numbers))
-    nearest = np.sort(np.argpartition(squares, k - 1)[:k])
-    nearest = nearest[np.argsort(squares[nearest], kind="stable")]
-    return squares[None, nearest], numbers[None, nearest]
-
-
-def _by_numpy(queries: Vectors, rows: Vectors, k: int) -> Found:
-    """Return the k nearest rows by squared distances in float64."""
-    squares = np.array([((rows - query.astype(np.float64)) ** 2).sum(axis=1) for query in queries])
-    positions = np.argsort(squares, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(squares, positions, 1), positions
+def _error(codes: Any, vectors: Vectors) -> float:
+    """Return the largest distance of a vector to what its code stands for."""
+    largest = 0.0
+    for start in range(0, len(vectors), _DECODED_AT_ONCE):
+        some = vectors[start : start + _DECODED_AT_ONCE]
+        difference = some - codes.sa_decode(codes.sa_encode(some))
+        largest = max(largest, float(np.sqrt(np.vecdot(difference, difference).max(initial=0))))
+    return largest * (1 + _ROUNDING)

@@ -1,10 +1,12 @@
 """Exact Hamming search for large sets: multi-index hashing, and the rule that chooses between it and a scan."""
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.index.base import Codes
-from crossview.index.based import BasedSearcher, Nearest
+from crossview.index.base import Codes, Ids
+from crossview.index.based import BasedSearcher, Found
 from crossview.index.binary_flat import BinaryFlatIndex, HammingSearcher
 from crossview.index.substrings import Distances, Numbers, SubstringTables
 
@@ -15,6 +17,8 @@ with 256."""
 _LARGE = 1 << 19
 """Number of codes below which a scan is faster for any distances of neighbours: see ``AutoBinarySearcher``."""
 _SAMPLE, _NEIGHBORS = 32, 10
+Nearest = tuple[Ids, NDArray[np.float32]]
+"""Numbers of rows and their distances, both of shape (n,), in any order."""
 
 
 class MultiIndexSearcher(BasedSearcher[SubstringTables]):
@@ -27,12 +31,26 @@ class MultiIndexSearcher(BasedSearcher[SubstringTables]):
     def __init__(self, dim: int) -> None:
         super().__init__(HammingSearcher(dim))
 
-    def _new_base(self) -> SubstringTables | None:
+    def _new_base(self, before: Self) -> SubstringTables | None:
+        return self._tables()
+
+    def _tables(self) -> SubstringTables:
         codes = np.concatenate([chunk.rows for chunk in self.rows.main])
         return SubstringTables(np.arange(len(codes)), codes, self.dim)
 
-    def _ask(self, base: SubstringTables, query: Codes, k: int) -> Nearest | None:
-        return _nearest(base, query, k, self._most())
+    def _ask(self, base: SubstringTables, queries: Codes, k: int, effort: int) -> Found:
+        """Return the k nearest; short is a query for which the tables take longer than a scan."""
+        numbers = np.full((len(queries), k), -1, np.int64)
+        distances = np.full((len(queries), k), np.inf, np.float32)
+        short = np.zeros(len(queries), bool)
+        for row, query in enumerate(queries):
+            found = _nearest(base, query, k, self._most())
+            if found is None:
+                short[row] = True
+                continue
+            order = np.lexsort(found)[:k]
+            numbers[row, : len(order)], distances[row, : len(order)] = found[0][order], found[1][order]
+        return Found(numbers, distances, short)
 
     def _most(self) -> int:
         """Return the number of lookups that take about as long as a scan."""
@@ -63,13 +81,11 @@ class AutoBinarySearcher(MultiIndexSearcher):
     ============  =======  ========  ========  =========  =========
     """
 
-    def _due(self) -> bool:
-        return self.rows.offsets[-1] >= _LARGE and super()._due()
+    def _is_large(self, rows: int) -> bool:
+        return rows >= _LARGE
 
-    def _new_base(self) -> SubstringTables | None:
-        tables = super()._new_base() if self._built >= _LARGE else None
-        if tables is None:
-            return None
+    def _new_base(self, before: Self) -> SubstringTables | None:
+        tables = self._tables()
         sample = self.rows.take(np.linspace(0, self._built - 1, _SAMPLE).astype(np.int64))
         cheap = sum(_nearest(tables, code, _NEIGHBORS + 1, self._most() // 2) is not None for code in sample)
         return tables if cheap >= _SAMPLE // 2 else None

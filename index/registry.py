@@ -8,12 +8,18 @@ from crossview.index.base import Index
 from crossview.index.binary_flat import BinaryFlatIndex
 from crossview.index.exact import ExactBinaryIndex, ExactIndex
 from crossview.index.flat import FlatIndex
+from crossview.index.graph import GraphIndex
+from crossview.index.ivf import IvfIndex
 from crossview.index.multi_index import AutoBinaryIndex, MultiIndexHashing
+from crossview.index.product import CodeScanIndex
 from crossview.index.reranked import RerankedIndex
 
 KINDS: dict[str, Callable[..., Index]] = {
     "exact": ExactIndex,
     "flat": FlatIndex,
+    "scan": CodeScanIndex,
+    "ivf": IvfIndex,
+    "hnsw": GraphIndex,
     "exact-binary": ExactBinaryIndex,
     "binary-flat": BinaryFlatIndex,
     "multi-index-hashing": MultiIndexHashing,

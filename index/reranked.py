@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossview.index.base import (
+    EXACT,
     Codes,
     Ids,
     Index,
@@ -77,7 +78,9 @@ class RerankedIndex(Index):
         """Return a filter of the ids, prepared for this version."""
         return self._codes.selection(ids)
 
-    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
+    def search(
+        self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None, effort: int = EXACT
+    ) -> Neighbors:
         """Return the k nearest candidates of each query, among the ids in ``only`` or among all."""
         codes, floats = self._parts(vectors)
         candidates = max(check_k(k), min(self.factor * k, len(self)))

@@ -1,7 +1,7 @@
 """The rows of an index: ids and vectors or codes in chunks that versions share, and which of them are alive."""
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,14 @@ class Rows:
     earlier versions answer as before.
     """
 
-    def __init__(self, main: tuple[Chunk, ...], stray: tuple[Chunk, ...], like: NDArray[Any]) -> None:
-        """Take chunks whose rows have the width and type of ``like``, shape (0, width)."""
+    def __init__(
+        self, main: tuple[Chunk, ...], stray: tuple[Chunk, ...], like: NDArray[Any], main_ids: Ids | None = None
+    ) -> None:
+        """Take chunks whose rows have the width and type of ``like``, shape (0, width).
+
+        ``main_ids`` are the ids of all main chunks, if these are parts of one array.
+        """
+        self._main_ids = main_ids
         self.main, self.stray, self.chunks = main, stray, main + stray
         self._like = like
         self.offsets = tuple(itertools.accumulate((len(chunk) for chunk in self.chunks), initial=0))
@@ -74,18 +80,22 @@ class Rows:
         """Return the ids of rows, shape (n,)."""
         return self._gathered([chunk.ids for chunk in self.chunks], numbers, np.empty(0, np.int64))
 
+    def main_ids(self) -> Ids:
+        """Return the ids of the main chunks, in the order of storage; without a copy if they are one array."""
+        return np.concatenate([chunk.ids for chunk in self.main]) if self._main_ids is None else self._main_ids
+
     def take(self, numbers: RowNumbers) -> NDArray[Any]:
         """Return rows, shape (n, width)."""
         return self._gathered([chunk.rows for chunk in self.chunks], numbers, self._like)
 
-    def are_alive(self, numbers: RowNumbers) -> NDArray[np.bool_]:
-        """Return whether each row is alive, shape (n,)."""
-        alive = np.ones(len(numbers), bool)
-        for positions, start in zip(self.alive, self.offsets, strict=False):
+    def are_among(self, numbers: RowNumbers, chosen: Sequence[Positions | None] | None = None) -> NDArray[np.bool_]:
+        """Return whether each row is among the chosen rows of each chunk, or alive, shape (n,)."""
+        among = np.ones(len(numbers), bool)
+        for positions, start in zip(self.alive if chosen is None else chosen, self.offsets, strict=False):
             if positions is not None:
                 here = np.flatnonzero((numbers >= start) & (numbers < start + positions.length))
-                alive[here] = positions.include(numbers[here] - start)
-        return alive
+                among[here] = positions.include(numbers[here] - start)
+        return among
 
     @property
     def waste(self) -> float:
@@ -93,13 +103,16 @@ class Rows:
         total = self.offsets[-1]
         return (total - self.live + sum(chunk.live for chunk in self.stray)) / total if total else 0.0
 
-    def compacted(self) -> "Rows":
-        """Return the same rows with strays moved and dead rows dropped, except in chunks with few of them."""
+    def compacted(self, wasted: float = _REWRITTEN) -> "Rows":
+        """Return the same rows with strays moved and dead rows dropped, except in chunks with few of them.
+
+        A chunk is rewritten if its share of dead rows and strays is above ``wasted``; with 0, no waste stays.
+        """
         strays = self._strays_by_chunk()
         kept: list[RowNumbers] = []
         main: tuple[Chunk, ...] = ()
         for number, chunk in enumerate(self.main):
-            if len(chunk) - chunk.live + len(strays[number]) > _REWRITTEN * len(chunk):
+            if len(chunk) - chunk.live + len(strays[number]) > wasted * len(chunk):
                 merged = self._merged(number, strays[number])
                 main = appended(main, self.ids_of(merged), self.take(merged))
             else:
@@ -132,7 +145,7 @@ class Rows:
         ids = snapshot.array(f"{prefix}ids", np.int64, (count,))
         rows, most = snapshot.array(f"{prefix}rows", like.dtype, (count, like.shape[1])), chunk_rows(like)
         chunks = [stored_chunk(ids[at : at + most], rows[at : at + most]) for at in range(0, count, most)]
-        return cls(tuple(chunks), (), like)
+        return cls(tuple(chunks), (), like, ids)
 
     @property
     def nbytes(self) -> int:
@@ -172,7 +185,7 @@ class Rows:
     def _strays_by_chunk(self) -> list[RowNumbers]:
         """Return the living strays by ascending ids, split by the ranges of the main chunks; the last has no end."""
         numbers = np.arange(self.offsets[len(self.main)], self.offsets[-1])
-        numbers = numbers[self.are_alive(numbers)]
+        numbers = numbers[self.are_among(numbers)]
         numbers = numbers[np.argsort(self.ids_of(numbers), kind="stable")]
         edges = np.searchsorted(self.ids_of(numbers), [chunk.last for chunk in self.main[:-1]], "right")
         return np.split(numbers, edges)

@@ -12,7 +12,7 @@ from crossview.index.positions import Positions
 from crossview.index.rows import RowNumbers
 from crossview.index.searcher import Chosen, RowSearcher
 
-_CORES = faiss.omp_get_max_threads()
+CORES = faiss.omp_get_max_threads()
 _PARALLEL_WORK = 1 << 26
 """Number of components, or bytes of codes, below which a search stays on its own thread: starting and joining a team of
 threads costs more, above all if the cores are busy."""
@@ -44,7 +44,7 @@ class Scan(RowSearcher):
         """Return the k nearest chosen rows of each chunk, or all if there are fewer."""
         # FAISS divides a search by queries, so one query needs no team.
         small = len(queries) == 1 or queries.size * self.rows.live < _PARALLEL_WORK
-        faiss.omp_set_num_threads(1 if small else _CORES)
+        faiss.omp_set_num_threads(1 if small else CORES)
         found = []
         for chunk, positions, start in zip(chunks, chosen, self.rows.offsets, strict=False):
             if positions is None:

@@ -2,14 +2,15 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike, NDArray
 
-from crossview.index.base import Neighbors, SearchCapabilities
+from crossview.index.base import EXACT, Neighbors, SearchCapabilities
 from crossview.index.positions import Positions
 from crossview.index.rows import Rows
+from crossview.index.snapshot import Column, Snapshot
 
 Chosen = Sequence[Positions | None]
 """The rows of each chunk that a search may find; None means all rows of a chunk."""
@@ -37,11 +38,23 @@ class RowSearcher(ABC):
 
     @abstractmethod
     def checked(self, vectors: ArrayLike, count: int | None = None) -> NDArray[Any]:
-        """Return vectors as contiguous rows, or raise ValueError."""
+        """Return vectors as contiguous queries, or raise ValueError."""
+
+    def stored(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        """Return checked vectors as rows, or raise ValueError."""
+        return vectors
+
+    def restored(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows as vectors."""
+        return rows
 
     @abstractmethod
-    def search(self, queries: NDArray[Any], k: int, chosen: Chosen | None) -> Neighbors:
+    def search(self, queries: NDArray[Any], k: int, chosen: Chosen | None, effort: int = EXACT) -> Neighbors:
         """Return the k nearest rows of each checked query among the chosen ones, or among all that are alive."""
+
+    def efforts(self, k: int) -> Sequence[int]:
+        """Return the efforts of searches for k neighbours, see ``Searcher.efforts``."""
+        return ()
 
     def over(self, rows: Rows) -> Self:
         """Return this searcher over another version of the rows, without delay: it may prepare nothing."""
@@ -52,6 +65,14 @@ class RowSearcher(ABC):
     def prepared(self, rows: Rows) -> Self:
         """Return this searcher over compacted or loaded rows, prepared for fast searches, which may take long."""
         return self.over(rows)
+
+    def columns(self) -> Mapping[str, Column]:
+        """Return the arrays to write into a snapshot."""
+        return self.rows.columns()
+
+    def read(self, snapshot: Snapshot, count: int, prefix: str = "") -> Self:
+        """Return this searcher over the ``count`` rows of a snapshot; ``prefix`` precedes the names of its arrays."""
+        return self.prepared(Rows.read(snapshot, count, self.no_rows(), prefix))
 
     @property
     def waste(self) -> float:

@@ -69,6 +69,13 @@ class Snapshot:
         start = entry["offset"]
         return self._data[start : start + _size(expected, shape)].view(expected).reshape(shape)
 
+    def bytes_of(self, name: str) -> NDArray[np.uint8] | None:
+        """Return the bytes of an array of any shape, which must not be written to; None without such an array."""
+        entry = self._table.get(name)
+        if entry is None:
+            return None
+        return self._data[entry["offset"] : entry["offset"] + _size(np.dtype(entry["dtype"]), entry["shape"])]
+
 
 def write_snapshot(
     path: Path, kind: str, shape: Mapping[str, int], meta: Mapping[str, Any], columns: Mapping[str, Column]

@@ -1,14 +1,14 @@
 """Indexes over rows in this process: versions, lookups by id and snapshots, the same for every searcher."""
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crossview.index.base import Ids, Index, Neighbors, SearchCapabilities, ascending, check_ids, check_k
+from crossview.index.base import EXACT, Ids, Index, Neighbors, SearchCapabilities, ascending, check_ids, check_k
 from crossview.index.positions import Selection
 from crossview.index.rows import Rows
 from crossview.index.searcher import Chosen, RowSearcher
@@ -46,15 +46,21 @@ class StoredIndex(Index):
     def changed(self, removed: ArrayLike, ids: ArrayLike, vectors: ArrayLike) -> Self:
         """Return this index without some ids, and with vectors under others, shape (n,)."""
         gone, new = check_ids(removed), check_ids(ids)
-        rows = self._searcher.checked(vectors, len(new))
+        rows = self._searcher.stored(self._searcher.checked(vectors, len(new)))
         if (ordered := ascending(new)) is not new:
             rows = rows[np.argsort(new)]
         return self._with(self._searcher.over(self._rows.changed(gone, ordered, rows)))
 
-    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
+    def search(
+        self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None, effort: int = EXACT
+    ) -> Neighbors:
         """Return the k nearest of each query among the ids in ``only``, or among all."""
         queries, k = self._searcher.checked(vectors), check_k(k)
-        return self._searcher.search(queries, k, None if only is None else self._chosen(only))
+        return self._searcher.search(queries, k, None if only is None else self._chosen(only), effort)
+
+    def efforts(self, k: int) -> Sequence[int]:
+        """Return the efforts to choose from for k neighbours, ascending."""
+        return self._searcher.efforts(k)
 
     def selection(self, ids: ArrayLike) -> Selection:
         """Return a filter of the ids, prepared for this version."""
@@ -66,11 +72,12 @@ class StoredIndex(Index):
         numbers = self._rows.numbers(wanted)
         if len(absent := wanted[numbers < 0]):
             raise KeyError(int(absent.min()))
-        return self._rows.take(numbers)
+        return self._searcher.restored(self._rows.take(numbers))
 
     def blocks(self) -> Iterator[tuple[Ids, Any]]:
         """Yield the ids and vectors, chunk by chunk."""
-        yield from self._rows.blocks()
+        for ids, rows in self._rows.blocks():
+            yield ids, self._searcher.restored(rows)
 
     @property
     def waste(self) -> float:
@@ -93,7 +100,7 @@ class StoredIndex(Index):
 
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically."""
-        write_snapshot(path, self._kind, {"dim": self.dim, "rows": len(self)}, meta, self.columns())
+        write_snapshot(path, self._kind, self._shape(), meta, self.columns())
 
     @classmethod
     def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
@@ -101,16 +108,24 @@ class StoredIndex(Index):
         with read_snapshot(path, cls._kind) as snapshot:
             return cls.read(snapshot, snapshot.shape["dim"], snapshot.shape["rows"]), snapshot.meta
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> Mapping[str, Column]:
         """Return the arrays to write into a snapshot."""
-        return self._rows.columns()
+        return self._searcher.columns()
 
     @classmethod
     def read(cls, snapshot: Snapshot, dim: int, count: int, prefix: str = "") -> Self:
         """Return an index from the arrays that ``columns`` describes; ``prefix`` precedes their names."""
-        empty = cls(dim)
-        rows = Rows.read(snapshot, count, empty._searcher.no_rows(), prefix)
-        return empty._with(empty._searcher.prepared(rows))
+        empty = cls._empty_for(snapshot.shape, dim)
+        return empty._with(empty._searcher.read(snapshot, count, prefix))
+
+    def _shape(self) -> dict[str, int]:
+        """Return the numbers that ``read`` needs."""
+        return {"dim": self.dim, "rows": len(self)}
+
+    @classmethod
+    def _empty_for(cls, shape: Mapping[str, int], dim: int) -> Self:
+        """Return an empty index for the rows of a snapshot."""
+        return cls(dim)
 
     @property
     def _rows(self) -> Rows:

@@ -7,9 +7,10 @@ import pytest
 
 from crossview.index import chunk
 from crossview.index.base import SearchCapabilities
-from crossview.index.based import BasedSearcher
+from crossview.index.based import BasedSearcher, Found
 from crossview.index.exact import ExactIndex
-from crossview.index.flat import FlatIndex, FlatSearcher
+from crossview.index.flat import FlatIndex
+from crossview.index.float_scan import FlatSearcher
 from crossview.index.stored import StoredIndex
 
 DIM = 8
@@ -31,14 +32,18 @@ class CellSearcher(BasedSearcher[Cells]):
     def __init__(self, dim: int) -> None:
         super().__init__(FlatSearcher(dim))
 
-    def _new_base(self) -> Cells:
+    def _new_base(self, before: "CellSearcher") -> Cells:
         vectors = np.concatenate([one.rows for one in self.rows.main])
         return Cells((np.flatnonzero(vectors[:, 0] < 0), np.flatnonzero(vectors[:, 0] >= 0)), vectors)
 
-    def _ask(self, base: Cells, query: np.ndarray, k: int):
-        rows = base.rows[int(query[0] >= 0)]
-        distances = np.sqrt(((base.vectors[rows].astype(np.float64) - query) ** 2).sum(axis=1)).astype(np.float32)
-        return rows, distances
+    def _ask(self, base: Cells, queries: np.ndarray, k: int, effort: int) -> Found:
+        numbers = np.full((len(queries), len(base.vectors)), -1)
+        distances = np.full(numbers.shape, np.inf, np.float32)
+        for row, query in enumerate(queries):
+            cell = base.rows[int(query[0] >= 0)]
+            numbers[row, : len(cell)] = cell
+            distances[row, : len(cell)] = np.sqrt(((base.vectors[cell].astype(np.float64) - query) ** 2).sum(axis=1))
+        return Found(numbers, distances, np.zeros(len(queries), bool))
 
 
 class CellIndex(StoredIndex):

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from indexes import BINARY
 
-from crossview.index import chunk, flat, multi_index
+from crossview.index import chunk, float_scan, multi_index
 from crossview.index.exact import ExactBinaryIndex, ExactIndex
 from crossview.index.flat import FlatIndex
 
@@ -25,7 +25,7 @@ def test_floats_are_found_as_by_the_exact_twin_after_any_history(actions, dim, r
     """Additions, replacements, removals, compactions, and changes of earlier versions, with and without filters."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunk, "MOST_ROWS", rows)
-        patch.setattr(flat, "_CACHED", 50)
+        patch.setattr(float_scan, "_CACHED", 50)
         versions = [(ExactIndex(dim), FlatIndex(dim))]
         for action, seed in actions:
             rng = np.random.default_rng(seed)

@@ -1,0 +1,163 @@
+"""Bases of FAISS: an index of FAISS over the first rows of a version, kept in its snapshot, and mapped from there."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self, TypeVar, cast
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.index.base import EXACT
+from crossview.index.based import BasedSearcher, Found
+from crossview.index.float_scan import FlatSearcher
+from crossview.index.rows import RowNumbers, Rows
+from crossview.index.scan import CORES
+from crossview.index.searcher import Chosen
+from crossview.index.snapshot import Column, Snapshot, SnapshotError
+
+_COLUMN = "base"
+"""Name of the array of a snapshot that contains the base as FAISS writes it."""
+_ADDED_AT_ONCE = 1 << 18
+"""Rows to convert to float32 and to add at a time."""
+_MOST_SAMPLES = 1 << 18
+"""Maximum number of rows from which a base learns centroids or codebooks."""
+
+
+class FaissBase:
+    """An index of FAISS whose labels are numbers of rows."""
+
+    def __init__(self, index: Any, row_bytes: float, memory: NDArray[np.uint8] | None = None) -> None:
+        """Take an index with about so many bytes for each row; ``memory`` is mapped, and contains all of it."""
+        self.index = index
+        self._row_bytes, self._memory = row_bytes, memory
+
+    @classmethod
+    def of(cls, data: NDArray[np.uint8], width: int, count: int) -> Self:
+        """Return the base of a snapshot, without a copy; SnapshotError unless it has ``count`` vectors of a width."""
+        try:
+            index = cls._read(faiss.ZeroCopyIOReader(faiss.swig_ptr(data), len(data)))
+        except RuntimeError as error:
+            raise SnapshotError(f"its base is damaged: {error}") from error
+        if (index.d, index.ntotal) != (width, count):
+            raise SnapshotError("its base has other vectors than the index")
+        return cls(index, len(data) / max(1, count), data)
+
+    @staticmethod
+    def _read(reader: Any) -> Any:
+        return faiss.read_index(reader)
+
+    def stored(self) -> NDArray[np.uint8]:
+        """Return the bytes from which ``of`` restores the base."""
+        return cast(NDArray[np.uint8], faiss.serialize_index(self.index))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use, roughly if it was not read."""
+        return int(self._row_bytes * self.index.ntotal) if self._memory is None else len(self._memory)
+
+    def nearest(
+        self, queries: NDArray[Any], k: int, parameters: Any = None, dtype: type[Any] = np.float32
+    ) -> tuple[NDArray[Any], RowNumbers]:
+        """Return the distances of FAISS, of a type, and the numbers of rows, both (queries, k); -1 if there are
+        fewer."""
+        # FAISS divides a search by queries, so one query needs no team of threads.
+        faiss.omp_set_num_threads(1 if len(queries) == 1 else CORES)
+        distances, numbers = np.empty((len(queries), k), dtype), np.empty((len(queries), k), np.int64)
+        arrays = faiss.swig_ptr(queries), k, faiss.swig_ptr(distances), faiss.swig_ptr(numbers)
+        self.index.search_c(len(queries), *arrays, parameters)
+        return distances, numbers
+
+
+F = TypeVar("F", bound=FaissBase)
+
+
+class FaissSearcher(BasedSearcher[F]):
+    """A searcher with a base of FAISS, which its snapshots contain, so that opening them prepares nothing."""
+
+    base_type: type[F]
+    changed_share = 1 / 16  # lower than for exact kinds, because a scan of changed rows soon takes longer than the base
+
+    def whole(self) -> Self:
+        """Return this searcher with a base of exactly the rows that are alive, in the order of their ids."""
+        if self._base is None or not (self.rows.waste or self._built < self.rows.offsets[-1]):
+            return self
+        whole = self.over(self.rows.compacted(0.0))
+        whole._build(self)
+        return whole
+
+    def columns(self) -> Mapping[str, Column]:
+        """Return the arrays to write into a snapshot, with the base."""
+        whole = self.whole()
+        if whole._base is None:
+            return whole.rows.columns()
+        data = whole._base.stored()
+        return {**whole.rows.columns(), _COLUMN: Column(np.uint8, data.shape, [data])}
+
+    def sample(self) -> NDArray[np.float32]:
+        """Return rows spread evenly over the main rows, from which a base learns."""
+        numbers = np.linspace(0, self._built - 1, min(self._built, _MOST_SAMPLES)).astype(np.int64)
+        return self.restored(self.rows.take(numbers))
+
+    def main_blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield the main rows in blocks of a bounded size, each with the number of its first row."""
+        for chunk, start in zip(self.rows.main, self.rows.offsets, strict=False):
+            for at in range(0, len(chunk), _ADDED_AT_ONCE):
+                yield start + at, chunk.rows[at : at + _ADDED_AT_ONCE]
+
+    def read(self, snapshot: Snapshot, count: int, prefix: str = "") -> Self:
+        """Return this searcher over the ``count`` rows of a snapshot, with its base if it has one."""
+        rows, data = Rows.read(snapshot, count, self.no_rows(), prefix), snapshot.bytes_of(prefix + _COLUMN)
+        if data is None:
+            return self.prepared(rows)
+        other = self.over(rows)
+        other._base, other._built = self.base_type.of(data, self.base_width, count), count
+        other._base_ids = rows.main_ids()
+        return other
+
+    @property
+    def base_width(self) -> int:
+        """Components of the vectors in the base."""
+        return self.dim
+
+
+class ApproximateSearcher(FaissSearcher[F]):
+    """A searcher that misses some neighbours in searches with an effort, and scans in searches without."""
+
+    least_rows: ClassVar[int] = 10_000
+    """Number of rows below which no base is worth its memory."""
+    few: ClassVar[int]
+    """Number of chosen rows up to which a scan of these is faster than the base."""
+    _scan: FlatSearcher
+
+    def __init__(self, dim: int, vectors: str = "float32") -> None:
+        super().__init__(FlatSearcher(dim, vectors))
+
+    def _is_large(self, rows: int) -> bool:
+        return rows >= self.least_rows
+
+    def _suits(self, queries: int, k: int, chosen: Chosen | None, effort: int) -> bool:
+        return effort != EXACT and (chosen is None or self._count(chosen) > self.few)
+
+    def efforts(self, k: int) -> Sequence[int]:
+        """Return the efforts of searches for k neighbours; empty without a base."""
+        return () if self._base is None else ladder(*self._range(self._base, k))
+
+    @abstractmethod
+    def _range(self, base: F, k: int) -> tuple[int, int]:
+        """Return the least and the greatest effort of a search for k neighbours."""
+
+
+def complete(squares: NDArray[np.float32], numbers: RowNumbers, wanted: int) -> Found:
+    """Return what FAISS found; short are the queries with fewer than ``wanted`` rows."""
+    distances = np.sqrt(np.maximum(squares, 0))
+    missing = numbers < 0
+    if missing.any():
+        distances[missing] = np.inf
+    return Found(numbers, distances, missing[:, wanted - 1] if wanted else np.zeros(len(numbers), bool))
+
+
+def ladder(least: int, greatest: int) -> list[int]:
+    """Return efforts from the least to the greatest, each about 1.4 times the one before."""
+    count = max(1, round(np.log(max(1, greatest / least)) / np.log(1.4)) + 1)
+    return sorted({int(one) for one in np.geomspace(least, max(least, greatest), count).round()})
