@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from crossview.engine.labels import LabelReport
 from crossview.engine.markup import Markup, element, markup, name
@@ -236,6 +236,49 @@ class SpaceDescription:
         return cls(**found, **others)
 
 
+class LiveFigure(NamedTuple):
+    """The recall of approximate searches while a collection is in use."""
+
+    queries: int
+    """Number of queries that were asked again exactly, at most the last 500."""
+    recall: float
+    """Mean share of the nearest items that they found."""
+    error: float
+    """Its standard error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchRecall:
+    """The recall of searches in a target by queries of one view."""
+
+    view: str
+    effort: int
+    """Effort of a search for 10 items: lists to probe, candidates to compare; 0: such searches are exact."""
+    recall: float
+    """Share of the 10 nearest items that other queries found with this effort."""
+    queries: int
+    """Number of queries by which the effort was chosen."""
+    live: LiveFigure | None = None
+    """The recall while the collection was in use in this process; None before the first checked query."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetIndex:
+    """The index of a target."""
+
+    target: str
+    kind: str
+    """``flat``, ``scan``, ``ivf`` or ``hnsw``."""
+    asked: str
+    """The kind that was asked for, such as ``auto``."""
+    vectors: str
+    """The type of stored components: ``float32`` or ``float16``."""
+    recall: float
+    """The recall that searches promise."""
+    searches: tuple[SearchRecall, ...] = ()
+    """By query view; empty if all searches are exact."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SpaceInfo(SpaceDescription):
     """One space of a collection, with its generation in use."""
@@ -269,6 +312,8 @@ class SpaceInfo(SpaceDescription):
     """The thresholds of this generation."""
     active_space: str = ""
     """The space that answers searches that name no space; this one if it is active."""
+    indexes: tuple[TargetIndex, ...] = ()
+    """The indexes whose kind was chosen by ``reindex``, or by a training of many items; others are exact."""
 
     def size(self, target: str) -> str:
         """Return the dimension of a target's vectors, in words."""

@@ -12,6 +12,7 @@ from crossview.engine.conditions.tree import Condition, FieldTest, all_of
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.hits import Hit as Hit
 from crossview.engine.hits import HitList as HitList
+from crossview.engine.index_choice import EXACT
 from crossview.engine.item import Encoded, PictureForm, let_one_be_several
 from crossview.engine.strategy import Nearest, Strategy, StrategyOptions, strategy_of
 
@@ -75,6 +76,8 @@ class RequestOptions(StrategyOptions, total=False):
     hits_per: int
     diversity: float
     include_missing: bool
+    exact: bool
+    recall: float
 
 
 @dataclass(frozen=True, init=False)
@@ -103,6 +106,9 @@ class SearchRequest:
     query (maximal marginal relevance). The hits are chosen among the first 5 k."""
     include_missing: bool = False
     """Whether items whose files are missing can be hits."""
+    recall: float = 0.0
+    """The share of the nearest items that a search in an approximate index finds, above 0; 1 is exact, which a caller
+    can also give as ``exact`` [default: 0, the recall that the index promises]."""
 
     def __init__(
         self,
@@ -127,6 +133,10 @@ class SearchRequest:
         per, hits_per = options.pop("per", ""), options.pop("hits_per", 1)
         vars(self).update(per=per, hits_per=hits_per, diversity=options.pop("diversity", 0.0))
         vars(self).update(include_missing=options.pop("include_missing", False))
+        exact, recall = options.pop("exact", False), options.pop("recall", 0.0)
+        if exact and recall not in (0.0, EXACT):
+            raise InvalidInputError(f"an exact search has recall 1, not {recall:g}: leave out `recall` or `exact`")
+        vars(self).update(recall=EXACT if exact else recall)
         if strategy is None and not options:
             strategy = Nearest()
         elif strategy is None or options:

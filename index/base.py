@@ -125,6 +125,11 @@ class Index(Searcher, Protocol):
         """Yield ids, shape (n,), and their vectors in blocks, each id once, in the order of storage."""
 
     @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters of the index, as ``IndexSpec`` states them; those that have their default may be missing."""
+        return {}
+
+    @property
     def waste(self) -> float:
         """The share of rows, from 0 to 1, that ``compacted`` would drop, move or prepare; after it, below 0.07."""
 

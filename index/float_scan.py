@@ -127,6 +127,11 @@ class FloatIndex(StoredIndex):
         self.vectors = vectors
         self._searcher = self._searcher_type(dim, vectors)  # type: ignore[call-arg]
 
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The type of the components of stored vectors."""
+        return {"vectors": self.vectors}
+
     def _shape(self) -> dict[str, int]:
         return {**super()._shape(), _BYTES: COMPONENTS[self.vectors].itemsize}
 

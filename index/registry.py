@@ -6,6 +6,7 @@ from typing import Any
 
 from crossview.index.base import Index
 from crossview.index.binary_flat import BinaryFlatIndex
+from crossview.index.binary_lists import BinaryListsIndex
 from crossview.index.exact import ExactBinaryIndex, ExactIndex
 from crossview.index.flat import FlatIndex
 from crossview.index.graph import GraphIndex
@@ -24,6 +25,7 @@ KINDS: dict[str, Callable[..., Index]] = {
     "binary-flat": BinaryFlatIndex,
     "multi-index-hashing": MultiIndexHashing,
     "binary": AutoBinaryIndex,
+    "binary-lists": BinaryListsIndex,
     "reranked": RerankedIndex,
 }
 

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.extractors import view_info
 from crossview.engine.catalog.spaces import Generation
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold
+from crossview.engine.index_choice import KINDS, IndexChoice
+from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, TargetIndex, Threshold
 
 RAW = "raw"
 """Name of the space that every collection has: the views themselves, after their normalisation steps."""
@@ -64,6 +66,7 @@ def raw_info(tx: Transaction) -> SpaceInfo:
             for one in tx.spaces.thresholds(RAW, view.revision)
             if one.view == view.name
         ),
+        indexes=tuple(one for view in raw_views(views) for one in _indexes(tx, RAW, view.revision, view.name)),
     )
 
 
@@ -111,8 +114,16 @@ def space_infos(tx: Transaction) -> tuple[SpaceInfo, ...]:
     for name, number in tx.spaces.in_use().items():
         generations = tx.spaces.generations(name)
         used = next(one for one in generations if one.generation == number)
-        infos.append(space_info(used, generations, active, tx.spaces.thresholds(name, number)))
+        info = space_info(used, generations, active, tx.spaces.thresholds(name, number))
+        infos.append(replace(info, indexes=_indexes(tx, name, number)))
     return (*infos, raw_info(tx))
+
+
+def _indexes(tx: Transaction, space: str, generation: int, only: str = "") -> tuple[TargetIndex, ...]:
+    """Return the indexes that were chosen for a generation of a space [default: for all its targets]."""
+    chosen = tx.spaces.index_choices().get((space, generation), {})
+    found = {target: IndexChoice.from_json(choice) for target, choice in chosen.items() if only in ("", target)}
+    return tuple(choice.info(target) for target, choice in found.items() if choice.kind in KINDS)
 
 
 def find_space_info(tx: Transaction, name: str) -> SpaceInfo:

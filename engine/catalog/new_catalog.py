@@ -20,7 +20,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 LEFT = ("alembic_version", "snapshots")
 """Tables that do not move: the version is that of the new tables, and the snapshots are in another folder."""
 _JSON: Mapping[str, type] = {
-    **dict.fromkeys(("attributes", "params", "summary", "threshold", "file", "packaged"), dict),
+    **dict.fromkeys(("attributes", "params", "summary", "threshold", "file", "packaged", "choice"), dict),
     **dict.fromkeys(("near", "far"), list),
 }
 """The type of the values of each JSON column."""

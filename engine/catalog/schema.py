@@ -210,6 +210,17 @@ thresholds = sa.Table(
     sa.Column("pairs", sa.LargeBinary, nullable=False),
 )
 
+# The kind of index of each target and the recall of its searches, by generation of a space; for the raw space by
+# revision of the view. Targets without a row have the index of their vectors.
+index_choices = sa.Table(
+    "index_choices",
+    metadata,
+    sa.Column("space", sa.Text, primary_key=True),
+    sa.Column("generation", sa.Integer, primary_key=True),
+    sa.Column("target", sa.Text, primary_key=True),
+    sa.Column("choice", sa.JSON, nullable=False),
+)
+
 # Maps: the places of items in a plane, by generation of a space; for the raw space by revision of the view.
 maps = sa.Table(
     "maps",

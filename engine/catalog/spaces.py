@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from crossview.engine.catalog import bulk
-from crossview.engine.catalog.schema import generations, maps, snapshots, spaces, thresholds
+from crossview.engine.catalog.schema import generations, index_choices, maps, snapshots, spaces, thresholds
 from crossview.engine.info import Threshold
 
 
@@ -86,14 +86,33 @@ class Spaces:
         self._connection.execute(sa.delete(thresholds).where(*gone))
         self._connection.execute(sa.insert(thresholds).values(**place, threshold=asdict(threshold), pairs=pairs))
 
+    def index_choices(self) -> dict[tuple[str, int], dict[str, Mapping[str, Any]]]:
+        """Return the choices of indexes as JSON by target, for each generation of a space that has any.
+
+        For the raw space, the generation is the revision of the target's view.
+        """
+        found: dict[tuple[str, int], dict[str, Mapping[str, Any]]] = {}
+        for space, generation, target, choice in self._connection.execute(sa.select(index_choices)):
+            found.setdefault((space, generation), {})[target] = choice
+        return found
+
+    def put_index_choice(self, space: str, generation: int, target: str, choice: Mapping[str, Any]) -> None:
+        """Store the choice of an index, as JSON, replacing an earlier one."""
+        place = {"space": space, "generation": generation, "target": target}
+        gone = [index_choices.c[name] == value for name, value in place.items()]
+        self._connection.execute(sa.delete(index_choices).where(*gone))
+        self._connection.execute(sa.insert(index_choices).values(**place, choice=choice))
+
     def calibrating_pairs(self, space: str, generation: int, view: str, target: str) -> bytes:
         """Return the fingerprints of the calibration pairs of a threshold; empty without a threshold."""
         at = (thresholds.c.view == view, thresholds.c.target == target)
         return self._connection.scalar(sa.select(thresholds.c.pairs).where(*_thresholds(space, generation), *at)) or b""
 
-    def delete_thresholds(self, space: str, view: str) -> None:
-        """Delete the thresholds of a view in every generation of a space."""
+    def forget_view(self, space: str, view: str) -> None:
+        """Delete the thresholds of a view and the choice of its index, in every generation of a space."""
         self._connection.execute(sa.delete(thresholds).where(thresholds.c.space == space, thresholds.c.view == view))
+        chosen = index_choices.c.space == space, index_choices.c.target == view
+        self._connection.execute(sa.delete(index_choices).where(*chosen))
 
     def add(self, new: Generation, state: bytes) -> None:
         """Store a generation; it is not in use yet."""
@@ -107,7 +126,7 @@ class Spaces:
 
     def delete(self, space: str, generation: int | None = None) -> None:
         """Delete a generation of a space; without ``generation`` delete the space with all generations."""
-        for table in (generations, maps, snapshots, thresholds):
+        for table in (generations, index_choices, maps, snapshots, thresholds):
             gone = sa.delete(table).where(table.c.space == space)
             self._connection.execute(gone if generation is None else gone.where(table.c.generation == generation))
         if generation is None:

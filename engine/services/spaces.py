@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.description import check_space_name, find_space_info, space_infos
+from crossview.engine.index_choice import AUTO, RECALL, VECTORS, checked_choice
 from crossview.engine.info import SpaceInfo, Threshold
 from crossview.engine.item import one_or_several
 from crossview.engine.query import CalibrationRequest
@@ -89,6 +90,38 @@ class Spaces:
 
         with self._opened.writable.write() as tx:
             return activate_space(tx, space, generation)
+
+    def reindex(
+        self,
+        space: str = "",
+        *,
+        index: str = AUTO,
+        recall: float = RECALL,
+        vectors: str = VECTORS[0],
+        targets: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> SpaceInfo:
+        """Build the indexes of a space [default: the active one] in a kind, without another training.
+
+        Args:
+            space: the space; ``raw`` has an index of each view.
+            index: ``flat`` is exact. ``ivf`` probes lists of near vectors, ``scan`` compares codes of all vectors and
+                re-ranks the nearest, ``hnsw`` walks along a graph; these three can miss items. ``auto`` is ``flat`` for
+                fewer than 200,000 items, then ``ivf``, or ``scan`` if the vectors do not fit into the memory.
+            recall: the share of the nearest items that searches find, above 0 and at most 1. Stored items measure it
+                for queries of each view.
+            vectors: the type of stored components: ``float32``, or ``float16`` for half the memory.
+            targets: the targets to index [default: all].
+            progress: called after every target.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError, BusyError, StorageError.
+        """
+        from crossview.engine.spaces.reindexing import reindex
+
+        asked = checked_choice(index, recall, vectors)
+        with self._opened.folder.working():
+            versions = self._opened.versions()
+            return reindex(self._opened.writable, versions, space, one_or_several(targets), asked, progress)
 
     def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Threshold:
         """Learn the distance up to which two items are the same, and store it with the generation in use.

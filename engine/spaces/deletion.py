@@ -75,7 +75,7 @@ def delete_view(tx: Transaction, name: str) -> None:
             f"`collection.spaces.delete({next(iter(used))!r})`"
         )
     tx.rows.remove_view(view)
-    tx.spaces.delete_thresholds(RAW, name)  # a later view of this name is a different view
+    tx.spaces.forget_view(RAW, name)  # a later view of this name is a different view
     tx.maps.delete_of_view(RAW, name)
     tx.views.delete(view)
     tx.next_sequence()

@@ -13,6 +13,7 @@ from crossview.engine.info import SpaceInfo
 from crossview.engine.runtime.cancellation import uncancellable
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.label_recognition import reported
+from crossview.engine.spaces.reindexing import choices_in_use, chosen_by_size, put_choices, with_choices
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.versions import Versions
 
@@ -48,11 +49,14 @@ def add_generation(
         built = IndexedSpace(fitted, (), tx.head().history).built(tx)
         labels, test = reported(tx, built)
         fitted = replace(fitted, labels=labels, label_test=test)
+        earlier = choices_in_use(tx, name)
+    chosen = chosen_by_size(catalog, built, earlier)
     with versions.files.changing() as tx:
         _check_views(tx, fitted, views)
         made = _store(tx, replace(fitted, request_id=request_id))
         # Only after the commit are the number and identity known under which snapshots are stored.
-        space = replace(built, space=made, identity=(made.generation, tx.sequence()))
+        space = with_choices(replace(built, space=made, identity=(made.generation, tx.sequence())), chosen)
+        put_choices(tx, made, chosen)
         used = activate is not False
         if used:
             tx.spaces.use(name, made.generation)

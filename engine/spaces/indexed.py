@@ -4,6 +4,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +15,17 @@ from crossview.engine.catalog.joined import joined_view
 from crossview.engine.catalog.moves import Renames
 from crossview.engine.catalog.snapshots import Place, Snapshot
 from crossview.engine.errors import NotFoundError
+from crossview.engine.index_choice import IndexChoice
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Space, raw_space
-from crossview.engine.spaces.target import Neighbor, Target
-from crossview.index.base import Index, Searcher
+from crossview.engine.spaces.target import Neighbor, Target, view_of
+from crossview.index.base import EXACT, Index, Searcher, Selection
+from crossview.index.registry import IndexSpec
 from crossview.index.snapshot import EarlierSnapshotError, SnapshotError
 
+StoredChoices = Mapping[tuple[str, int], Mapping[str, Mapping[str, Any]]]
+"""The choices of indexes as JSON by target, by space and generation."""
 _log = logging.getLogger(__name__)
 _WORTH_SAVING = 0.05
 """Share of an index that must change before its next snapshot is written."""
@@ -56,6 +61,34 @@ class IndexedSpace:
     history: str
     """The catalog's history to which the sequence numbers belong; a restored catalog can have the same identities."""
     indexes: Mapping[Target, Covered] = field(default_factory=dict)
+    choices: Mapping[str, IndexChoice] = field(default_factory=dict)
+    """The kinds of index by target, if not the one that suits the vectors."""
+
+    def choosing(self, choices: Mapping[str, IndexChoice]) -> "IndexedSpace":
+        """Return the space with other choices of indexes, without the indexes of another kind than before."""
+        if choices == self.choices:
+            return self
+        other = replace(self, choices=choices, indexes={})
+        return other.holding({target: one for target, one in self.indexes.items() if other.suits(target, one.index)})
+
+    def empty(self, target: Target) -> Index:
+        """Return an empty index of the kind that a target has."""
+        choice = self.choices.get(str(target))
+        return self.space.empty_index(target, None if choice is None else IndexSpec(choice.kind, choice.parameters))
+
+    def suits(self, target: Target, index: Index) -> bool:
+        """Return whether an index has the kind, the dimension and the type of vectors of a target."""
+        empty = self.empty(target)
+        return (type(empty), empty.dim, empty.parameters) == (type(index), index.dim, index.parameters)
+
+    def effort(self, view: str, target: Target, k: int, only: Selection | None, recall: float = 0.0) -> int:
+        """Return the effort of a search by queries of a view, with a recall [default: the promised one]."""
+        choice, index = self.choices.get(str(target)), self.indexes[target].index
+        if choice is None or not (efforts := index.efforts(k)):
+            return EXACT
+        share = 1.0 if only is None else len(only.ids) / max(1, len(index))
+        effort = choice.effort(view, k, share, recall)
+        return EXACT if effort > efforts[-1] else max(effort, efforts[0]) if effort else EXACT
 
     def renamed(self, renames: Renames) -> "IndexedSpace":
         """Return the space after items got new keys, in one change after the other."""
@@ -90,12 +123,13 @@ class IndexedSpace:
         if stored is not None and stored.sequence < head.purged:
             _log.warning("rebuilding an index: the snapshot of %s in %s covers too little", target, self.space.name)
             stored = None
-        covered = stored or Covered(self.space.empty_index(target), -1)
+        covered = stored or Covered(self.empty(target), -1)
         if covered.sequence < head.sequence:
             self.space.check_revisions(tx.views.all())
             changes = tx.items.changed_since(covered.sequence)
             made = replayed(tx, self.space, target.view, {target: covered.index}, changes)
-            covered = Covered(made[target], head.sequence, len(changes.live) + len(changes.deleted))
+            index = made[target] if stored is not None or str(target) not in self.choices else made[target].compacted()
+            covered = Covered(index, head.sequence, len(changes.live) + len(changes.deleted))
         return self.holding({target: covered})
 
     def built(self, tx: Transaction) -> "IndexedSpace":
@@ -104,7 +138,7 @@ class IndexedSpace:
         indexes: dict[Target, Covered] = {}
         for view in self.space.views:
             targets = [target for target in self.space.indexed_targets if target.view == view]
-            empty = {target: self.space.empty_index(target) for target in targets}
+            empty = {target: self.empty(target) for target in targets}
             made = replayed(tx, self.space, view, empty, changes)
             indexes |= {target: Covered(index, sequence, len(index)) for target, index in made.items()}
         return self.holding(indexes)
@@ -141,14 +175,14 @@ class IndexedSpace:
 
     def stored(self, files: SnapshotFiles, target: Target) -> Covered | None:
         """Return the index of a target's snapshot; None without a usable snapshot."""
-        empty = self.space.empty_index(target)
+        empty = self.empty(target)
         try:
             found = files.load(self.place(target), type(empty).load)
             if found is None:
                 return None
             named, (index, meta) = found
-            written = (tuple(meta.get("identity", ())), meta.get("token"), meta.get("sequence"), index.dim)
-            if written != (self.identity, named.token, named.sequence, empty.dim):
+            written = (tuple(meta.get("identity", ())), meta.get("token"), meta.get("sequence"))
+            if written != (self.identity, named.token, named.sequence) or not self.suits(target, index):
                 raise SnapshotError(f"{named.file_name} is not the file that this catalog recorded")
             return Covered(index, named.sequence)
         except EarlierSnapshotError:
@@ -170,8 +204,22 @@ def stored_generation(tx: Transaction, name: str, generation: int) -> IndexedSpa
         if one.generation == generation:
             space = Space.from_state(name, generation, tx.spaces.state(name, generation))
             space = space.renamed(tx.moves.renames_since(one.sequence))
-            return IndexedSpace(space, (generation, one.sequence), history)
+            choices = choices_of(tx.spaces.index_choices(), space)
+            return IndexedSpace(space, (generation, one.sequence), history, choices=choices)
     raise NotFoundError(f"space {name!r} has no generation {generation}")
+
+
+def choices_of(stored: StoredChoices, space: Space) -> dict[str, IndexChoice]:
+    """Return the choices of indexes of a space by target, from those that the catalog stores."""
+    if not stored:
+        return {}
+    generations = {space.own_generation(view) for view in space.views}
+    return {
+        target: IndexChoice.from_json(choice)
+        for generation in sorted(generations)
+        for target, choice in stored.get((space.name, generation), {}).items()
+        if space.own_generation(view_of(target)) == generation
+    }
 
 
 def replayed(

@@ -17,13 +17,15 @@ from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Neighbor, Target
 from crossview.engine.spaces.version import Version
 from crossview.features.stages import stage
-from crossview.index.base import Selection
+from crossview.index.base import Neighbors, Selection
 
 Probes = Mapping[Target, Vectors]
 OwnItems = Sequence[int | None]
 """The item behind each query; the query must not find it."""
 Selector = Callable[[Target], Selection] | None
 """A function that selects the items of a target that a search may find; None: every item."""
+Search = Callable[[Target, Vectors, int, Selection | None], Neighbors]
+"""A search of the index of a target for the k nearest of some vectors."""
 Hits = tuple[Hit, ...]
 
 
@@ -95,15 +97,19 @@ def neighbours(
     own: OwnItems,
     k: int,
     only: Selector,
+    search: Search | None = None,
 ) -> dict[Target, list[list[Neighbor]]]:
-    """Return the k nearest items of every query by target, among those that ``only`` selects, without the own item."""
+    """Return the k nearest items of every query by target, among those that ``only`` selects, without the own item.
+
+    ``search`` searches an index [default: exactly].
+    """
     lists = {}
     for target, vectors in probes.items():
         searcher = indexed.searcher(target)
         most = min(k + any(one is not None for one in own), max(1, len(searcher)))
         chosen = None if only is None else only(target)
         with stage("search an index", target=target):
-            found = searcher.search(vectors, most, chosen)
+            found = search(target, vectors, most, chosen) if search else searcher.search(vectors, most, chosen)
         lists[target] = [
             [Neighbor(*pair) for pair in zip(ids, distances, strict=True) if pair[0] not in (-1, query)][:k]
             for ids, distances, query in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True)

@@ -18,6 +18,7 @@ from crossview.engine.spaces.sketches import Rows
 from crossview.engine.spaces.target import Neighbor, Target
 from crossview.engine.spaces.version import Version
 from crossview.features.stages import stage
+from crossview.index.base import EXACT
 
 Copies = Mapping[int, float]
 """The near copies of a query: the distance of their rows by item id, from 0 for equal rows to 1, ascending."""
@@ -79,7 +80,9 @@ def copies_in_view(
         return [{}] * len(rows)
     points, searcher = sketch.points(rows), indexed.searcher(sketch.target)
     with stage("search near copies", view=view):
-        found = searcher.search(sketch.codes(points), min(k + _SPARE, max(1, len(searcher))))
+        most = min(k + _SPARE, max(1, len(searcher)))
+        # Near copies have nearly equal codes, which approximate searches do not miss.
+        found = searcher.search(sketch.codes(points), most, effort=max(searcher.efforts(most), default=EXACT))
     close = found.distances <= sketch.radii(points)[:, None]
     if not close.any():
         return [{}] * len(rows)

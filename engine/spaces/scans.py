@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -163,7 +164,8 @@ class NearestScan(TargetScan[Nearest]):
 
     def neighbours(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
         """Return the items that the indexes find, near copies of the queries first."""
-        found = neighbours(self.indexed, asked.probes, asked.own, k, self.only)
+        search = partial(self.version.live.search, self.indexed, asked.view, self.request.recall)
+        found = neighbours(self.indexed, asked.probes, asked.own, k, self.only, search)
         copies = near_copies(self.version, self.indexed, self.loaded, self.request.queries, asked, k)
         return copies_first(self.indexed, asked, found, copies, k, self.only)
 

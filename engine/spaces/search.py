@@ -13,6 +13,7 @@ from crossview.engine.catalog.joined import joined_view
 from crossview.engine.conditions.filter import Filter, field_of
 from crossview.engine.conditions.tree import Field, FieldTest, Not
 from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.index_choice import check_recall
 from crossview.engine.query import PER_DUPLICATE, Embedding, HitList, ItemEmbeddings, Query, SearchRequest
 from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.arranging import GROUPED, MOST_IN_POOL, Ranking, is_arranged, ranked
@@ -88,6 +89,8 @@ def check_request(request: SearchRequest) -> None:
     request.strategy.check()
     check_arrangement(request)
     check_filter(request.filter)
+    if request.recall:
+        check_recall(request.recall)
 
 
 def check_pages(request: SearchRequest) -> None:

@@ -291,11 +291,11 @@ class Space(SpaceDescription):
                 if len(self.empty_index(target).changed((), (1,), made)) != 1:
                     raise ValueError(f"target {target} does not fit its vectors")
 
-    def empty_index(self, target: Target) -> Index:
-        """Return an empty index for the vectors of a target."""
-        if target.hidden:
-            return IndexSpec("binary-flat").empty(target.dim)
-        spec = self.index or suitable_index(self.binary, self.rerank)
+    def empty_index(self, target: Target, spec: IndexSpec | None = None) -> Index:
+        """Return an empty index for the vectors of a target [default: of the kind that suits the vectors]."""
+        if spec is None and target.hidden:
+            spec = IndexSpec("binary-flat")
+        spec = spec or self.index or suitable_index(self.binary, self.rerank)
         return spec.empty(target.dim, target.floats) if target.floats else spec.empty(target.dim)
 
     def index_of(self, target: Target, rows: ViewRows, labels: Mapping[int, Sequence[str]] = _NO_LABELS) -> Index:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,9 @@ from crossview.engine.spaces.remembered import Remembered
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.index.base import Selection
+
+if TYPE_CHECKING:
+    from crossview.engine.spaces.live_recall import LiveRecall
 
 _SHOWN_AT_ONCE = 1_000
 """Items read at a time."""
@@ -70,6 +74,8 @@ class Version:
     """The last change that gave items new keys."""
     missing: bool
     """Whether the files of some items are missing."""
+    live: "LiveRecall"
+    """The checks of approximate searches."""
     remembered: Remembered
     """Results computed from this state, such as calibrations of votes."""
     at_hand: bool = False

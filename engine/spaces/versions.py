@@ -20,7 +20,8 @@ from crossview.engine.errors import BusyError, CrossviewError, NotFoundError, No
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.locks import Locks, held
 from crossview.engine.spaces.filters import Filters
-from crossview.engine.spaces.indexed import Covered, IndexedSpace, stored_generation
+from crossview.engine.spaces.indexed import Covered, IndexedSpace, choices_of, stored_generation
+from crossview.engine.spaces.live_recall import LiveRecall
 from crossview.engine.spaces.loaded import Identity, LoadedSpaces, space_identity
 from crossview.engine.spaces.reading_ahead import ReadingAhead
 from crossview.engine.spaces.remembered import Remembered
@@ -61,6 +62,7 @@ class Versions:
         self._save_after = 0.0
         self._columns = columns or ItemColumns()
         self._ahead = ReadingAhead(self.current)
+        self.live = LiveRecall()
 
     def current(self) -> Version:
         """Return the version of the catalog's current state."""
@@ -181,6 +183,7 @@ class Versions:
     def close(self) -> None:
         """Wait for work in the background."""
         self._ahead.close()
+        self.live.close()
         if self._upkeep is not None:
             self._upkeep.join()
 
@@ -254,7 +257,8 @@ class Versions:
     def _loaded_space(self, name: str) -> IndexedSpace:
         with self._catalog.read() as tx:
             space, identity = self._spaces.get(tx, name), space_identity(tx, name)
-            return IndexedSpace(space, identity or (), tx.head().history)
+            choices = choices_of(tx.spaces.index_choices(), space)
+            return IndexedSpace(space, identity or (), tx.head().history, choices=choices)
 
     def _index(self, space: IndexedSpace, target: Target) -> Covered:
         """Return a target's index in the catalog's current state; StaleError if another space has taken the name."""
@@ -272,7 +276,10 @@ class Versions:
             version = self._next()
             if version.history != space.history or version.identities.get(name) != space.identity:
                 raise StaleError
-            joined = version.spaces.get(name, space).holding(space.indexes)
+            known = version.spaces.get(name, space)
+            if known.choices != space.choices:
+                raise StaleError
+            joined = known.holding(space.indexes)
             self._latest = None, replace(version, spaces={**version.spaces, name: joined})
             version = self._next()  # another process may just have replaced or deleted the space
             if name not in version.spaces:
@@ -287,7 +294,8 @@ class Versions:
 
     def _made(self, counter: int, tx: Transaction) -> Version:
         """Make the version of the state that a transaction sees, which is not earlier than the latest version."""
-        version = _next_version(None if self._latest is None else self._latest[1], self._catalog, tx, self._columns)
+        latest = None if self._latest is None else self._latest[1]
+        version = _next_version(latest, self._catalog, tx, self._columns, self.live)
         self._spaces.of_history(version.history)
         self._latest = counter, version
         self._living.add(version)
@@ -356,7 +364,9 @@ class _ChangesSince(dict[int, Changes]):
         return self[sequence]
 
 
-def _next_version(version: Version | None, catalog: Catalog, tx: Transaction, columns: ItemColumns) -> Version:
+def _next_version(
+    version: Version | None, catalog: Catalog, tx: Transaction, columns: ItemColumns, live: LiveRecall
+) -> Version:
     """Return the version of the state that a transaction sees, made from an earlier version."""
     head, views = tx.head(), Views(tx.views.all())
     identities: dict[str, Identity] = {**tx.spaces.identities(), RAW: raw_identity(views)}
@@ -373,16 +383,18 @@ def _next_version(version: Version | None, catalog: Catalog, tx: Transaction, co
         filters=Filters(columns),
         renamed=tx.moves.last_rename(),
         missing=tx.moves.any_missing(),
+        live=live,
         remembered=Remembered(),
     )
     if version is None or version.history != head.history or version.sequence < head.purged:
         return made
     changes, same = _ChangesSince(tx), version.sequence == made.sequence
     renames = tx.moves.renames_since(version.renamed) if made.renamed > version.renamed else ()
+    choices = tx.spaces.index_choices()
     return replace(
         made,
         spaces={
-            name: space.renamed(renames).following(tx, head, changes)
+            name: space.renamed(renames).choosing(choices_of(choices, space.space)).following(tx, head, changes)
             for name, space in version.spaces.items()
             if identities.get(name) == space.identity
         },

@@ -126,6 +126,7 @@ def test_what_earlier_versions_did_not_store_is_read_by_the_next_index(home: Hom
         database.execute("DROP TABLE judgements")
         database.execute("DROP TABLE missing_files")
         database.execute("DROP TABLE renames")
+        database.execute("DROP TABLE index_choices")
         database.execute("ALTER TABLE answers DROP COLUMN feedback")
         database.execute("ALTER TABLE views DROP COLUMN packaged")
         database.execute("ALTER TABLE items DROP COLUMN text_from_labels")

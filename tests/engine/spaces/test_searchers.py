@@ -7,7 +7,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.index.base import Index, Neighbors, SearchCapabilities, Searcher, Selection
+from crossview.index.base import EXACT, Index, Neighbors, SearchCapabilities, Searcher, Selection
 
 
 class Elsewhere(Searcher):
@@ -27,7 +27,7 @@ class Elsewhere(Searcher):
     def __len__(self) -> int:
         return len(self._engine)
 
-    def search(self, vectors, k, only=None) -> Neighbors:
+    def search(self, vectors, k, only=None, effort=EXACT) -> Neighbors:
         self.calls += 1
         return self._engine.search(vectors, k, only.ids if isinstance(only, Selection) else only)
 

@@ -1,0 +1,162 @@
+"""The index of a target: its kind, and the recall of its approximate searches, as measured for queries of each view."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.info import SearchRecall, TargetIndex
+
+AUTO, FLAT = "auto", "flat"
+KINDS = (AUTO, FLAT, "scan", "ivf", "hnsw")
+"""The kinds that people choose from: ``flat`` is exact, ``auto`` decides by the size."""
+VECTORS = ("float32", "float16")
+"""The types in which an index stores the components of its vectors."""
+RECALL = 0.99
+"""Default share of the nearest items that an approximate search must find."""
+_SHOWN_K = 10
+EXACT = 1.0
+"""The recall of a search that misses nothing."""
+
+
+def check_recall(recall: float) -> None:
+    """Raise InvalidInputError unless a recall is above 0 and at most 1."""
+    if not 0 < recall <= 1:
+        raise InvalidInputError(f"recall is a share of the nearest items, above 0 and at most 1, not {recall:g}")
+
+
+def checked_choice(index: str, recall: float, vectors: str) -> "IndexChoice":
+    """Return the choice that a caller asks for; InvalidInputError for an unknown kind or type, or a wrong recall."""
+    if index not in KINDS:
+        raise InvalidInputError(f"an index is {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {index!r}")
+    if vectors not in VECTORS:
+        raise InvalidInputError(f"vectors are stored as {' or '.join(VECTORS)}, not as {vectors!r}")
+    check_recall(recall)
+    return IndexChoice(asked=index, recall=recall, vectors=vectors)
+
+
+class Point(NamedTuple):
+    """The recall of searches with one effort."""
+
+    effort: int
+    recall: float
+    """Mean share of the nearest items that the searches found."""
+    error: float
+    """Standard error of the mean over the queries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """The recall of searches for k items, with rising effort."""
+
+    k: int
+    share: float = 1.0
+    """The share of the items that a filter selects, drawn by chance; 1 without a filter."""
+    points: tuple[Point, ...]
+
+    def effort(self, recall: float) -> int:
+        """Return the least effort whose recall reaches a wanted one by two standard errors; 0, an exact search, if none
+        does."""
+        return next((one.effort for one in self.points if one.recall - 2 * one.error >= recall), 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredRecall:
+    """The recall of searches in one target by queries of one view."""
+
+    view: str
+    """The query view."""
+    queries: int
+    """Number of queries, which are stored items whose own place does not count."""
+    curves: tuple[Curve, ...]
+    confirmed: float = 0.0
+    """The recall of other queries with the effort that the promise takes."""
+
+    @cached_property
+    def _plain(self) -> list[Curve]:
+        return sorted([one for one in self.curves if one.share == 1], key=lambda one: one.k)
+
+    @cached_property
+    def _filtered(self) -> list[Curve]:
+        return sorted([one for one in self.curves if one.share < 1], key=lambda one: -one.share)
+
+    @classmethod
+    def from_json(cls, tree: Mapping[str, Any]) -> Self:
+        """Return the recall of JSON values; the errors of ``IndexChoice.from_json``."""
+        curves = [{**one, "points": tuple(Point(*point) for point in one["points"])} for one in tree["curves"]]
+        return cls(**{**tree, "curves": tuple(Curve(**one) for one in curves)})
+
+    def effort(self, k: int, share: float, recall: float) -> int:
+        """Return the effort of a search for k items among a share of all items; 0 for an exact search.
+
+        Between measured shares it is that of the next smaller share. Beyond the measured k and shares, it grows
+        with k and with the inverse of the share.
+        """
+        if recall >= EXACT or not self._plain:
+            return 0
+        curve = next((one for one in self._plain if one.k >= k), self._plain[-1])
+        effort = math.ceil(curve.effort(recall) * max(1, k / curve.k))
+        if share >= 1 or not effort or not self._filtered:
+            return effort
+        narrow = next((one for one in self._filtered if one.share <= share), self._filtered[-1])
+        base, filtered = self._plain[0].effort(recall), narrow.effort(recall) * max(1, narrow.share / share)
+        return max(effort, math.ceil(effort * filtered / base)) if base and filtered else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexChoice:
+    """The kind of index of a target, with the recall that its searches promise."""
+
+    asked: str = AUTO
+    """The kind that was asked for, such as ``auto``."""
+    kind: str = FLAT
+    vectors: str = VECTORS[0]
+    recall: float = RECALL
+    measured: tuple[MeasuredRecall, ...] = ()
+    """By query view; empty for an exact kind, and for hidden targets, of which near copies are found."""
+
+    @cached_property
+    def _of_view(self) -> dict[str, MeasuredRecall]:
+        return {one.view: one for one in self.measured}
+
+    def effort(self, view: str, k: int, share: float, recall: float = 0.0) -> int:
+        """Return the effort of a search by a query of a view, for k of a share of all items, with a recall [default:
+        the promised one]; 0 for an exact search."""
+        measured = self._of_view.get(view)
+        return 0 if measured is None else measured.effort(k, share, recall or self.recall)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the index."""
+        return {"vectors": self.vectors} if self.kind in KINDS else {}
+
+    def info(self, target: str) -> TargetIndex:
+        """Return the description of the index of a target."""
+        return TargetIndex(
+            target=target,
+            kind=self.kind,
+            asked=self.asked,
+            vectors=self.vectors,
+            recall=self.recall,
+            searches=tuple(
+                SearchRecall(
+                    view=one.view,
+                    effort=one.effort(_SHOWN_K, 1.0, self.recall),
+                    recall=one.confirmed,
+                    queries=one.queries,
+                )
+                for one in self.measured
+            ),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON values for ``from_json``."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, tree: Mapping[str, Any]) -> Self:
+        """Return the choice of JSON values; ValueError, TypeError or KeyError if no choice has these values."""
+        measured = tuple(MeasuredRecall.from_json(one) for one in tree["measured"])
+        return cls(**{**tree, "measured": measured})

@@ -1,0 +1,160 @@
+"""The choice of the kind of index of each target, and building it with the recall that its searches promise."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.description import find_space_info
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.index_choice import AUTO, FLAT, VECTORS, IndexChoice
+from crossview.engine.info import SpaceInfo
+from crossview.engine.runtime.cancellation import checkpoint, uncancellable
+from crossview.engine.runtime.memory import available_memory
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces.indexed import Covered, IndexedSpace
+from crossview.engine.spaces.loaded import space_identity
+from crossview.engine.spaces.recall_tuning import with_recall
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.versions import Versions
+from crossview.index.base import Index
+from crossview.index.registry import IndexSpec
+
+MANY = 200_000
+"""Number of vectors from which ``auto`` chooses an approximate kind. Up to it, an exact search takes about 1 ms."""
+_SHARE_OF_MEMORY = 0.5
+"""Share of the available memory up to which ``auto`` puts the vectors into lists; beyond, it scans codes."""
+_SKETCHES = IndexChoice(kind="binary-lists")
+"""The index of the sketches beside approximate indexes: a scan of sketches would take most of the time of a search."""
+
+Choices = Mapping[Target, tuple[IndexChoice, Covered]]
+
+
+def reindex(
+    catalog: Catalog,
+    versions: Versions,
+    space: str,
+    targets: Sequence[str],
+    asked: IndexChoice,
+    progress: Progress | None = None,
+) -> SpaceInfo:
+    """Build the indexes of some targets [default: all] again, in another kind, measure their recall, and use them.
+
+    Other threads and processes search and write meanwhile. Raises InvalidInputError (codes), NotFoundError, BusyError,
+    StorageError, and NotReadyError if the space is trained again meanwhile.
+    """
+
+    def wanted(_: Version, found: Space) -> list[Target]:
+        chosen = _targets(found, targets)
+        return [*chosen, *(one.target for one in found.sketches if one.view in {target.view for target in chosen})]
+
+    indexed = versions.answered(space, wanted, lambda _, found: found)
+    chosen = _targets(indexed.space, targets)
+    made: dict[Target, tuple[IndexChoice, Covered]] = {}
+    for number, target in enumerate(chosen):
+        if progress is not None:
+            progress("building indexes", number, len(chosen), f"target {target}")
+        made |= rebuilt(catalog, indexed, target, asked)
+    if progress is not None:
+        progress("building indexes", len(chosen), len(chosen))
+    with versions.files.changing() as tx:
+        if space_identity(tx, indexed.space.name) != indexed.identity:
+            raise NotReadyError(f"space {indexed.space.name!r} has been trained again meanwhile: index it again")
+        put_choices(tx, indexed.space, made)
+        info = find_space_info(tx, indexed.space.name)
+    with uncancellable():
+        versions.take(with_choices(indexed, made), in_use=True)
+    return info
+
+
+def rebuilt(catalog: Catalog, indexed: IndexedSpace, target: Target, asked: IndexChoice) -> Choices:
+    """Return the index of a target, and of its sketches if it is approximate, of the kind that was asked for."""
+    covered = indexed.indexes[target]
+    kind = suitable_kind(target, len(covered.index)) if asked.asked == AUTO else asked.asked
+    choice = replace(asked, kind=kind, measured=())
+    index = converted(covered.index, indexed.space.empty_index(target, IndexSpec(kind, choice.parameters)))
+    with catalog.read() as tx:
+        choice = with_recall(tx, indexed.space, target, index, choice)
+    made = {target: (choice, Covered(index, covered.sequence, len(index)))}
+    sketch = next((one.target for one in indexed.space.sketches if one.view == target.view), None)
+    if kind != FLAT and sketch is not None and sketch in indexed.indexes:
+        codes = indexed.indexes[sketch]
+        lists = converted(codes.index, indexed.space.empty_index(sketch, IndexSpec(_SKETCHES.kind)))
+        made[sketch] = _SKETCHES, Covered(lists, codes.sequence, len(lists))
+    return made
+
+
+def chosen_by_size(catalog: Catalog, indexed: IndexedSpace, earlier: Mapping[str, IndexChoice]) -> Choices:
+    """Return approximate indexes for the targets of a new generation that have many items.
+
+    ``earlier`` are the choices of the generation before, by target: their kinds and recalls stay. If nothing was asked
+    for, ``auto`` decides.
+    """
+    made: dict[Target, tuple[IndexChoice, Covered]] = {}
+    for target in indexed.space.targets:
+        before = earlier.get(str(target), IndexChoice())
+        approximate = before.asked not in (AUTO, FLAT) or before.vectors != VECTORS[0]
+        if not target.codes and (approximate or suitable_kind(target, len(indexed.indexes[target].index)) != FLAT):
+            checkpoint()
+            made |= rebuilt(catalog, indexed, target, before)
+    return made
+
+
+def choices_in_use(tx: Transaction, space: str) -> dict[str, IndexChoice]:
+    """Return the choices of the generation in use of a trained space, by target; empty for an unknown space."""
+    stored = tx.spaces.index_choices().get((space, tx.spaces.in_use().get(space, 0)), {})
+    return {target: IndexChoice.from_json(choice) for target, choice in stored.items()}
+
+
+def put_choices(tx: Transaction, space: Space, made: Choices) -> None:
+    """Store choices of indexes."""
+    for target, (choice, _) in made.items():
+        tx.spaces.put_index_choice(space.name, space.own_generation(target.view), str(target), choice.to_json())
+
+
+def with_choices(indexed: IndexedSpace, made: Choices) -> IndexedSpace:
+    """Return a space with the indexes that were made, and their choices."""
+    choices = {**indexed.choices, **{str(target): choice for target, (choice, _) in made.items()}}
+    return replace(indexed, choices=choices).holding({target: covered for target, (_, covered) in made.items()})
+
+
+def suitable_kind(target: Target, count: int) -> str:
+    """Return the kind of index that suits a number of vectors.
+
+    Inverted lists are the fastest kind at every size where a scan takes more than a millisecond, and they are built in
+    seconds. They contain the vectors; if these would take too much memory, a scan of codes takes a sixteenth of the memory.
+    """
+    if count < MANY:
+        return FLAT
+    available = available_memory()
+    fits = available is None or 4 * target.dim * count < _SHARE_OF_MEMORY * available
+    return "ivf" if fits else "scan"
+
+
+def converted(index: Index, empty: Index) -> Index:
+    """Return an index of another kind with the vectors of an index, ready for fast searches."""
+    for ids, vectors in index.blocks():
+        checkpoint()
+        order = np.argsort(ids, kind="stable")
+        empty = empty.changed((), ids[order], vectors[order])
+    return empty.compacted()
+
+
+def _targets(space: Space, names: Sequence[str]) -> list[Target]:
+    """Return the targets of some names [default: all].
+
+    Raises NotFoundError for an unknown name, and InvalidInputError for targets of codes.
+    """
+    known = {str(target): target for target in space.targets}
+    if unknown := [name for name in names if name not in known]:
+        raise InvalidInputError(f"space {space.name!r} has no target {unknown[0]!r}; there are: {', '.join(known)}")
+    chosen = [known[name] for name in names or known]
+    if codes := [target for target in chosen if target.codes]:
+        raise InvalidInputError(
+            f"target {codes[0]} of space {space.name!r} contains codes, whose index suits every size by itself: "
+            "reindex targets of float vectors"
+        )
+    return chosen
