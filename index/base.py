@@ -144,6 +144,10 @@ class Index(Searcher, Protocol):
     def nbytes(self) -> int:
         """Bytes of memory in use; parts that other versions share count in full."""
 
+    def read_bytes(self, effort: int = EXACT) -> int:
+        """Return roughly the bytes that a search without a filter reads."""
+        return self.nbytes
+
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically; ``meta`` (JSON) travels with it."""
 

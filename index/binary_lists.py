@@ -63,6 +63,9 @@ class BinaryListsSearcher(FaissSearcher[BinaryLists]):
     def _suits(self, queries: int, k: int, chosen: Chosen | None, effort: int) -> bool:
         return effort != EXACT and chosen is None
 
+    def _read_share(self, base: BinaryLists, effort: int) -> float:
+        return min(1.0, _PROBES / int(base.index.nlist))
+
     def _new_base(self, before: Self) -> BinaryLists:
         count = list_count(self._built)
         lists = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(self.base_width), self.base_width, count)

@@ -115,6 +115,18 @@ class FaissSearcher(BasedSearcher[F]):
         other._base_ids = rows.main_ids()
         return other
 
+    def read_bytes(self, effort: int) -> int:
+        """Return roughly the bytes that a search without a filter reads: of the base and of the rows outside it."""
+        total = self.rows.offsets[-1]
+        if self._base is None or not self._suits(1, 1, None, effort):
+            return super().read_bytes(effort)
+        outside = self.rows.nbytes * (total - self._built) // max(1, total)
+        return int(self._base.nbytes * self._read_share(self._base, effort)) + outside
+
+    def _read_share(self, base: F, effort: int) -> float:
+        """Return the share of the base that a search reads, from 0 to 1."""
+        return 1.0
+
     @property
     def base_width(self) -> int:
         """Components of the vectors in the base."""

@@ -31,6 +31,10 @@ class GraphSearcher(ApproximateSearcher[FaissBase]):
             graph.add(self.restored(block))
         return FaissBase(graph, self.dim * rows.itemsize + 8 * _LINKS + 16)
 
+    def _read_share(self, base: FaissBase, effort: int) -> float:
+        # each candidate's links lead to about half of _LINKS new rows
+        return min(1.0, effort * _LINKS / 2 / self._built)
+
     def _range(self, base: FaissBase, k: int) -> tuple[int, int]:
         return k, max(k, min(self._built, _MOST_CANDIDATES))
 

@@ -132,6 +132,9 @@ class IvfSearcher(ApproximateSearcher[Lists]):
         alive = self.rows.are_among(np.arange(self._built))
         return self._base_ids[alive], base.list_of_row[alive]
 
+    def _read_share(self, base: Lists, effort: int) -> float:
+        return effort / base.index.nlist if effort < base.index.nlist else 1.0
+
     def _range(self, base: Lists, k: int) -> tuple[int, int]:
         return 1, base.index.nlist
 

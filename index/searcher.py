@@ -88,3 +88,7 @@ class RowSearcher(ABC):
     def nbytes(self) -> int:
         """Bytes in use besides the rows."""
         return 0
+
+    def read_bytes(self, effort: int) -> int:
+        """Return roughly the bytes that a search without a filter reads."""
+        return self.rows.nbytes + self.nbytes

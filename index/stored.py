@@ -98,6 +98,10 @@ class StoredIndex(Index):
         """Bytes in use; parts that other versions share count in full."""
         return self._rows.nbytes + self._searcher.nbytes
 
+    def read_bytes(self, effort: int = EXACT) -> int:
+        """Return roughly the bytes that a search without a filter reads."""
+        return self._searcher.read_bytes(effort)
+
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically."""
         write_snapshot(path, self._kind, self._shape(), meta, self.columns())

@@ -30,7 +30,7 @@ class Memory:
         return answer_at_hand(self._opened.reader, self._opened.loaded, request, most_bytes, most_hits)
 
     def least_bytes(self, space: str = "") -> int:
-        """Return the bytes of a space's smallest index in memory, of any state; 0 if there is none."""
+        """Return roughly the least bytes that a search in a space reads, in any state; 0 without an index in memory."""
         self._opened.check_open()
         return 0 if self._opened.reader is None else self._opened.reader.least_bytes(space)
 

@@ -16,10 +16,12 @@ from crossview.engine.catalog.moves import Renames
 from crossview.engine.catalog.snapshots import Place, Snapshot
 from crossview.engine.errors import NotFoundError
 from crossview.engine.index_choice import IndexChoice
+from crossview.engine.query import SearchRequest
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Space, raw_space
 from crossview.engine.spaces.target import Neighbor, Target, view_of
+from crossview.engine.strategy import Nearest
 from crossview.index.base import EXACT, Index, Searcher, Selection
 from crossview.index.registry import IndexSpec
 from crossview.index.snapshot import EarlierSnapshotError, SnapshotError
@@ -89,6 +91,16 @@ class IndexedSpace:
         share = 1.0 if only is None else len(only.ids) / max(1, len(index))
         effort = choice.effort(view, k, share, recall)
         return EXACT if effort > efforts[-1] else max(effort, efforts[0]) if effort else EXACT
+
+    def read_bytes(self, request: SearchRequest, target: Target) -> int:
+        """Return roughly the bytes that each query of a search without a filter reads in a target."""
+        index = self.indexes[target].index
+        if target.hidden:
+            return index.read_bytes(max(index.efforts(request.k), default=EXACT))
+        if not isinstance(request.strategy, Nearest):
+            return index.nbytes
+        views = {query.view for query in request.queries}
+        return max(index.read_bytes(self.effort(view, target, request.k + 1, None, request.recall)) for view in views)
 
     def renamed(self, renames: Renames) -> "IndexedSpace":
         """Return the space after items got new keys, in one change after the other."""

@@ -214,10 +214,10 @@ def answer_at_hand(
         if is_arranged(request, space.space.axes):
             return None
         targets = searched_targets(request)(version, space.space)
-        indexes = [space.indexes[target].index for target in targets if target in space.indexes]
-        scanned = sum(one.nbytes for one in indexes)
+        if any(target not in space.indexes for target in targets):
+            return None
         hits = request.k * sum(not target.hidden for target in targets)
-        if len(indexes) < len(targets) or len(request.queries) * scanned > most_bytes:
+        if len(request.queries) * sum(space.read_bytes(request, target) for target in targets) > most_bytes:
             return None
         if len(request.queries) * hits > most_hits:
             return None

@@ -30,6 +30,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import StaleError, Version, Views
 from crossview.features.stages import stage
+from crossview.index.base import EXACT
 
 _log = logging.getLogger(__name__)
 _FEWEST_SAVED = 10_000
@@ -87,9 +88,10 @@ class Versions:
         return None if version is None or space is None else (version.in_memory, space)
 
     def least_bytes(self, name: str) -> int:
-        """Return the bytes of a space's smallest index in the latest version; 0 if it has none."""
+        """Return roughly the least bytes that a search in a space reads; 0 if its latest version has no index."""
         space = None if self._latest is None else self._latest[1].space(name)
-        return 0 if space is None else min((one.index.nbytes for one in space.indexes.values()), default=0)
+        indexes = () if space is None else [one.index for one in space.indexes.values()]
+        return min((one.read_bytes(min(one.efforts(1), default=EXACT)) for one in indexes), default=0)
 
     def figures(self) -> tuple[int, int]:
         """Return the bytes of all indexes of the latest version, and the number of versions in memory."""
