@@ -57,9 +57,11 @@ class Curve:
     points: tuple[Point, ...]
 
     def effort(self, recall: float) -> int:
-        """Return the least effort whose recall reaches a wanted one by two standard errors; 0, an exact search, if none
-        does."""
-        return next((one.effort for one in self.points if one.recall - 2 * one.error >= recall), 0)
+        """Return the least effort from which on recall reaches a wanted one by two standard errors; 0, an exact search,
+        if none does."""
+        reached = [one.recall - 2 * one.error >= recall for one in self.points]
+        first = len(reached) - reached[::-1].index(False) if False in reached else 0
+        return self.points[first].effort if first < len(reached) else 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,8 +73,10 @@ class Searcher(Protocol):
         finds k if there are k.
         """
 
-    def efforts(self, k: int) -> Sequence[int]:
-        """Return the efforts to choose from for k neighbours, ascending; empty if every search is as exact as it can.
+    def efforts(self, k: int, share: float = 1.0) -> Sequence[int]:
+        """Return the efforts to choose from for k neighbours among a share of the vectors, ascending.
+
+        Empty if every search is as exact as it can be.
 
         The unit depends on the kind of index: lists to probe, candidates to compare, vectors to re-rank.
         """

@@ -48,7 +48,7 @@ class BinaryListsSearcher(FaissSearcher[BinaryLists]):
     def __init__(self, dim: int) -> None:
         super().__init__(HammingSearcher(dim))
 
-    def efforts(self, k: int) -> Sequence[int]:
+    def efforts(self, k: int, share: float = 1.0) -> Sequence[int]:
         """Return the only effort, the number of lists to probe."""
         return () if self._base is None else (_PROBES,)
 

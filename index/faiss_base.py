@@ -151,13 +151,13 @@ class ApproximateSearcher(FaissSearcher[F]):
     def _suits(self, queries: int, k: int, chosen: Chosen | None, effort: int) -> bool:
         return effort != EXACT and (chosen is None or self._count(chosen) > self.few)
 
-    def efforts(self, k: int) -> Sequence[int]:
-        """Return the efforts of searches for k neighbours; empty without a base."""
-        return () if self._base is None else ladder(*self._range(self._base, k))
+    def efforts(self, k: int, share: float = 1.0) -> Sequence[int]:
+        """Return the efforts of searches for k neighbours among a share of the rows; empty without a base."""
+        return () if self._base is None else ladder(*self._range(self._base, k, share))
 
     @abstractmethod
-    def _range(self, base: F, k: int) -> tuple[int, int]:
-        """Return the least and the greatest effort of a search for k neighbours."""
+    def _range(self, base: F, k: int, share: float) -> tuple[int, int]:
+        """Return the least and the greatest effort of a search for k neighbours among a share of the rows."""
 
 
 def complete(squares: NDArray[np.float32], numbers: RowNumbers, wanted: int) -> Found:

@@ -35,7 +35,7 @@ class GraphSearcher(ApproximateSearcher[FaissBase]):
         # each candidate's links lead to about half of _LINKS new rows
         return min(1.0, effort * _LINKS / 2 / self._built)
 
-    def _range(self, base: FaissBase, k: int) -> tuple[int, int]:
+    def _range(self, base: FaissBase, k: int, share: float) -> tuple[int, int]:
         return k, max(k, min(self._built, _MOST_CANDIDATES))
 
     def _ask(self, base: FaissBase, queries: Vectors, k: int, effort: int) -> Found:

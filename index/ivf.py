@@ -20,6 +20,8 @@ from crossview.index.searcher import Chosen
 
 _SAMPLES = 64
 """Rows for each list from which k-means learns the centroids."""
+_ROWS_FOR_EACH = 4
+"""Least number of rows to compare for each neighbour: with fewer, some queries find too few and must scan."""
 _REMEMBERED = 16
 """Number of filters whose members stay prepared."""
 _KEPT = 2.0
@@ -135,8 +137,10 @@ class IvfSearcher(ApproximateSearcher[Lists]):
     def _read_share(self, base: Lists, effort: int) -> float:
         return effort / base.index.nlist if effort < base.index.nlist else 1.0
 
-    def _range(self, base: Lists, k: int) -> tuple[int, int]:
-        return 1, base.index.nlist
+    def _range(self, base: Lists, k: int, share: float) -> tuple[int, int]:
+        """Return as many lists as contain a few times k of the rows, and all lists."""
+        least = np.ceil(_ROWS_FOR_EACH * k * base.index.nlist / (share * self._built))
+        return int(min(least, base.index.nlist)), base.index.nlist
 
     def _ask(self, base: Lists, queries: Vectors, k: int, effort: int) -> Found:
         squares, numbers = base.nearest(queries, k, _probing(effort))

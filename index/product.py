@@ -65,7 +65,7 @@ class CodeScanSearcher(ApproximateSearcher[FaissBase]):
         missing = self.base_width - self.dim
         return np.pad(vectors, ((0, 0), (0, missing))) if missing else np.ascontiguousarray(vectors)
 
-    def _range(self, base: FaissBase, k: int) -> tuple[int, int]:
+    def _range(self, base: FaissBase, k: int, share: float) -> tuple[int, int]:
         return k, max(k, min(self._built, _MOST_CANDIDATES))
 
     def _ask(self, base: FaissBase, queries: Vectors, k: int, effort: int) -> Found:

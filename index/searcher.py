@@ -52,8 +52,8 @@ class RowSearcher(ABC):
     def search(self, queries: NDArray[Any], k: int, chosen: Chosen | None, effort: int = EXACT) -> Neighbors:
         """Return the k nearest rows of each checked query among the chosen ones, or among all that are alive."""
 
-    def efforts(self, k: int) -> Sequence[int]:
-        """Return the efforts of searches for k neighbours, see ``Searcher.efforts``."""
+    def efforts(self, k: int, share: float = 1.0) -> Sequence[int]:
+        """Return the efforts of searches for k neighbours among a share of the rows, see ``Searcher.efforts``."""
         return ()
 
     def over(self, rows: Rows) -> Self:

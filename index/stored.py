@@ -58,9 +58,9 @@ class StoredIndex(Index):
         queries, k = self._searcher.checked(vectors), check_k(k)
         return self._searcher.search(queries, k, None if only is None else self._chosen(only), effort)
 
-    def efforts(self, k: int) -> Sequence[int]:
-        """Return the efforts to choose from for k neighbours, ascending."""
-        return self._searcher.efforts(k)
+    def efforts(self, k: int, share: float = 1.0) -> Sequence[int]:
+        """Return the efforts to choose from for k neighbours among a share of the vectors, ascending."""
+        return self._searcher.efforts(k, share)
 
     def selection(self, ids: ArrayLike) -> Selection:
         """Return a filter of the ids, prepared for this version."""

@@ -86,9 +86,9 @@ class IndexedSpace:
     def effort(self, view: str, target: Target, k: int, only: Selection | None, recall: float = 0.0) -> int:
         """Return the effort of a search by queries of a view, with a recall [default: the promised one]."""
         choice, index = self.choices.get(str(target)), self.indexes[target].index
-        if choice is None or not (efforts := index.efforts(k)):
-            return EXACT
         share = 1.0 if only is None else len(only.ids) / max(1, len(index))
+        if choice is None or not share or not (efforts := index.efforts(k, share)):
+            return EXACT
         effort = choice.effort(view, k, share, recall)
         return EXACT if effort > efforts[-1] else max(effort, efforts[0]) if effort else EXACT
 

@@ -24,6 +24,8 @@ _FILTERED = 100
 """Number of queries by which recall under filters is measured."""
 _ENOUGH = 0.9995
 """Recall from which on greater efforts are not tried."""
+_TIMES = 2
+"""Number of such efforts in a row, so that not one lucky effort decides."""
 ROUNDING = 1e-5
 """Relative difference up to which distances are equal: an item as near as the k-th nearest counts as found."""
 
@@ -101,11 +103,13 @@ class _Asked:
 
     def _points(self, k: int, only: Selection | None) -> Iterator[Point]:
         farthest = self._farthest(k, only)
-        for effort in self.index.efforts(k):
+        share, full = (1.0 if only is None else len(only.ids) / len(self.index)), 0
+        for effort in self.index.efforts(k, share):
             checkpoint()
             point = self._point(k, effort, only, farthest)
             yield point
-            if point.recall >= _ENOUGH:
+            full = full + 1 if point.recall >= _ENOUGH else 0
+            if full == _TIMES:
                 return
 
     def _farthest(self, k: int, only: Selection | None) -> NDArray[np.float32]:

@@ -72,7 +72,7 @@ def reindex(
 
 def rebuilt(catalog: Catalog, indexed: IndexedSpace, target: Target, asked: IndexChoice) -> Choices:
     """Return the index of a target, and of its sketches if it is approximate, of the kind that was asked for."""
-    covered = indexed.indexes[target]
+    covered = _precise(catalog, indexed, target, asked.vectors)
     kind = suitable_kind(target, len(covered.index)) if asked.asked == AUTO else asked.asked
     choice = replace(asked, kind=kind, measured=())
     index = converted(covered.index, indexed.space.empty_index(target, IndexSpec(kind, choice.parameters)))
@@ -85,6 +85,15 @@ def rebuilt(catalog: Catalog, indexed: IndexedSpace, target: Target, asked: Inde
         lists = converted(codes.index, indexed.space.empty_index(sketch, IndexSpec(_SKETCHES.kind)))
         made[sketch] = _SKETCHES, Covered(lists, codes.sequence, len(lists))
     return made
+
+
+def _precise(catalog: Catalog, indexed: IndexedSpace, target: Target, vectors: str) -> Covered:
+    """Return the index of a target, built from the catalog if it stores coarser components than a wanted type."""
+    covered = indexed.indexes[target]
+    if covered.index.parameters.get("vectors", vectors) in (vectors, VECTORS[0]):
+        return covered
+    with catalog.read() as tx:
+        return replace(indexed, choices={}, indexes={}).with_target(tx, target, None).indexes[target]
 
 
 def chosen_by_size(catalog: Catalog, indexed: IndexedSpace, earlier: Mapping[str, IndexChoice]) -> Choices:
