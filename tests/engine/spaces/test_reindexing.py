@@ -1,4 +1,4 @@
-"""A space with approximate indexes keeps its promise of recall, for queries of each view, and knows when it does not."""
+"""A space with approximate indexes keeps its promise of recall for queries of each view, and knows when it does not."""
 
 import logging
 from dataclasses import replace
