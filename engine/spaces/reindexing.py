@@ -10,6 +10,7 @@ from crossview.engine.catalog.description import find_space_info
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.index_choice import AUTO, FLAT, VECTORS, IndexChoice
 from crossview.engine.info import SpaceInfo
+from crossview.engine.plan import suitable_kind
 from crossview.engine.runtime.cancellation import checkpoint, uncancellable
 from crossview.engine.runtime.memory import available_memory
 from crossview.engine.runtime.progress import Progress
@@ -23,10 +24,6 @@ from crossview.engine.spaces.versions import Versions
 from crossview.index.base import Index
 from crossview.index.registry import IndexSpec
 
-MANY = 200_000
-"""Number of vectors from which ``auto`` chooses an approximate kind. Up to it, an exact search takes about 1 ms."""
-_SHARE_OF_MEMORY = 0.5
-"""Share of the available memory up to which ``auto`` puts the vectors into lists; beyond, it scans codes."""
 _SKETCHES = IndexChoice(kind="binary-lists")
 """The index of the sketches beside approximate indexes: a scan of sketches would take most of the time of a search."""
 
@@ -73,7 +70,7 @@ def reindex(
 def rebuilt(catalog: Catalog, indexed: IndexedSpace, target: Target, asked: IndexChoice) -> Choices:
     """Return the index of a target, and of its sketches if it is approximate, of the kind that was asked for."""
     covered = _precise(catalog, indexed, target, asked.vectors)
-    kind = suitable_kind(target, len(covered.index)) if asked.asked == AUTO else asked.asked
+    kind = suitable_kind(len(covered.index), target.dim, available_memory()) if asked.asked == AUTO else asked.asked
     choice = replace(asked, kind=kind, measured=())
     index = converted(covered.index, indexed.space.empty_index(target, IndexSpec(kind, choice.parameters)))
     with catalog.read() as tx:
@@ -105,8 +102,9 @@ def chosen_by_size(catalog: Catalog, indexed: IndexedSpace, earlier: Mapping[str
     made: dict[Target, tuple[IndexChoice, Covered]] = {}
     for target in indexed.space.targets:
         before = earlier.get(str(target), IndexChoice())
-        approximate = before.asked not in (AUTO, FLAT) or before.vectors != VECTORS[0]
-        if not target.codes and (approximate or suitable_kind(target, len(indexed.indexes[target].index)) != FLAT):
+        asked = before.asked not in (AUTO, FLAT) or before.vectors != VECTORS[0]
+        suitable = suitable_kind(len(indexed.indexes[target].index), target.dim, available_memory())
+        if not target.codes and (asked or suitable != FLAT):
             checkpoint()
             made |= rebuilt(catalog, indexed, target, before)
     return made
@@ -128,19 +126,6 @@ def with_choices(indexed: IndexedSpace, made: Choices) -> IndexedSpace:
     """Return a space with the indexes that were made, and their choices."""
     choices = {**indexed.choices, **{str(target): choice for target, (choice, _) in made.items()}}
     return replace(indexed, choices=choices).holding({target: covered for target, (_, covered) in made.items()})
-
-
-def suitable_kind(target: Target, count: int) -> str:
-    """Return the kind of index that suits a number of vectors.
-
-    Inverted lists are the fastest kind at every size where a scan takes more than a millisecond, and they are built in
-    seconds. They contain the vectors. If the vectors take too much memory, a scan of codes needs a sixteenth.
-    """
-    if count < MANY:
-        return FLAT
-    available = available_memory()
-    fits = available is None or 4 * target.dim * count < _SHARE_OF_MEMORY * available
-    return "ivf" if fits else "scan"
 
 
 def converted(index: Index, empty: Index) -> Index:

@@ -16,6 +16,7 @@ from crossview.engine.feedback import FeedbackInfo, Judgement
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import ImportReport, Item
 from crossview.engine.map import MapInfo
+from crossview.engine.plan import Plan
 from crossview.engine.query import HitList, SuggestedLabels, Verdict
 from crossview.engine.questions.collected_answers import NotionAnswers
 from crossview.engine.training.guide import LearnerGuide
@@ -158,6 +159,7 @@ RESULTS: dict[str, Any] = {
     "model check": CheckedModel,
     "model remove": Deleted,
     "doctor": PrintedDiagnoses,
+    "plan": Plan,
     "job list": list[Job],
     "job show": Job,
     "job cancel": Job,

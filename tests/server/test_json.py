@@ -66,6 +66,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 LINES = """
 learners
+plan rows
 doctor
 model add tiny tiny-model
 model list

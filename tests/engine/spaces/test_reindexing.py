@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crossview.engine import plan
 from crossview.engine.collection import Collection
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
@@ -109,7 +110,7 @@ def test_retraining_keeps_the_kind_that_was_asked_for(many):
 
 
 def test_a_training_of_many_items_chooses_lists(many, monkeypatch):
-    monkeypatch.setattr(reindexing, "MANY", COUNT)
+    monkeypatch.setattr(plan, "MANY", COUNT)
     info = many.train(Recipe(spec="cca:6"))
     assert [(one.kind, one.asked) for one in info.indexes] == [("ivf", "auto")] * 2
     monkeypatch.setattr(reindexing, "available_memory", lambda: COUNT * DIM)

@@ -1,0 +1,88 @@
+"""The plan command."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crossview.server.commands.common import JsonOption, print_json, size
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
+from crossview.server.commands.output import say, show, table
+
+if TYPE_CHECKING:
+    from crossview.engine.plan import Plan
+
+
+def plan(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="A collection, for its items and views [default: give --items].", show_default=False
+        ),
+    ] = None,
+    items: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Number of items to plan for [default: those of NAME].", show_default=False
+        ),
+    ] = None,
+    widths: Annotated[
+        str,
+        typer.Option(
+            "--views", metavar="WIDTHS", help="Columns of each view, such as color:64,text:384.", show_default=False
+        ),
+    ] = "",
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Estimate the memory, disk and time that a collection takes, by kind of index.
+
+    The star marks the kind that auto chooses here. Times are those of one core, right within a factor of two.
+
+    Examples:
+        crossview plan pets
+        crossview plan pets --items 5000000
+        crossview plan --items 10000000 --views image:512,text:384 --json
+    """
+    from crossview.engine.errors import InvalidInputError
+    from crossview.engine.plan import planned
+    from crossview.engine.runtime.memory import available_memory
+
+    views = _widths(widths)
+    if name is not None:
+        with connection.collection(name) as collection:
+            info = collection.info()
+        items = info.items if items is None else items
+        views = views or {view.name: view.dim for view in info.views if view.dim}
+    if items is None or not views:
+        raise InvalidInputError("a plan needs a collection, or --items and --views")
+    found = planned(items, views, available_memory())
+    print_json(found) if as_json else _print(found)
+
+
+def _widths(text: str) -> dict[str, int]:
+    """Return the columns of each view in a text such as ``color:64,text:384``; InvalidInputError for any other."""
+    from crossview.engine.errors import InvalidInputError
+
+    pairs = [part.rpartition(":") for part in text.split(",") if part]
+    if wrong := ["".join(one) for one in pairs if not one[0] or not one[2].isdigit()]:
+        raise InvalidInputError(f"{wrong[0]!r} is not a view with its columns, such as color:64")
+    return {view: int(columns) for view, _, columns in pairs}
+
+
+def _print(found: "Plan") -> None:
+    rows = table("view", "index", ">memory", ">disk", ">build", ">search")
+    for one in found.indexes:
+        kind = one.kind + ("" if one.vectors == "float32" else f" {one.vectors}") + (" *" if one.suits else "")
+        rows.add_row(
+            one.view, kind, size(one.memory), size(one.disk), _time(one.build_seconds), f"{one.search_ms:.2f} ms"
+        )
+    available = "" if found.available is None else f"; {size(found.available)} of memory available"
+    show(
+        f"{found.items:,} items: catalog {size(found.catalog)}, loaded in {_time(found.load_seconds)}{available}", rows
+    )
+    for note in found.notes:
+        say(f"note: {note}")
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 100 else f"{seconds:.1f} s"
