@@ -92,7 +92,7 @@ def planned(items: int, widths: Mapping[str, int], available: int | None) -> Pla
 
 
 _LOAD_ITEM, _LOAD_COLUMN = 1.5e-5, 1.5e-7
-"""Seconds of loading an item, and a column of it."""
+"""Seconds of loading an item, and a column of an item."""
 _FLAT_COMPONENT, _BYTE_COMPONENT = 1.4e-7, 5e-8
 """Milliseconds of comparing a component of four bytes, and of one."""
 _FIXED = 0.05
