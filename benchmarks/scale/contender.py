@@ -96,8 +96,7 @@ class Contender:
                 self._latencies(part, answer["seconds"], view, effort)
                 if answer["writes"]:
                     self._row(part, "write, ms", 1000 * float(np.median(answer["writes"])), view, effort)
-                wanted = int(A_MINUTE * self._data.count * sum(answer["seconds"]) / 60)
-                self._row(part, "written of due", (answer["replaced"] - replaced) / max(1, wanted), view, effort)
+                self._row(part, "written of due", answer["achieved"], view, effort)
                 replaced = answer["replaced"]
             for view, effort in self._each(self._efforts.usual):
                 self._searches(process, part, view, effort, state=State(replaced), timed=False)

@@ -80,13 +80,16 @@ class Lance:
 
     def _one(self, query: Vectors, effort: int, only: Condition | None) -> Ids:
         search = self._table.search(query).distance_type("l2").select(["id", "_distance"]).limit(K)
-        search = search.ef(effort) if "HNSW" in self._kind else search.nprobes(effort)
-        if self._kind == "IVF_PQ":
-            search = search.refine_factor(_REFINED)
-        elif "HNSW" in self._kind:  # a graph gives at most as many as it visits
-            search = search.refine_factor(min(_REFINED, effort // K))
         if only is not None:
             search = search.where(f"{only.column} < {only.below}", prefilter=True)
+        if "HNSW" in self._kind:  # a graph gives at most as many as it visits
+            search = search.ef(effort).refine_factor(min(_REFINED, effort // K))
+        elif only is None:
+            search = search.nprobes(effort)
+        else:  # as the library does by itself, further lists are read until there are 10 hits
+            search = search.minimum_nprobes(effort).maximum_nprobes(0)
+        if self._kind == "IVF_PQ":
+            search = search.refine_factor(_REFINED)
         ids = np.full(K, -1)
         found = search.to_arrow()["id"].to_numpy()
         ids[: len(found)] = found

@@ -36,8 +36,8 @@ _CONDITIONS = (
 )
 _WRITES = (
     "A thread replaces 1 % of the items a minute, twice a second, beside the caller. Libraries that do not let threads "
-    "write and search at once have a lock, for which the caller waits. *Alone* is before the thread begins; *of due* "
-    "is the share of the replacements that the thread achieved, and recall is that of the changed items."
+    "write and search at once have a lock, for which the caller waits. *Alone* is before the thread begins; *written "
+    "of due* is the share of that rate that the thread achieved, and recall is that of the changed items."
 )
 _CHANGES = (
     "A fifth of the items is replaced, and another fifth deleted. Recall, and the median ms of a query in brackets, "

@@ -68,7 +68,8 @@ class Worker:
     def write(self, view: str, effort: int, share: float, limit: float) -> Mapping[str, Any]:
         """Search for so long while a thread replaces such a share of the items a minute, which can be 0.
 
-        Return the searches' seconds, those of the writes, and how many items are replaced since ``open``.
+        Return the searches' seconds, those of the writes, the share of that rate that the thread achieved, and how many
+        items are replaced since ``open``.
         """
         engine, queries, seconds = self._opened, self._data.queries[view], list[float]()
         engine.use_threads(1)
@@ -86,7 +87,7 @@ class Worker:
         if writer.failure is not None:
             raise writer.failure
         self._written = writer.written
-        return {"seconds": seconds, "writes": writer.seconds, "replaced": writer.written}
+        return {"seconds": seconds, "writes": writer.seconds, "achieved": writer.achieved, "replaced": writer.written}
 
     def change(self) -> Mapping[str, Any]:
         """Replace a fifth of the items, and delete as many others."""

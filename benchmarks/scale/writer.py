@@ -34,23 +34,27 @@ class Writer(threading.Thread):
     Attributes:
         written: how many of the order have been replaced.
         seconds: of each write.
+        achieved: the share of the wanted rate at which it wrote, up to the end of its last write.
         failure: what ended it early.
     """
 
     def __init__(self, engine: Engine, data: Data, written: int, a_second: float, turns: Turns | None) -> None:
         super().__init__(daemon=True)
-        self.written, self.seconds = written, list[float]()
+        self.written, self.seconds, self.achieved = written, list[float](), 0.0
         self.failure: Exception | None = None
         self._engine, self._data, self._rate, self._turns = engine, data, a_second, turns
         self._ended = threading.Event()
 
     def run(self) -> None:
         """Write until ``end``."""
-        began, first = time.perf_counter(), self.written
+        began, first, last = time.perf_counter(), self.written, False
         try:
-            while not self._ended.wait(_TICK):
+            while not last:
+                last = self._ended.wait(_TICK)
                 due = first + int(self._rate * (time.perf_counter() - began))
                 self._write(min(due, self._data.changed))
+            wanted = self._rate * (time.perf_counter() - began)
+            self.achieved = (self.written - first) / wanted if wanted else 1.0
         except Exception as error:  # noqa: BLE001  # a peer may fail in any way; the searching thread raises it
             self.failure = error
 
