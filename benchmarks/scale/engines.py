@@ -47,6 +47,6 @@ ENGINES: Mapping[str, Named] = {
     "hnswlib": Named(Hnswlib, {"HNSW32": VISITS}),
     "usearch": Named(Usearch, {"HNSW32": VISITS}),
     "lancedb": Named(Lance, {"IVF_PQ": PROBES, "IVF_FLAT": PROBES, "IVF_HNSW_SQ": VISITS}),
-    "milvus-lite": Named(Milvus, {"FLAT": ONE, "IVF_FLAT": PROBES}),
+    "milvus-lite": Named(Milvus, {"FLAT": ONE, "IVF_FLAT": ONE}),
     "qdrant-local": Named(Qdrant, {"scan": ONE}),
 }

@@ -1,4 +1,4 @@
-"""Milvus Lite; its local mode has the indexes FLAT and IVF_FLAT."""
+"""Milvus Lite; its local mode has the indexes FLAT and IVF_FLAT, and finds the same with any ``nprobe``."""
 
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,9 @@ class Milvus:
 
     def search(self, queries: Vectors, effort: int, only: Condition | None) -> Ids:
         chosen = "" if only is None else f"{only.column} < {only.below}"
-        parameters = {"params": {} if self._kind == "FLAT" else {"nprobe": effort}}
-        asked = queries.tolist()
-        lists_of = self._client.search(_NAME, asked, filter=chosen, limit=K, search_params=parameters)
+        found = self._client.search(_NAME, queries.tolist(), filter=chosen, limit=K)
         ids = np.full((len(queries), K), -1)
-        for row, hits in zip(ids, lists_of, strict=True):
+        for row, hits in zip(ids, found, strict=True):
             row[: len(hits)] = [hit["id"] for hit in hits]
         return ids
 

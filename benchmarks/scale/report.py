@@ -20,9 +20,10 @@ _ABOUT = (
     "Recall counts equal distances. A query comes from one caller, who waits; libraries that have the choice use one "
     "thread then, and all cores for batches of 100. Inverted files have up to 2,048 lists, graphs {links} links and a "
     "construction that visits {construction} nodes, in every engine. FAISS, hnswlib and usearch have vectors and ids "
-    "in memory, and write nothing durably; Qdrant's local mode has no index, and compares every item. Memory is the "
-    "peak of the process and of those that it started, mapped files included. The system has read the files of an "
-    "index before it is opened."
+    "in memory, and write nothing durably; Qdrant's local mode has no index, and compares every item; Milvus Lite "
+    "ignores how many lists a search asks for, and has neither graphs nor compressed lists. Memory is the peak of the "
+    "process and of those that it started, mapped files included. The system has read the files of an index before it "
+    "is opened."
 )
 _COSTS = (
     "All items, with both numbers that conditions name where the library keeps them. Opening is up to the first "
