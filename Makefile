@@ -72,7 +72,7 @@ peers: .venv-peers/.ready
 	.venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 
-# Other stores of vectors, about 1.2 GB; only the benchmark of that name needs them.
+# Other stores and indexes of vectors, about 1.2 GB; only the benchmarks store and scale need them.
 stores: .venv-stores/.ready
 
 .venv-stores/.ready: benchmarks/store/constraints.txt
@@ -99,6 +99,7 @@ bench: $(TOOLS) peers stores
 	$(BIN)/python -m benchmarks hamming-speed --json $(OUT)/hamming-speed.json --report $(OUT)/hamming-speed
 	$(BIN)/python -m benchmarks near-pairs --json $(OUT)/near-pairs.json --report $(OUT)/near-pairs
 	$(BIN)/python -m benchmarks store --json $(OUT)/store.json --report $(OUT)/store
+	$(BIN)/python -m benchmarks scale --json $(OUT)/scale.json --report $(OUT)/scale
 	$(BIN)/python -m benchmarks serve-speed --json $(OUT)/serve-speed.json --report $(OUT)/serve-speed
 	$(BIN)/python -m benchmarks hostile --json $(OUT)/hostile.json --report $(OUT)/hostile
 	$(BIN)/python -m benchmarks soak --json $(OUT)/soak.json --report $(OUT)/soak

@@ -53,6 +53,7 @@ MODULES: Mapping[str, str] = {
     "hamming-speed": "speed.hamming",
     "near-pairs": "speed.near_pairs",
     "store": "store.benchmark",
+    "scale": "scale.benchmark",
     "serve-speed": "serve.benchmark",
     "hostile": "serve.hostile",
     "many-collections": "serve.many",

@@ -160,7 +160,8 @@ PARTS_OF_LEARNERS = {
 HOMES = {
     "faiss": (
         *("index/", "engine/learners/hashing/"),
-        *("benchmarks/speed/hamming.py", "benchmarks/speed/near_pairs.py", "benchmarks/store/", "benchmarks/serve/"),
+        *("benchmarks/speed/hamming.py", "benchmarks/speed/near_pairs.py"),
+        *("benchmarks/scale/", "benchmarks/store/", "benchmarks/serve/"),
     ),
     "grpc": ("server/edge/", "server/client/", "server/listen.py", "benchmarks/serve/"),
     **dict.fromkeys(("uvicorn", "python_multipart"), ("server/edge/http/",)),

@@ -18,6 +18,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from benchmarks.frame.record import ROOT
+from benchmarks.frame.resident_memory import family
 
 CLI = (sys.executable, "-m", "crossview.server.cli")
 _STARTED, _SOON, _TICK = 120.0, 60.0, 0.02  # seconds
@@ -51,7 +52,7 @@ class ServerProcess:
     @property
     def processes(self) -> set[int]:
         """The process and all that it started, by id."""
-        return _family(self._process.pid)
+        return family(self._process.pid)
 
     def memory(self) -> int:
         """Return the bytes in memory of the process and of all that it started; pages that they share count once."""
@@ -153,17 +154,6 @@ def watched(server: ServerProcess, every: float = 0.25) -> Iterator[list[int]]:
     finally:
         stop.set()
         thread.join()
-
-
-def _family(root: int) -> set[int]:
-    parents: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it ended meanwhile
-            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
-    found, new = {root}, {root}
-    while new := {child for child, parent in parents.items() if parent in new} - found:
-        found |= new
-    return found
 
 
 def _proportional(process: int) -> int:

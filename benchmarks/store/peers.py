@@ -1,88 +1,27 @@
 """Stores side by side: ours and the peers take turns, each in a process of its own, on the same vectors."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from multiprocessing import Pipe
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import faiss
 import numpy as np
 
-from benchmarks.frame.record import ROOT
+from benchmarks.frame import asking
+from benchmarks.frame.asking import Process, WorkerError
 from benchmarks.store.data import DIM, Data, K
 from benchmarks.store.stores import Condition
 from benchmarks.store.timing import OURS, figure
 from benchmarks.store.writing import disk
 
-PYTHON = ROOT / ".venv-stores" / "bin" / "python"
 AT_ONCE, BLOCK, OPENINGS = 2_000, 5, 3
 """Items of one call of an import, queries of a turn, and times that each store is opened."""
 SEARCHES: dict[str, Condition | None] = {"query": None, "filter 1 %": ("first", "1"), "filter 50 %": ("second", "half")}
 WRITE, AFTER = "write", "search after a write"
-_SOON = 30.0  # seconds that a process may take to end
-
-
-class StoreError(RuntimeError):
-    """A store failed, or took too long; the message says how."""
-
-
-class Process:
-    """A worker process (``benchmarks.store.worker``) with one store."""
-
-    def __init__(self, name: str, folder: Path, data: Path) -> None:
-        """Raise StoreError where the peers' interpreter is missing."""
-        python = Path(sys.executable) if name == OURS else PYTHON
-        if not python.exists():
-            raise StoreError("not installed; make its environment with: make stores")
-        self._connection, theirs = Pipe()
-        arguments = ["-m", "benchmarks.store.worker", str(theirs.fileno()), name, str(folder), str(data)]
-        self._errors = (folder.parent / f"{name}.log").open("wb")
-        # A session of its own: some peers start processes, which are ended with it.
-        self._process = subprocess.Popen(
-            [str(python), *arguments],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=self._errors,
-            stderr=self._errors,
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,
-        )
-        theirs.close()
-
-    def ask(self, action: str, timeout: float, **arguments: Any) -> dict[str, Any]:
-        """Return the worker's answer; StoreError where it fails or is late."""
-        try:
-            self._connection.send_bytes(json.dumps({"action": action, **arguments}).encode())
-            if not self._connection.poll(max(0.0, timeout)):
-                raise StoreError("was too slow")
-            answer: dict[str, Any] = json.loads(self._connection.recv_bytes())
-        except (EOFError, OSError):
-            raise StoreError(f"its process ended with status {self._process.wait(_SOON)}") from None
-        if "failed" in answer:
-            raise StoreError(answer["failed"])
-        return answer
-
-    def end(self) -> None:
-        """End the process, and what it has started."""
-        self._connection.close()
-        try:
-            self._process.wait(_SOON)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-            self._errors.close()
 
 
 class Contender:
@@ -103,9 +42,9 @@ class Contender:
         began = time.monotonic()
         try:
             if self._process is None:
-                self._process = Process(self.name, self._folder, self._data)
+                self._process = self._started()
             answer = self._process.ask(action, self._left, **arguments)
-        except StoreError as error:
+        except WorkerError as error:
             late = time.monotonic() - began >= self._left
             self.failed = f"more than {self._limit:g} s in all, ended in: {metric}" if late else f"{metric}: {error}"
             self.end()
@@ -115,6 +54,12 @@ class Contender:
         self.seconds[metric].append(float(np.median(seconds)) if isinstance(seconds, list) else seconds)
         self.found[metric] += answer.get("ids", [])
 
+    def _started(self) -> Process:
+        python = asking.OURS if self.name == OURS else asking.STORES
+        arguments = self.name, self._folder, self._data
+        log = self._folder.parent / f"{self.name}.log"
+        return Process(python, "benchmarks.store.worker", arguments, self._folder, log)
+
     def end(self) -> None:
         """End its process; the next question starts another."""
         if self._process is not None:
@@ -123,7 +68,7 @@ class Contender:
 
     @property
     def bytes(self) -> int:
-        """What its folder takes."""
+        """The bytes of its folder."""
         return disk(self._folder)
 
 
@@ -131,7 +76,7 @@ def measure_stores(data: Data, names: Sequence[str], queries: int, limit: float)
     """Return the figures of ours and the named peers on data that have more rows than are imported at first.
 
     ``limit`` are the seconds that one store may take in all; of one that takes longer, or fails, the row "failed" says
-    so. Raises StoreError where ours fails.
+    so. Raises WorkerError where ours fails.
     """
     writes = writes_of(queries)
     count = len(data.vectors) - writes
@@ -156,7 +101,7 @@ def measure_stores(data: Data, names: Sequence[str], queries: int, limit: float)
                 store.ask("open", "opening", new=False)
         ours = stores[0]
         if ours.failed:
-            raise StoreError(f"{OURS}: {ours.failed}")
+            raise WorkerError(f"{OURS}: {ours.failed}")
         return [row for store in stores for row in _figures(store, ours, data, count)]
 
 

@@ -1,22 +1,18 @@
 """One store in a process of its own: ``python -m benchmarks.store.worker DESCRIPTOR STORE FOLDER DATA``.
 
 Run by the interpreter that has the store's library; the other one is that of the benchmark, which sends what to do
-through the connection of the descriptor, and gets seconds and answers back. Both sides write JSON. Ends with the
-process that started it.
+through the connection of the descriptor, and gets seconds and answers back (``benchmarks.frame.answering``).
 """
 
-import json
-import os
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.frame.answering import answer
 from benchmarks.store.stores import Batch, Condition, Store, open_store
 
 
@@ -74,27 +70,5 @@ class Worker:
         return self._store
 
 
-def main(descriptor: str, name: str, folder: str, data: str) -> None:
-    worker = Worker(name, Path(folder), Path(data))
-    with Connection(int(descriptor)) as connection:
-        while True:
-            try:
-                asked = json.loads(connection.recv_bytes())
-            except EOFError:
-                return
-            try:
-                answer = getattr(worker, asked.pop("action"))(**asked)
-            except Exception as error:  # noqa: BLE001  # a peer may fail in any way, and is reported with its reason
-                answer = {"failed": f"{type(error).__name__}: {error}".splitlines()[0]}
-            connection.send_bytes(json.dumps(answer).encode())
-
-
-def end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)  # the parent was killed: nobody waits for the answers
-
-
 if __name__ == "__main__":
-    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
-    main(*sys.argv[1:])
+    answer(Worker(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])), int(sys.argv[1]))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from filter_oracle import Oracle
 
-from benchmarks.store import peers
+from benchmarks.frame import asking
 from benchmarks.store.benchmark import BENCHMARK
 from benchmarks.store.data import KEPT, draw
 from benchmarks.store.peers import Contender, measure_stores, writes_of
@@ -19,7 +19,7 @@ from crossview.engine.item import Item
 @pytest.fixture
 def no_peers(monkeypatch, tmp_path):
     """The environment of the peers has not been made."""
-    monkeypatch.setattr(peers, "PYTHON", tmp_path / "missing" / "python")
+    monkeypatch.setattr(asking, "STORES", tmp_path / "missing" / "python")
 
 
 def test_filters_keep_the_shares_that_they_say():
@@ -90,7 +90,7 @@ def test_what_a_store_reports_is_the_reason(tmp_path):
     assert store.failed.startswith("opening: NotFoundError: no collection 'vectors'")
 
 
-@pytest.mark.skipif(not peers.PYTHON.exists(), reason="the peers' environment is not there: make stores")
+@pytest.mark.skipif(not asking.STORES.exists(), reason="the peers' environment is not there: make stores")
 @pytest.mark.parametrize("name", PEERS)
 def test_a_peer_answers_as_ours_does(name):
     """Every peer stores, filters and finds the same neighbours, also after it was opened again."""

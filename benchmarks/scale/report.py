@@ -1,0 +1,189 @@
+"""The report: what each index takes, its speed at equal recall, under conditions and writes, and after changes."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.tables import Row, rows_with, table
+from benchmarks.scale.contender import BUILD, CHANGES, CONDITIONS, CURVE, WRITES
+from benchmarks.scale.data import VIEWS
+
+RECALLS = (0.9, 0.95, 0.99)
+WANTED = 0.95  # recall of the effort that is shown of several
+MOST_RATIO = 1.25
+OURS = "crossview"
+Figures = Mapping[str, Any]
+
+_ABOUT = (
+    "Vectors of {dim} numbers, 10 nearest neighbours; up to {queries:,} queries of each view, or {seconds:g} s of each "
+    "figure. *Within*: a query near an item. *Across*: a query of another view, off the distribution of the items. "
+    "Recall counts equal distances. A query comes from one caller, who waits; libraries that have the choice use one "
+    "thread then, and all cores for batches of 100. Inverted files have up to 2,048 lists, graphs {links} links and a "
+    "construction that visits {construction} nodes, in every engine. FAISS, hnswlib and usearch have vectors and ids "
+    "in memory, and write nothing durably; Qdrant's local mode has no index, and compares every item; Milvus Lite "
+    "ignores how many lists a search asks for, and has neither graphs nor compressed lists. Memory is the peak of the "
+    "process and of those that it started, mapped files included. The system has read the files of an index before it "
+    "is opened."
+)
+_COSTS = (
+    "All items, with both numbers that conditions name where the library keeps them. Opening is up to the first "
+    "answer; a process does it twice, the first time with imports."
+)
+_EQUAL = "The quickest effort of that recall, with its 99th percentile in ms in brackets."
+_CONDITIONS = (
+    "Median ms of a query under a condition, by the share of the items that it keeps, and its recall in brackets; the "
+    f"condition was used before. The quickest effort with a recall of at least {WANTED:g} is shown, otherwise the one "
+    "of the largest recall. The last condition keeps the items of 100 of the 1,000 clusters."
+)
+_WRITES = (
+    "A thread replaces 1 % of the items a minute, twice a second, beside the caller. Libraries that do not let threads "
+    "write and search at once have a lock, for which the caller waits. *Alone* is before the thread begins; *written "
+    "of due* is the share of that rate that the thread achieved, and recall is that of the changed items."
+)
+_CHANGES = (
+    "A fifth of the items is replaced, and another fifth deleted. Recall, and the median ms of a query in brackets, "
+    "are before and after the maintenance that the library recommends, at the largest effort of this part."
+)
+_RATIO = (
+    "Indexes of ours without a collection, and raw FAISS with the same parameters, take turns query by query in one "
+    f"process. Wanted: at most {MOST_RATIO:g} times the time of FAISS."
+)
+
+
+def markdown(document: Document) -> str:
+    """Return the report."""
+    rows = document["rows"]
+    parts = ["# Recall against speed among many items", _ABOUT.format(**document["settings"])]
+    for items in sorted({row["items"] for row in rows}):
+        of_size = rows_with(rows, items=items)
+        parts.append(f"## {items:,} items")
+        for title, about, lines in _tables(of_size, items):
+            if len(lines) > 1:
+                parts += [f"### {title}", *([about] if about else []), table(lines)]
+    return "\n\n".join(parts)
+
+
+def _tables(rows: Sequence[Row], items: int) -> Iterator[tuple[str, str, list[list[str]]]]:
+    yield "Time, memory and disk", _COSTS, list(_costs(rows, items))
+    yield "Queries a second at equal recall", _EQUAL, list(_equal_recall(rows))
+    for view in VIEWS:
+        yield f"Under conditions, {view}", _CONDITIONS if view == VIEWS[0] else "", list(_conditions(rows, view))
+    yield "Beside writes", _WRITES, list(_writes(rows))
+    yield "After changes", _CHANGES, list(_changes(rows))
+    yield "Beside raw FAISS", _RATIO, list(_ratios(rows))
+    failed = [[_name(row["method"]), row["part"], row["value"]] for row in rows_with(rows, metric="failed")]
+    yield "Not measured", "", [["index", "part", "reason"], *failed]
+
+
+def _costs(rows: Sequence[Row], items: int) -> Iterator[list[str]]:
+    yield [
+        "index",
+        "build, s",
+        "MiB, build",
+        "MiB, searches",
+        "bytes an item on disk",
+        "first opening, s",
+        "opening again, s",
+    ]
+    for method in _methods(rows_with(rows, part=BUILD)):
+        built = _figures(rows_with(rows, part=BUILD, method=method))
+        curve = _figures(rows_with(rows, part=CURVE, method=method, queries=""))
+        if "seconds" in built:
+            found = [built["seconds"], built["peak memory"] / 2**20, curve.get("peak memory", 0) / 2**20 or None]
+            found += [built["disk"] / items, curve.get("first opening, s"), curve.get("opening again, s")]
+            yield [_name(method), *map(short, found)]
+
+
+def _equal_recall(rows: Sequence[Row]) -> Iterator[list[str]]:
+    heads = [f"{view} {recall:g}" for view in VIEWS for recall in RECALLS]
+    yield ["index", *heads, *(f"batches, {view} {WANTED:g}" for view in VIEWS)]
+    for method in _methods(rows_with(rows, part=CURVE)):
+        found = {view: points(rows, method, view) for view in VIEWS}
+        quickest = [_quickest(found[view], recall) for view in VIEWS for recall in RECALLS]
+        cells = [f"{short(one['queries/s'])} ({short(one['p99, ms'])})" if one else "" for one in quickest]
+        batches = [_quickest(found[view], WANTED, "queries/s in batches") for view in VIEWS]
+        if any(found.values()):
+            yield [_name(method), *cells, *(short(one["queries/s in batches"]) if one else "" for one in batches)]
+
+
+def points(rows: Iterable[Row], method: str, view: str, part: str = CURVE, condition: str = "") -> list[Figures]:
+    """Return the figures of each effort of a method in a part, the least effort first."""
+    found = rows_with(rows, part=part, method=method, queries=view, condition=condition)
+    efforts = sorted({row["effort"] for row in found})
+    measured = [{"effort": effort, **_figures(rows_with(found, effort=effort))} for effort in efforts]
+    return [one for one in measured if "recall" in one]
+
+
+def shown(found: Sequence[Figures]) -> Figures | None:
+    """Return the quickest of the wanted recall, otherwise the one of the largest recall; None if there are none."""
+    return _quickest(found, WANTED) or max(found, key=lambda one: one["recall"], default=None)
+
+
+def _conditions(rows: Sequence[Row], view: str) -> Iterator[list[str]]:
+    of_part = rows_with(rows, part=CONDITIONS, queries=view)
+    names = list(dict.fromkeys(row["condition"] for row in of_part))
+    yield ["index", *names]
+    for method in _methods(of_part):
+        chosen = [shown(points(of_part, method, view, CONDITIONS, name)) for name in names]
+        yield [_name(method), *(f"{short(one['p50, ms'])} ({one['recall']:.2f})" if one else "" for one in chosen)]
+
+
+def _writes(rows: Sequence[Row]) -> Iterator[list[str]]:
+    times = ("queries/s alone", "queries/s", "p50, ms", "p95, ms", "p99, ms", "write, ms", "written of due")
+    yield ["index", "queries", "effort", *times, "recall"]
+    for method in _methods(rows_with(rows, part=WRITES)):
+        for view in VIEWS:
+            for one in points(rows, method, view, WRITES):
+                cells = [short(one.get(name)) for name in times]
+                yield [_name(method), view, str(one["effort"] or ""), *cells, f"{one['recall']:.3f}"]
+
+
+def _changes(rows: Sequence[Row]) -> Iterator[list[str]]:
+    heads = [f"{view}, {when}" for when in ("before", "after") for view in VIEWS]
+    yield ["index", "replaced/s", "deleted/s", *heads, "maintenance, s", "MiB"]
+    for method in _methods(rows_with(rows, part=CHANGES)):
+        own = _figures(rows_with(rows, part=CHANGES, method=method, queries=""))
+        found = [points(rows, method, view, CHANGES, name) for name in ("", "maintained") for view in VIEWS]
+        recalls = [f"{one[-1]['recall']:.3f} ({short(one[-1]['p50, ms'])} ms)" if one else "" for one in found]
+        rates = [own.get("replacing, items/s"), own.get("deleting, items/s")]
+        if "failed" not in own or any(recalls):
+            memory = own["peak memory"] / 2**20 if "peak memory" in own else None
+            yield [_name(method), *map(short, rates), *recalls, short(own.get("maintenance, s")), short(memory)]
+
+
+def _ratios(rows: Sequence[Row]) -> Iterator[list[str]]:
+    of_part = rows_with(rows, part="ratio")
+    yield ["FAISS's index", "queries", "task", "effort", "ours, ms", "FAISS, ms", "ratio"]
+    for row in rows_with(of_part, metric="ratio"):
+        names = {name: row[name] for name in ("queries", "task", "effort")}
+        times = {one["method"]: one["value"] for one in rows_with(of_part, metric="ms", **names)}
+        theirs = times.pop(row["method"])
+        (ours,) = times.values()
+        ratio = f"{row['value']:.2f}"
+        cells = [short(ours), short(theirs), f"**{ratio}**" if row["value"] > MOST_RATIO else ratio]
+        yield [row["method"], row["queries"], row["task"], str(row["effort"] or ""), *cells]
+
+
+def _quickest(found: Iterable[Figures], recall: float, rate: str = "queries/s") -> Figures | None:
+    return max(
+        (one for one in found if one["recall"] >= recall and rate in one), key=lambda one: one[rate], default=None
+    )
+
+
+def _figures(rows: Iterable[Row]) -> dict[str, Any]:
+    return {row["metric"]: row["value"] for row in rows}
+
+
+def _methods(rows: Iterable[Row]) -> list[str]:
+    return list(dict.fromkeys(row["method"] for row in rows))
+
+
+def _name(method: str) -> str:
+    return f"**{method}**" if method.startswith(OURS) else method
+
+
+def short(value: float | None) -> str:
+    """Return three significant digits, and whole numbers in full; "" for None."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
