@@ -14,6 +14,8 @@ from crossview.index.float_scan import FloatIndex
 _LINKS = 32
 """Links of a row to its neighbours in each layer but the lowest, which has twice as many."""
 _MOST_CANDIDATES = 1 << 12
+_CONSTRUCTION = 100
+"""Candidates of a row while its links are made."""
 
 
 class GraphSearcher(ApproximateSearcher[FaissBase]):
@@ -25,6 +27,7 @@ class GraphSearcher(ApproximateSearcher[FaissBase]):
     def _new_base(self, before: Self) -> FaissBase:
         rows = self.no_rows()
         graph = faiss.index_factory(self.dim, f"HNSW{_LINKS}," + ("Flat" if rows.dtype == np.float32 else "SQfp16"))
+        graph.hnsw.efConstruction = _CONSTRUCTION
         if not graph.is_trained:
             graph.train(self.sample()[:1])  # half floats have nothing to learn
         for _, block in self.main_blocks():

@@ -32,7 +32,11 @@ class Named(NamedTuple):
 
 ENGINES: Mapping[str, Named] = {
     "crossview": Named(Crossview, {"flat": ONE, "scan": _RECALLS, "ivf": _RECALLS, "hnsw": _RECALLS}, peer=False),
-    "crossview index": Named(CrossviewIndex, {"flat": ONE}, peer=False),
+    "crossview index": Named(
+        CrossviewIndex,
+        {"flat": ONE, "ivf": PROBES, "ivf float16": PROBES, "hnsw": VISITS, "scan": _REFINED},
+        peer=False,
+    ),
     "faiss": Named(
         _faiss,
         {

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.scale.data import DIM, Condition, Data, Ids, K, Vectors
-from benchmarks.scale.engine import UnsupportedError
 
 _NAME, _VIEW, _SPACE, _AT_ONCE = "items", "v", "raw", 5_000
 
@@ -24,8 +23,6 @@ class Crossview:
         import crossview
 
         self._collection = crossview.create(_NAME, [f"{_VIEW}=vectors:dim={DIM}"], home=self._folder / "home")
-        if self._kind != "flat" and not hasattr(self._collection, "reindex"):
-            raise UnsupportedError(f"this version of crossview has no index {self._kind!r}")
         names, table = self._folder / "keys.txt", self._folder / "columns.csv"
         keys = [f"{number:08d}" for number in range(self._data.count)]
         names.write_text("\n".join(keys) + "\n", encoding="utf-8")
@@ -37,7 +34,7 @@ class Crossview:
         names.unlink()
         table.unlink()
         if self._kind != "flat":
-            self._collection.reindex(space=_SPACE, index=self._kind, recall=0.99)
+            self._collection.spaces.reindex(_SPACE, index=self._kind, recall=0.99)
         self.search(self._data.queries["within"][:1], 99, None)  # the first search writes the snapshot of the index
 
     def open(self) -> None:
@@ -88,7 +85,8 @@ class CrossviewIndex:
     def build(self) -> None:
         from crossview.index.registry import IndexSpec
 
-        index = IndexSpec(self._kind).empty(DIM)
+        kind, _, vectors = self._kind.partition(" ")
+        index = IndexSpec(kind, {"vectors": vectors} if vectors else {}).empty(DIM)
         for batch in self._data.batches():
             index = index.changed((), batch.ids, batch.rows)
         self._index = index.compacted()
@@ -97,12 +95,13 @@ class CrossviewIndex:
     def open(self) -> None:
         from crossview.index.registry import KINDS
 
-        self._index, _ = KINDS[self._kind].load(self._path)  # type: ignore[attr-defined]  # all kinds are classes
+        self._index, _ = KINDS[self._kind.partition(" ")[0]].load(self._path)  # type: ignore[attr-defined]  # all kinds are classes
 
     def search(self, queries: Vectors, effort: int, only: Condition | None) -> Ids:
         if only is not None and only not in self._selections:
             self._selections[only] = self._index.selection(np.flatnonzero(self._data.kept(only)))
-        found: Ids = self._index.search(queries, K, None if only is None else self._selections[only]).ids
+        wanted = effort * K if self._kind == "scan" else effort  # candidates, as many times k as the k factor says
+        found: Ids = self._index.search(queries, K, None if only is None else self._selections[only], wanted).ids
         return found
 
     def use_threads(self, count: int) -> None:

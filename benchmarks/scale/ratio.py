@@ -12,7 +12,13 @@ from benchmarks.scale.engines import ENGINES
 from benchmarks.scale.worker import BATCH
 from benchmarks.store.timing import OURS, Run, compared, take_turns
 
-PAIRS: Mapping[str, str] = {"flat": "Flat"}
+PAIRS: Mapping[str, str] = {
+    "flat": "Flat",
+    "ivf": "IVF2048,Flat",
+    "ivf float16": "IVF2048,SQfp16",
+    "hnsw": "HNSW32",
+    "scan": "PQ32x4fs,RFlat",
+}
 """Kinds of index of ours, and the kinds of FAISS that they use."""
 ALONE, BATCHES = "one query", f"batches of {BATCH}"
 FAISS, INDEX = "faiss", "crossview index"
