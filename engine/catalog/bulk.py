@@ -1,5 +1,6 @@
 """Statements for many rows at once, with the driver's own parameters: SQLAlchemy would make objects for each cell."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
@@ -82,6 +83,11 @@ def each(
         yield from connection.exec_driver_sql(_text(query))
     else:
         yield from select_among(connection, query, column, ids)
+
+
+def listed(values: Iterable[str] | Iterable[int]) -> "sa.Select[tuple[str]]":
+    """Return values as one JSON parameter, so that a statement compiles once, and takes any number of values."""
+    return sa.select(sa.func.json_each(json.dumps(list(values))).table_valued("value").c.value)
 
 
 @lru_cache(maxsize=64)  # the key is the identity of the query, so that each constant compiles once

@@ -11,14 +11,14 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from crossview.engine.catalog import bulk
-from crossview.engine.catalog.bulk import batches
+from crossview.engine.catalog.bulk import batches, listed
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import MAX_ATTRIBUTES, normal
 from crossview.engine.catalog.items import Items
 from crossview.engine.catalog.moves import Moves
 from crossview.engine.catalog.schema import captures, fingerprints, items, labels, notion_labels, previews, thumbnails
 from crossview.engine.errors import InvalidInputError
-from crossview.engine.item import Attributes, Capture, PictureRecord
+from crossview.engine.item import Attributes, Capture, ItemUpdate, PictureRecord
 
 _PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
 _COLUMNS = (
@@ -182,7 +182,7 @@ class ItemWriter:
     ) -> None:
         """Change or delete the rows whose column is among the ids."""
         for batch in batches(ids):
-            self._connection.execute(statement.where(column.in_(batch)))
+            self._connection.execute(statement.where(column.in_(listed(batch))))
 
 
 def _joined(record: NewRecord, attributes: Attributes) -> str:
@@ -196,11 +196,12 @@ def _joined(record: NewRecord, attributes: Attributes) -> str:
     return joined
 
 
-def changed_attributes(attributes: Attributes, record: NewRecord) -> dict[str, Any]:
+def changed_attributes(attributes: Attributes, record: NewRecord | ItemUpdate) -> dict[str, Any]:
     """Return the attributes of an item after a change."""
     if record.attributes is not None and not record.attributes:
         return {}
-    remaining = {name: value for name, value in attributes.items() if name not in record.removed_attributes}
+    removed = record.removed_attributes
+    remaining = {name: value for name, value in attributes.items() if name not in removed} if removed else attributes
     return {**remaining, **(record.attributes or {})}
 
 

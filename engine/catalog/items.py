@@ -13,7 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.bulk import batches, each, select_among
+from crossview.engine.catalog.bulk import batches, each, listed, select_among
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.moves import Moves
@@ -52,11 +52,6 @@ _CHANGED_SINCE = (
     .where(items.c.sequence > sa.bindparam("since"))
     .group_by(items.c.deleted)
 )
-
-
-def listed(values: Iterable[str] | Iterable[int]) -> "sa.Select[tuple[str]]":
-    """Return values as one JSON parameter, because SQLite accepts at most 32,766 parameters in a statement."""
-    return sa.select(sa.func.json_each(json.dumps(list(values))).table_valued("value").c.value)
 
 
 class Changes(NamedTuple):
@@ -328,9 +323,9 @@ class Items:
         self, query: "sa.Select[Any]", ids: Iterable[int] | None, column: "sa.ColumnElement[int]" = items.c.id
     ) -> "Iterator[sa.Row[Any]]":
         """Yield the rows of a query, all of them or those whose column is among ``ids``."""
-        parts = [query] if ids is None else (query.where(column.in_(batch)) for batch in batches(ids))
+        parts = [query] if ids is None else (query.where(column.in_(listed(batch))) for batch in batches(ids))
         for part in parts:
-            yield from self._connection.execute(part)
+            yield from self._connection.execute(part).all()
 
 
 _tags = sa.select(sa.func.json_group_array(labels.c.label)).where(labels.c.item_id == items.c.id).scalar_subquery()

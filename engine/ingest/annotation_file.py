@@ -200,8 +200,7 @@ class AnnotationFile:
         return found
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the lines below the names of the columns; a listing keeps the cells exactly, with the spaces of a text.
-        """
+        """Return the lines below the names of the columns; a listing keeps the spaces of a text."""
         lines = self._table.exactly() if self._listing else iter(self._table)
         return islice(lines, self._has_header, None)
 
@@ -253,7 +252,7 @@ class AnnotationFile:
         attributes = self._object(values.get("attributes", ()))
         removed: tuple[str, ...] = ()
         for name in self._attributes:
-            if found := values.get(name, ()):
+            if found := values.get(name):
                 attributes[name] = self._value(name, found)
             elif name in values and name not in attributes:
                 removed = (*removed, name)

@@ -1,8 +1,9 @@
 """Annotations: labels, captions and attributes for the files of an indexing run, or for items already indexed."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -135,14 +136,14 @@ class Annotatable(Attributed, Protocol):
         """Return items with keys above ``after``, in the order of keys."""
 
     def update(
-        self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+        self, updates: Collection[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
     ) -> ImportReport:
         """Change existing items."""
 
 
 def annotate(
     items: Annotatable,
-    path: Path | str,
+    path: Path | str | AnnotationFile,
     cell: str = "label",
     replace_labels: bool = False,
     notion: str = "",
@@ -155,18 +156,36 @@ def annotate(
         return items.update([ItemUpdate(key, text_from_labels=True) for key in _keys(items)], progress=progress)
     if notion:
         check_notion(notion)
-    file = AnnotationFile(path, cell)
+    file = path if isinstance(path, AnnotationFile) else AnnotationFile(path, cell)
     notes = checked_columns(items, [file], new_attributes)
-    updates = [one.in_notion(notion).update(name) for name, one in file.items()]
-    if replace_labels:
-        none = Annotation(labels=()).in_notion(notion)
-        updates += [none.update(key) for key in _without_label(items, file, notion)]
-    report = items.update(updates, match_paths=True, progress=progress)
+    others = list(_without_label(items, file, notion)) if replace_labels else ()
+    report = items.update(_Updates(file, others, notion), match_paths=True, progress=progress)
     if len(file) and len(report.failures) == len(file) and not report.updated:
         first = report.failures[0]
-        raise InvalidInputError(f"{path} does not name any item; it begins with {first.key!r}: {first.reason}")
+        raise InvalidInputError(f"{file.path} does not name any item; it begins with {first.key!r}: {first.reason}")
     failures = tuple(_with_line(one, file) for one in report.failures)
     return replace(report, failures=failures, seconds=time.monotonic() - began, notes=notes)
+
+
+class _Updates(Collection[ItemUpdate]):
+    """The changes that a file states, and those of ``others``, which lose their labels.
+
+    Each is made when it is read, so that a large file is not in memory twice.
+    """
+
+    def __init__(self, file: AnnotationFile, others: Sequence[str], notion: str) -> None:
+        self._file, self._others, self._notion = file, others, notion
+
+    def __len__(self) -> int:
+        return len(self._file) + len(self._others)
+
+    def __iter__(self) -> Iterator[ItemUpdate]:
+        none = Annotation(labels=())
+        for name, one in chain(self._file.items(), ((key, none) for key in self._others)):
+            yield one.in_notion(self._notion).update(name)
+
+    def __contains__(self, update: object) -> bool:
+        return any(one == update for one in self)
 
 
 def checked_columns(items: "Attributed", files: Iterable[AnnotationFile], new_attributes: bool) -> tuple[str, ...]:

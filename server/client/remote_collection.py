@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Self, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Self, Unpack, cast, overload
 
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.hits import HitLists
@@ -22,6 +22,9 @@ from crossview.server.client.remote_duplicates import AsyncDuplicateJudgements, 
 from crossview.server.client.remote_feedback import AsyncFeedback, RemoteFeedback
 from crossview.server.client.remote_questions import AsyncQuestions, RemoteQuestions
 from crossview.server.client.script import P, R, Runner, awaited, blocking, streamed, streaming
+
+if TYPE_CHECKING:
+    from crossview.engine.ingest.annotation_file import AnnotationFile
 
 
 class RemoteCollection:
@@ -141,7 +144,7 @@ class RemoteCollection:
 
     def annotate(
         self,
-        path: Path | str,
+        path: "Path | str | AnnotationFile",
         cell: str = "label",
         replace_labels: bool = False,
         notion: str = "",
