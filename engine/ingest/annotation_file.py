@@ -252,8 +252,8 @@ class AnnotationFile:
         attributes = self._object(values.get("attributes", ()))
         removed: tuple[str, ...] = ()
         for name in self._attributes:
-            if found := values.get(name):
-                attributes[name] = self._value(name, found)
+            if given := values.get(name):
+                attributes[name] = self._value(name, given)
             elif name in values and name not in attributes:
                 removed = (*removed, name)
         labels = (label for number, cell in values.get("label", ()) for label in self._checked(number, _labels, cell))
