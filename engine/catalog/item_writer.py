@@ -162,8 +162,9 @@ class ItemWriter:
         self._execute(sa.delete(labels), existing & written.keys(), labels.c.item_id)
         given = [item for item, record in written.items() if item in existing and record.labels_given]
         self._execute(sa.update(items).values(labels_given=True), given)
-        pairs = ((item, label) for item, record in written.items() for label in sorted(set(record.labels or ())))
-        bulk.insert(self._connection, labels, ("item_id", "label"), pairs)
+        pairs = ((label, item) for item, record in written.items() for label in set(record.labels or ()))
+        # In the order of the index of labels, each of its pages is read and written once.
+        bulk.insert(self._connection, labels, ("label", "item_id"), sorted(pairs))
 
     def _put_notion_labels(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
         named = [
