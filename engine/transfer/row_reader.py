@@ -15,7 +15,6 @@ from crossview.engine.item import Failure, NewItem
 from crossview.engine.transfer.mapping import Meaning
 from crossview.engine.transfer.source import Row, Source, cell_value, is_missing
 
-
 _NO_LABELS = (list, bytes, Mapping)
 """Types of values that are no labels."""
 
