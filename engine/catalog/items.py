@@ -7,6 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,7 @@ _THUMBNAILS = sa.select(thumbnails.c.item_id, thumbnails.c.jpeg)
 _PREVIEWS = sa.select(previews.c.item_id, previews.c.jpeg)
 _EACH_LABEL = sa.select(labels.c.item_id, labels.c.label)
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
+_FIELDS = tuple(column.name for column in _ITEM)
 
 # One row for the live items and one for the deleted: for every row the driver releases the interpreter lock and waits
 # to get it back. An ORDER BY would read all items.
@@ -106,8 +108,8 @@ class Items:
     def _by(self, column: "sa.ColumnElement[str | None]", values: Iterable[str]) -> dict[str, int]:
         """Return, for each value of a column, the id of the oldest item with this value."""
         query = sa.select(column, items.c.id).where(LIVE)
-        found = [(row[1], row[0]) for row in select_among(self._connection, query, column, values)]
-        return {value: item for item, value in sorted(found, reverse=True)}
+        found: Iterator[Any] = select_among(self._connection, query, column, values)
+        return dict(sorted(found, key=itemgetter(1), reverse=True))
 
     def with_equal_sources(self) -> list[list[str]]:
         """Return the keys of each group of items that were read from the same file."""
@@ -232,7 +234,7 @@ class Items:
         stamps, files, missing = captures.stamps(ids), dict(captures.files(ids)), Moves(self._connection).missing(ids)
         return {
             row.id: Item(
-                **{column.name: getattr(row, column.name) for column in _ITEM},
+                **dict(zip(_FIELDS, row[1:], strict=True)),
                 labels=tags.get(row.id, ()),
                 notion_labels=by_notion.get(row.id, {}),
                 stamp=stamps.get(row.id, ""),

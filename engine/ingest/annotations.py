@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.checks import normal
 from crossview.engine.comparisons import check_notion
 from crossview.engine.errors import InvalidInputError
@@ -16,6 +17,7 @@ from crossview.engine.ingest.label_texts import LABELS
 from crossview.engine.ingest.walk import SourceFile, readable
 from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, Stored
 from crossview.engine.labels import fault_of_name, remedy
+from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.features.errors import ImageError
@@ -181,8 +183,10 @@ class _Updates(Collection[ItemUpdate]):
 
     def __iter__(self) -> Iterator[ItemUpdate]:
         none = Annotation(labels=())
-        for name, one in chain(self._file.items(), ((key, none) for key in self._others)):
-            yield one.in_notion(self._notion).update(name)
+        annotations = chain(self._file.items(), ((key, none) for key in self._others))
+        updates = (one.in_notion(self._notion).update(name) for name, one in annotations)
+        for batch in ahead(batches(updates)):
+            yield from batch
 
     def __contains__(self, update: object) -> bool:
         return any(one == update for one in self)

@@ -21,10 +21,12 @@ def json_or_text(text: str, parse_constant: Callable[[str], Any] | None = None) 
 
     ``parse_constant`` returns the value of NaN and infinities, which Python reads, or raises ValueError.
     """
-    if text.lstrip(_SPACES)[:1] not in _BEGINNINGS:  # an error for each text would take most of the time
+    written = text.strip(_SPACES)
+    if written[:1] not in _BEGINNINGS:  # an error for each text would take most of the time
         return text
     try:
-        return _decoder(parse_constant).decode(text)
+        value, end = _decoder(parse_constant).raw_decode(written)
+        return value if end == len(written) else text
     except RecursionError:
         raise InvalidInputError(
             f"{text[:_QUOTED]}... nests lists and objects more than {MAX_DEPTH} levels deep"

@@ -23,6 +23,7 @@ from crossview.engine.info import ViewInfo
 from crossview.engine.ingest.interruption import interruptible
 from crossview.engine.ingest.key_file import read_lines
 from crossview.engine.item import ImportReport, Item
+from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.progress import Progress
 from crossview.features.vectors import MAX_DIM
 
@@ -93,16 +94,24 @@ def index_vectors(
             views.add(f"{view}=vectors:dim={file.rows.shape[1]}")
     at_once = min(_ROWS_AT_ONCE, max(1, _BYTES_AT_ONCE // (4 * file.rows.shape[1])))
     counts = np.zeros(3, np.int64)
+    done = 0
     with interruptible() as committed:
-        for start in range(0, len(names), at_once):
-            part = slice(start, start + at_once)
-            report = items.put_vectors(view, names[part], np.asarray(file.rows[part], np.float32))
+        for part, rows in ahead(_blocks(file, names, at_once)):
+            report = items.put_vectors(view, part, rows)
             counts += (report.added, report.updated, report.unchanged)
             committed.items += report.added + report.updated
+            done += len(part)
             if progress:
-                progress("indexing", min(part.stop, len(names)), len(names))
+                progress("indexing", done, len(names))
     added, updated, unchanged = counts.tolist()
     return ImportReport(added=added, updated=updated, unchanged=unchanged, seconds=time.monotonic() - began)
+
+
+def _blocks(file: _File, names: tuple[str, ...], at_once: int) -> Iterator[tuple[tuple[str, ...], NDArray[np.float32]]]:
+    """Yield the keys and rows of a file, ``at_once`` at a time."""
+    for start in range(0, len(names), at_once):
+        part = slice(start, start + at_once)
+        yield names[part], np.array(file.rows[part], np.float32)
 
 
 def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:

@@ -13,6 +13,7 @@ from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.ingest.interruption import interruptible
 from crossview.engine.ingest.plan import sample_size
 from crossview.engine.item import Failure, ImportReport, NewItem, Picture
+from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.transfer.arrow_sources import arrow_file, dataset_folder, parquet_file
@@ -161,7 +162,7 @@ class ForeignData:
             self._fit(collection, progress)
         with interruptible() as committed:
             report = ImportReport()
-            for done, batch in self._batches():
+            for done, batch in ahead(self._batches()):
                 checkpoint()
                 report = _sum(report, _put(collection, batch))
                 committed.items = report.added + report.updated
