@@ -86,6 +86,10 @@ class AnyItems(Protocol):
         """Return how the items that pass the filter are distributed over the values of each field."""
         ...
 
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of all items, in their order."""
+        ...
+
     def attribute_names(self) -> tuple[str, ...]:
         """Return the names of the attributes that any item has, sorted."""
         ...

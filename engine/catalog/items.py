@@ -14,7 +14,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.bulk import batches, each, listed, select_among
+from crossview.engine.catalog.bulk import batches, each, listed, select, select_among
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.moves import Moves
@@ -36,6 +36,7 @@ _FEW_IDS = 20_000
 """Number of ids that a statement takes; among more, pages are found by reading all keys in order."""
 _KEYS_AT_ONCE = 5_000
 _EACH = {column: sa.select(items.c.id, items.c[column]).where(LIVE) for column in ("key", "source", "text")}
+_KEYS = sa.select(items.c.key).where(LIVE).order_by(items.c.key)
 _READ_AT_ONCE = 1 << 12
 _ATTRIBUTES = sa.select(sa.func.group_concat(items.c.id), sa.func.group_concat(_ATTRIBUTES_AS_TEXT)).where(
     LIVE, items.c.id.between(sa.bindparam("first"), sa.bindparam("last"))
@@ -146,6 +147,10 @@ class Items:
     def keys(self) -> dict[int, str]:
         """Return every item's key by id."""
         return {row.id: row.key for row in self._connection.execute(sa.select(items.c.id, items.c.key).where(LIVE))}
+
+    def sorted_keys(self) -> tuple[str, ...]:
+        """Return every item's key, in the order of keys."""
+        return tuple(key for (key,) in select(self._connection, _KEYS))
 
     def keys_after(self, after: str, limit: int, among: NDArray[np.int64] | None = None) -> dict[int, str]:
         """Return up to ``limit`` keys above ``after`` by id, of all items or of some ids, in the order of keys."""

@@ -134,6 +134,9 @@ class Attributed(Protocol):
 class Annotatable(Attributed, Protocol):
     """The items of a collection, local or on a server."""
 
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of all items, in their order."""
+
     def __call__(self, *, after: str = "", limit: int = 100) -> list[Item]:
         """Return items with keys above ``after``, in the order of keys."""
 
@@ -155,7 +158,8 @@ def annotate(
     """Give the items of a collection the annotations of a CSV file; see ``Items.annotate``."""
     began = time.monotonic()
     if cell == "caption" and str(path) == LABELS:
-        return items.update([ItemUpdate(key, text_from_labels=True) for key in _keys(items)], progress=progress)
+        keys = items.keys()
+        return items.update([ItemUpdate(key, text_from_labels=True) for key in keys], progress=progress)
     if notion:
         check_notion(notion)
     file = path if isinstance(path, AnnotationFile) else AnnotationFile(path, cell)
@@ -197,14 +201,6 @@ def checked_columns(items: "Attributed", files: Iterable[AnnotationFile], new_at
     files = [file for file in files if file.attribute_columns()]
     known = items.attribute_names() if files else ()
     return tuple(note for file in files for note in file.check_columns(known, new_attributes))
-
-
-def _keys(items: Annotatable) -> Iterator[str]:
-    """Yield the keys of all items."""
-    after = ""
-    while page := items(after=after, limit=_PAGE):
-        yield from (item.key for item in page)
-        after = page[-1].key
 
 
 def _with_line(failure: Failure, file: AnnotationFile) -> Failure:

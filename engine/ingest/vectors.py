@@ -22,14 +22,13 @@ from crossview.engine.errors import AlreadyExistsError, InvalidInputError
 from crossview.engine.info import ViewInfo
 from crossview.engine.ingest.interruption import interruptible
 from crossview.engine.ingest.key_file import read_lines
-from crossview.engine.item import ImportReport, Item
+from crossview.engine.item import ImportReport
 from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.progress import Progress
 from crossview.features.vectors import MAX_DIM
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 5_000, 1 << 22
 """Rows and bytes of one commit, so small that other writers wait about a tenth of a second."""
-_PAGE = 1_000
 _ZIP = b"PK"
 """First bytes of an .npz file, with arrays and without."""
 _CHECKED_BYTES = 1 << 26
@@ -51,11 +50,8 @@ class VectorViews(Protocol):
 class VectorItems(Protocol):
     """The items of a collection, local or on a server."""
 
-    def __call__(self, *, after: str = "", limit: int = 100) -> list[Item]:
-        """Return items with keys above ``after``, in the order of keys."""
-
-    def count(self) -> int:
-        """Return the number of items."""
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of all items, in their order."""
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
         """Write rows of a view by key."""
@@ -270,13 +266,10 @@ def _row_name(file: _File, start: int, row: int) -> str:
 
 def _all_keys(items: VectorItems, file: _File) -> tuple[str, ...]:
     """Return the collection's keys in order; InvalidInputError unless there is one for each row."""
-    count = items.count()
-    if count != len(file.rows):
+    keys = items.keys()
+    if len(keys) != len(file.rows):
         raise InvalidInputError(
-            f"{file.path} has {len(file.rows):,} rows and the collection {count:,} items: "
+            f"{file.path} has {len(file.rows):,} rows and the collection {len(keys):,} items: "
             "without keys they must be as many (rows then go to the items in the order of keys); give `keys`"
         )
-    keys: list[str] = []
-    while page := items(after=keys[-1] if keys else "", limit=_PAGE):
-        keys += [item.key for item in page]
-    return tuple(keys)
+    return keys

@@ -173,6 +173,11 @@ class Items:
             found = tx.items.pictures(set(ids.values()), size)
         return [found.get(ids.get(key, 0), b"") for key in named]
 
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of all items, in their order."""
+        with self._opened.read() as tx:
+            return tx.items.sorted_keys()
+
     def attribute_names(self) -> tuple[str, ...]:
         """Return the names of the attributes that any item has, sorted."""
         with self._opened.read() as tx:

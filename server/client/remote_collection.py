@@ -69,6 +69,7 @@ class RemoteCollection:
     counts = blocking(CollectionScript.counts)
     facets = blocking(CollectionScript.facets)
     attribute_names = blocking(CollectionScript.attribute_names)
+    keys = blocking(CollectionScript.keys)
     item = blocking(CollectionScript.item)
     delete_items = blocking(CollectionScript.delete_items)
     follow_files = blocking(CollectionScript.follow_files)
@@ -195,7 +196,8 @@ class RemoteItems:
         self.count = collection.count
         self.get, self.thumbnail, self.thumbnails = collection.item, collection.thumbnail, collection.thumbnails
         self.counts, self.facets = collection.counts, collection.facets
-        self.attribute_names, self.deleted = collection.attribute_names, collection.deleted_pictures
+        self.keys, self.attribute_names = collection.keys, collection.attribute_names
+        self.deleted = collection.deleted_pictures
         self.put, self.update, self.delete = collection.import_items, collection.update_items, collection.delete_items
         self.annotate, self.follow_files = collection.annotate, collection.follow_files
         self.put_vectors, self.index_vectors = collection.put_vectors, collection.index_vectors
@@ -310,6 +312,7 @@ class AsyncCollection:
     counts = awaited(CollectionScript.counts)
     facets = awaited(CollectionScript.facets)
     attribute_names = awaited(CollectionScript.attribute_names)
+    keys = awaited(CollectionScript.keys)
     item = awaited(CollectionScript.item)
     delete_items = awaited(CollectionScript.delete_items)
     follow_files = awaited(CollectionScript.follow_files)
