@@ -90,7 +90,7 @@ class Table:
         return replace(found, delimiter=self._delimiter(found))
 
     def _encoding(self, data: bytes) -> str:
-        """Return the encoding of a text; UnicodeDecodeError for bytes that are no text."""
+        """Return the encoding of a text; UnicodeDecodeError for bytes that are not text."""
         if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
             data.decode("utf-16")
             return "utf-16"

@@ -27,7 +27,7 @@ from crossview.engine.ingest.texts import text_rows
 from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, check_metadata
 from crossview.engine.runtime.progress import Progress
 
-_AT_ONCE = 10_000
+_AT_ONCE = 5_000
 """Updates of one commit: other writers wait about a tenth of a second, and each commit writes whole pages."""
 _NO_TEXTS = TextExtractors({}, {})
 

@@ -23,7 +23,7 @@ from crossview.engine.transfer.row_reader import RowReader
 from crossview.engine.transfer.source import Column, Source, described
 from crossview.engine.transfer.text_sources import ArraySource, JsonLinesSource, JsonSource, TableSource
 
-_BATCH_BYTES, _BATCH_ITEMS = 1 << 22, 10_000
+_BATCH_BYTES, _BATCH_ITEMS = 1 << 22, 5_000
 """Bytes and items of one change of the collection."""
 _VIEWS, _FIXED_VIEWS = ("color", "sift", "gist"), ("color", "gist")
 """Views of pictures in a new collection, and those that do not learn from pictures."""

@@ -16,7 +16,7 @@ from crossview.engine.transfer.mapping import Meaning
 from crossview.engine.transfer.source import Row, Source, cell_value, is_missing
 
 _NO_LABELS = (list, bytes, Mapping)
-"""Types of values that are no labels."""
+"""Types of values that cannot be labels."""
 
 
 @dataclass
