@@ -1,6 +1,6 @@
 """The interface that a collection on this machine and a collection on a server share, for programs that use either."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Unpack, overload
 
@@ -49,6 +49,7 @@ from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 if TYPE_CHECKING:
     from crossview.engine.audit.report import Audit, AuditRequest
     from crossview.engine.changes.request import Changes, ChangesRequest
+    from crossview.engine.ingest.annotation_file import AnnotationFile
 
 
 class AnyItems(Protocol):
@@ -85,6 +86,10 @@ class AnyItems(Protocol):
         """Return how the items that pass the filter are distributed over the values of each field."""
         ...
 
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of all items, in their order."""
+        ...
+
     def attribute_names(self) -> tuple[str, ...]:
         """Return the names of the attributes that any item has, sorted."""
         ...
@@ -106,21 +111,21 @@ class AnyItems(Protocol):
         ...
 
     def update(
-        self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+        self, updates: Collection[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
     ) -> ImportReport:
         """Change labels, attributes and texts of existing items; other fields keep their values."""
         ...
 
     def annotate(
         self,
-        path: Path | str,
+        path: "Path | str | AnnotationFile",
         cell: str = "label",
         replace_labels: bool = False,
         notion: str = "",
         new_attributes: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Annotate items with the labels, captions and attributes of a CSV file."""
+        """Annotate items with the labels, captions and attributes of a CSV file, which may have been read."""
         ...
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:

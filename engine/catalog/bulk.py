@@ -1,5 +1,6 @@
 """Statements for many rows at once, with the driver's own parameters: SQLAlchemy would make objects for each cell."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
@@ -47,7 +48,7 @@ def update(connection: sa.Connection, table: sa.Table, columns: Sequence[str], r
 
 def select(connection: sa.Connection, query: "sa.Select[Any]") -> Sequence[Sequence[Any]]:
     """Return the rows of a query, which must be a constant without parameters, as the driver gives them."""
-    return connection.exec_driver_sql(_text(query)).all()
+    return _fetched(connection.exec_driver_sql(_text(query)))
 
 
 def select_among(
@@ -65,7 +66,7 @@ def select_among(
     join = "WHERE" if query.whereclause is None else "AND"
     for batch in batches(values, at_once):
         where = f"{text} {join} {name} IN ({_marks(len(batch))})"
-        yield from connection.exec_driver_sql(where, tuple(batch)).all()
+        yield from _fetched(connection.exec_driver_sql(where, tuple(batch)))
 
 
 def each(
@@ -82,6 +83,19 @@ def each(
         yield from connection.exec_driver_sql(_text(query))
     else:
         yield from select_among(connection, query, column, ids)
+
+
+def _fetched(result: "sa.CursorResult[Any]") -> list[tuple[Any, ...]]:
+    """Return the rows of a result as tuples of the driver, without an object of SQLAlchemy for each."""
+    with result:
+        cursor: Any = result.cursor
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
+
+
+def listed(values: Iterable[str] | Iterable[int]) -> "sa.Select[tuple[str]]":
+    """Return values as one JSON parameter, so that a statement compiles once, and takes any number of values."""
+    return sa.select(sa.func.json_each(json.dumps(list(values))).table_valued("value").c.value)
 
 
 @lru_cache(maxsize=64)  # the key is the identity of the query, so that each constant compiles once

@@ -8,7 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from crossview.engine.catalog import bulk
-from crossview.engine.catalog.bulk import batches, each
+from crossview.engine.catalog.bulk import batches, each, listed
 from crossview.engine.catalog.schema import captures
 from crossview.engine.item import Attributes, Capture
 from crossview.features.page import Page
@@ -28,13 +28,13 @@ class Captures:
     def stamps(self, ids: Iterable[int]) -> dict[int, str]:
         """Return the stamps of the items that have a capture, by id."""
         query = sa.select(captures.c.item_id, captures.c.stamp)
-        found = (query.where(captures.c.item_id.in_(batch)) for batch in batches(ids))
+        found = (query.where(captures.c.item_id.in_(listed(batch))) for batch in batches(ids))
         return {row.item_id: row.stamp for one in found for row in self._connection.execute(one)}
 
     def get(self, ids: Iterable[int]) -> dict[int, Capture]:
         """Return the captures of the items that have one, by id."""
         query = sa.select(captures)
-        found = (query.where(captures.c.item_id.in_(batch)) for batch in batches(ids))
+        found = (query.where(captures.c.item_id.in_(listed(batch))) for batch in batches(ids))
         return {row.item_id: _capture(row) for one in found for row in self._connection.execute(one)}
 
     def files(self, ids: Iterable[int] | None = None) -> Iterator[tuple[int, Attributes]]:

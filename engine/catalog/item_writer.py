@@ -11,14 +11,14 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from crossview.engine.catalog import bulk
-from crossview.engine.catalog.bulk import batches
+from crossview.engine.catalog.bulk import batches, listed
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import MAX_ATTRIBUTES, normal
 from crossview.engine.catalog.items import Items
 from crossview.engine.catalog.moves import Moves
 from crossview.engine.catalog.schema import captures, fingerprints, items, labels, notion_labels, previews, thumbnails
 from crossview.engine.errors import InvalidInputError
-from crossview.engine.item import Attributes, Capture, PictureRecord
+from crossview.engine.item import Attributes, Capture, ItemUpdate, PictureRecord
 
 _PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
 _COLUMNS = (
@@ -162,8 +162,9 @@ class ItemWriter:
         self._execute(sa.delete(labels), existing & written.keys(), labels.c.item_id)
         given = [item for item, record in written.items() if item in existing and record.labels_given]
         self._execute(sa.update(items).values(labels_given=True), given)
-        pairs = ((item, label) for item, record in written.items() for label in sorted(set(record.labels or ())))
-        bulk.insert(self._connection, labels, ("item_id", "label"), pairs)
+        pairs = ((label, item) for item, record in written.items() for label in set(record.labels or ()))
+        # In the order of the index of labels, each of its pages is read and written once.
+        bulk.insert(self._connection, labels, ("label", "item_id"), sorted(pairs))
 
     def _put_notion_labels(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
         named = [
@@ -182,7 +183,7 @@ class ItemWriter:
     ) -> None:
         """Change or delete the rows whose column is among the ids."""
         for batch in batches(ids):
-            self._connection.execute(statement.where(column.in_(batch)))
+            self._connection.execute(statement.where(column.in_(listed(batch))))
 
 
 def _joined(record: NewRecord, attributes: Attributes) -> str:
@@ -196,11 +197,12 @@ def _joined(record: NewRecord, attributes: Attributes) -> str:
     return joined
 
 
-def changed_attributes(attributes: Attributes, record: NewRecord) -> dict[str, Any]:
+def changed_attributes(attributes: Attributes, record: NewRecord | ItemUpdate) -> dict[str, Any]:
     """Return the attributes of an item after a change."""
     if record.attributes is not None and not record.attributes:
         return {}
-    remaining = {name: value for name, value in attributes.items() if name not in record.removed_attributes}
+    removed = record.removed_attributes
+    remaining = {name: value for name, value in attributes.items() if name not in removed} if removed else attributes
     return {**remaining, **(record.attributes or {})}
 
 

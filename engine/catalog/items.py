@@ -7,13 +7,14 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.bulk import batches, each, select_among
+from crossview.engine.catalog.bulk import batches, each, listed, select, select_among
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.moves import Moves
@@ -35,6 +36,7 @@ _FEW_IDS = 20_000
 """Number of ids that a statement takes; among more, pages are found by reading all keys in order."""
 _KEYS_AT_ONCE = 5_000
 _EACH = {column: sa.select(items.c.id, items.c[column]).where(LIVE) for column in ("key", "source", "text")}
+_KEYS = sa.select(items.c.key).where(LIVE).order_by(items.c.key)
 _READ_AT_ONCE = 1 << 12
 _ATTRIBUTES = sa.select(sa.func.group_concat(items.c.id), sa.func.group_concat(_ATTRIBUTES_AS_TEXT)).where(
     LIVE, items.c.id.between(sa.bindparam("first"), sa.bindparam("last"))
@@ -44,6 +46,7 @@ _THUMBNAILS = sa.select(thumbnails.c.item_id, thumbnails.c.jpeg)
 _PREVIEWS = sa.select(previews.c.item_id, previews.c.jpeg)
 _EACH_LABEL = sa.select(labels.c.item_id, labels.c.label)
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
+_FIELDS = tuple(column.name for column in _ITEM)
 
 # One row for the live items and one for the deleted: for every row the driver releases the interpreter lock and waits
 # to get it back. An ORDER BY would read all items.
@@ -52,11 +55,6 @@ _CHANGED_SINCE = (
     .where(items.c.sequence > sa.bindparam("since"))
     .group_by(items.c.deleted)
 )
-
-
-def listed(values: Iterable[str] | Iterable[int]) -> "sa.Select[tuple[str]]":
-    """Return values as one JSON parameter, because SQLite accepts at most 32,766 parameters in a statement."""
-    return sa.select(sa.func.json_each(json.dumps(list(values))).table_valued("value").c.value)
 
 
 class Changes(NamedTuple):
@@ -111,8 +109,8 @@ class Items:
     def _by(self, column: "sa.ColumnElement[str | None]", values: Iterable[str]) -> dict[str, int]:
         """Return, for each value of a column, the id of the oldest item with this value."""
         query = sa.select(column, items.c.id).where(LIVE)
-        found = [(row[1], row[0]) for row in select_among(self._connection, query, column, values)]
-        return {value: item for item, value in sorted(found, reverse=True)}
+        found: Iterator[Any] = select_among(self._connection, query, column, values)
+        return dict(sorted(found, key=itemgetter(1), reverse=True))
 
     def with_equal_sources(self) -> list[list[str]]:
         """Return the keys of each group of items that were read from the same file."""
@@ -149,6 +147,10 @@ class Items:
     def keys(self) -> dict[int, str]:
         """Return every item's key by id."""
         return {row.id: row.key for row in self._connection.execute(sa.select(items.c.id, items.c.key).where(LIVE))}
+
+    def sorted_keys(self) -> tuple[str, ...]:
+        """Return every item's key, in the order of keys."""
+        return tuple(key for (key,) in select(self._connection, _KEYS))
 
     def keys_after(self, after: str, limit: int, among: NDArray[np.int64] | None = None) -> dict[int, str]:
         """Return up to ``limit`` keys above ``after`` by id, of all items or of some ids, in the order of keys."""
@@ -237,7 +239,7 @@ class Items:
         stamps, files, missing = captures.stamps(ids), dict(captures.files(ids)), Moves(self._connection).missing(ids)
         return {
             row.id: Item(
-                **{column.name: getattr(row, column.name) for column in _ITEM},
+                **dict(zip(_FIELDS, row[1:], strict=True)),
                 labels=tags.get(row.id, ()),
                 notion_labels=by_notion.get(row.id, {}),
                 stamp=stamps.get(row.id, ""),
@@ -328,9 +330,9 @@ class Items:
         self, query: "sa.Select[Any]", ids: Iterable[int] | None, column: "sa.ColumnElement[int]" = items.c.id
     ) -> "Iterator[sa.Row[Any]]":
         """Yield the rows of a query, all of them or those whose column is among ``ids``."""
-        parts = [query] if ids is None else (query.where(column.in_(batch)) for batch in batches(ids))
+        parts = [query] if ids is None else (query.where(column.in_(listed(batch))) for batch in batches(ids))
         for part in parts:
-            yield from self._connection.execute(part)
+            yield from self._connection.execute(part).all()
 
 
 _tags = sa.select(sa.func.json_group_array(labels.c.label)).where(labels.c.item_id == items.c.id).scalar_subquery()

@@ -6,7 +6,7 @@ from itertools import groupby
 import sqlalchemy as sa
 
 from crossview.engine.catalog import bulk
-from crossview.engine.catalog.bulk import batches, each
+from crossview.engine.catalog.bulk import batches, each, listed
 from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.schema import answers, items, judgements, missing_files, pair_judgements, renames
 from crossview.engine.item import FileMove
@@ -37,7 +37,7 @@ class Moves:
     def unmark(self, ids: Iterable[int]) -> None:
         """Remove the marks of items."""
         for some in batches(ids):
-            self._connection.execute(sa.delete(missing_files).where(missing_files.c.item_id.in_(some)))
+            self._connection.execute(sa.delete(missing_files).where(missing_files.c.item_id.in_(listed(some))))
 
     def move(self, moves: Mapping[int, FileMove], sequence: int) -> None:
         """Give items, by id, the keys and sources of their moved files, as one change.

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from crossview.engine.catalog import bulk
-from crossview.engine.catalog.bulk import MOST_PARAMETERS, batches
+from crossview.engine.catalog.bulk import MOST_PARAMETERS, batches, listed
 from crossview.engine.catalog.schema import rows, suspect_rows
 from crossview.engine.catalog.views import ViewRecord
 
@@ -84,7 +84,11 @@ class RowStore:
         """Return, by item, the ids of the views for which it has a row of any revision."""
         found: dict[int, list[int]] = defaultdict(list)
         for batch in batches(ids):
-            query = sa.select(rows.c.item_id, rows.c.view_id).where(rows.c.item_id.in_(batch)).order_by(rows.c.view_id)
+            query = (
+                sa.select(rows.c.item_id, rows.c.view_id)
+                .where(rows.c.item_id.in_(listed(batch)))
+                .order_by(rows.c.view_id)
+            )
             for item, view in self._connection.execute(query):
                 found[item].append(view)
         return {item: tuple(views) for item, views in found.items()}
@@ -103,7 +107,7 @@ class RowStore:
         """Remove the items' rows of a view [default: of every view]."""
         statement = sa.delete(rows) if view is None else sa.delete(rows).where(rows.c.view_id == view.id)
         for batch in batches(ids):
-            self._connection.execute(statement.where(rows.c.item_id.in_(batch)))
+            self._connection.execute(statement.where(rows.c.item_id.in_(listed(batch))))
 
     def remove_view(self, view: ViewRecord) -> None:
         """Remove every row of a view, of all revisions."""

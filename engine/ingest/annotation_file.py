@@ -5,8 +5,10 @@ import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from crossview.engine.catalog.checks import check_label, check_text, normal
 from crossview.engine.errors import InvalidInputError
@@ -38,11 +40,14 @@ _MISSPELT = ("path", "key", *_LABELS, *_TEXTS, *_OBJECTS)
 _LIKE_LABELS = ("class", "classes", "category", "categories", "tag", "tags")
 """Headers that probably mean labels, although they would be read as attributes."""
 
+_NO_LABELS: Mapping[str, tuple[str, ...]] = {}
+
 _Cells = list[tuple[str, str]]
 """Column and text."""
+_Checked = TypeVar("_Checked")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Annotation:
     """The annotations of one item. None keeps the stored value; an empty value clears it."""
 
@@ -120,27 +125,15 @@ class AnnotationFile:
         self.path = Path(path)
         self._cell = cell
         self._table = Table(path, f"{cell}s", f" (or give {FOLDER!r} or {KEYWORDS!r})" if cell == "label" else "")
-        lines = list(self._table.exactly())
-        listing = bool(lines) and {cell.strip() for cell in lines[0][1]} >= _LISTED
-        if not listing:  # a listing keeps the cells exactly, with the spaces of a text
-            lines = [(number, [cell.strip() for cell in cells]) for number, cells in lines]
-        header = self._header(*lines[0]) if lines else None
+        number, first = next(self._table.exactly(), (0, [""]))
+        names = [name.strip() for name in first]
+        self._listing = set(names) >= _LISTED
+        header = self._header(number, names)
+        self._has_header = header is not None
         self._columns = header or ["path", cell]
-        self._unread = _UNREAD if listing else ()
-        cells_of: dict[str, list[tuple[int, _Cells]]] = defaultdict(list)
-        for number, cells in lines[header is not None :]:
-            cells_of[normal(cells[0])].append((number, self._named_cells(number, cells)))
-        annotations = {name: self._annotation(found) for name, found in cells_of.items()}
-        notions = {notion: () for one in annotations.values() for notion in one.notion_labels}
-        self._annotations = {
-            name: replace(one, notion_labels={**notions, **one.notion_labels}) for name, one in annotations.items()
-        }
-        self._names: dict[str, list[str]] = defaultdict(list)
-        self._slashed: dict[str, list[str]] = defaultdict(list)
-        for name in self._annotations:
-            self._names[_plain(name)].append(name)
-            if "\\" in name:
-                self._slashed[_plain(_with_slashes(name))].append(name)
+        self._unread = _UNREAD if self._listing else ()
+        self._attributes = tuple(dict.fromkeys(self.attribute_columns()))
+        self._annotations = self._read()
 
     def __len__(self) -> int:
         return len(self._annotations)
@@ -187,6 +180,40 @@ class AnnotationFile:
                 )
         return (f"new attributes: {', '.join(new)}",) if new else ()
 
+    def _read(self) -> dict[str, Annotation]:
+        """Return the annotations by name, in the order of the file."""
+        found, several = dict[str, Annotation](), set[str]()
+        for number, cells in self._lines():
+            name = normal(cells[0])
+            if name in found:
+                several.add(name)
+            else:
+                found[name] = self._annotation([(number, self._named_cells(number, cells))])
+        if several:  # nearly all items have one line, so that only names, and no cells, need stay in memory
+            lines: dict[str, list[tuple[int, _Cells]]] = defaultdict(list)
+            for number, cells in self._lines():
+                if (name := normal(cells[0])) in several:
+                    lines[name].append((number, self._named_cells(number, cells)))
+            found |= {name: self._annotation(some) for name, some in lines.items()}
+        if notions := {notion: () for one in found.values() for notion in one.notion_labels}:
+            return {name: replace(one, notion_labels={**notions, **one.notion_labels}) for name, one in found.items()}
+        return found
+
+    def _lines(self) -> Iterator[tuple[int, list[str]]]:
+        """Return the lines below the names of the columns; a listing keeps the spaces of a text."""
+        lines = self._table.exactly() if self._listing else iter(self._table)
+        return islice(lines, self._has_header, None)
+
+    @cached_property
+    def _names(self) -> dict[str, list[str]]:
+        """The names by their plain forms."""
+        return _grouped((_plain(name), name) for name in self._annotations)
+
+    @cached_property
+    def _slashed(self) -> dict[str, list[str]]:
+        """The names with backslashes, by their plain forms with slashes."""
+        return _grouped((_plain(_with_slashes(name)), name) for name in self._annotations if "\\" in name)
+
     def _header(self, number: int, cells: Sequence[str]) -> list[str] | None:
         """Return the names of the columns if the first line has them, with the usual names for label and caption."""
         names = ["label" if c.lower() in _LABELS else "caption" if c.lower() in _TEXTS else c for c in cells]
@@ -216,27 +243,29 @@ class AnnotationFile:
 
     def _annotation(self, lines: Sequence[tuple[int, _Cells]]) -> Annotation:
         """Return the annotation of one item from its lines."""
-        values: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        values: dict[str, list[tuple[int, str]]] = {}
         for number, cells in lines:
             for name, text in cells:
-                values[name] += [(number, text)] if text else []
-        first = lines[0][0]
-        columns = {name: values[name] for name in self.attribute_columns() if name in values}
+                found = values.setdefault(name, [])
+                if text:
+                    found.append((number, text))
         attributes = self._object(values.get("attributes", ()))
-        attributes |= {name: self._value(name, found) for name, found in columns.items() if found}
-        labels = [
-            self._checked(number, check_label, one)
-            for number, text in values.get("label", ())
-            for one in labels_of(text)
-        ]
+        removed: tuple[str, ...] = ()
+        for name in self._attributes:
+            if given := values.get(name):
+                attributes[name] = self._value(name, given)
+            elif name in values and name not in attributes:
+                removed = (*removed, name)
+        labels = (label for number, cell in values.get("label", ()) for label in self._checked(number, _labels, cell))
         caption = "\n".join(text for _, text in values.get("caption", ()))
+        first = lines[0][0]
         return Annotation(
             labels=tuple(dict.fromkeys(labels)) if "label" in values else None,
             text=self._checked(first, check_text, caption) if "caption" in values else None,
             attributes=attributes if attributes or "attributes" in values else None,
-            removed_attributes=tuple(name for name, found in columns.items() if not found and name not in attributes),
+            removed_attributes=removed,
             line=first,
-            notion_labels=self._object(values.get("notion_labels", ())),
+            notion_labels=self._object(values["notion_labels"]) if "notion_labels" in values else _NO_LABELS,
         )
 
     def _object(self, cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
@@ -249,7 +278,7 @@ class AnnotationFile:
             entries |= value
         return entries
 
-    def _checked(self, number: int, check: Callable[[str], str], text: str) -> str:
+    def _checked(self, number: int, check: Callable[[str], _Checked], text: str) -> _Checked:
         try:
             return check(text)
         except InvalidInputError as error:
@@ -273,6 +302,19 @@ class AnnotationFile:
 
     def _fail(self, line: int, reason: str) -> NoReturn:
         raise self._table.error(line, reason)
+
+
+@lru_cache(1 << 12)  # many items share few labels
+def _labels(cell: str) -> tuple[str, ...]:
+    """Return the labels of a cell; InvalidInputError for an invalid label."""
+    return tuple(map(check_label, labels_of(cell)))
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = defaultdict(list)
+    for form, name in pairs:
+        groups[form].append(name)
+    return groups
 
 
 def _plain(name: str) -> str:

@@ -1,11 +1,13 @@
 """Annotations: labels, captions and attributes for the files of an indexing run, or for items already indexed."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.checks import normal
 from crossview.engine.comparisons import check_notion
 from crossview.engine.errors import InvalidInputError
@@ -15,6 +17,7 @@ from crossview.engine.ingest.label_texts import LABELS
 from crossview.engine.ingest.walk import SourceFile, readable
 from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, Stored
 from crossview.engine.labels import fault_of_name, remedy
+from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.features.errors import ImageError
@@ -131,18 +134,21 @@ class Attributed(Protocol):
 class Annotatable(Attributed, Protocol):
     """The items of a collection, local or on a server."""
 
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of all items, in their order."""
+
     def __call__(self, *, after: str = "", limit: int = 100) -> list[Item]:
         """Return items with keys above ``after``, in the order of keys."""
 
     def update(
-        self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+        self, updates: Collection[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
     ) -> ImportReport:
         """Change existing items."""
 
 
 def annotate(
     items: Annotatable,
-    path: Path | str,
+    path: Path | str | AnnotationFile,
     cell: str = "label",
     replace_labels: bool = False,
     notion: str = "",
@@ -152,21 +158,42 @@ def annotate(
     """Give the items of a collection the annotations of a CSV file; see ``Items.annotate``."""
     began = time.monotonic()
     if cell == "caption" and str(path) == LABELS:
-        return items.update([ItemUpdate(key, text_from_labels=True) for key in _keys(items)], progress=progress)
+        keys = items.keys()
+        return items.update([ItemUpdate(key, text_from_labels=True) for key in keys], progress=progress)
     if notion:
         check_notion(notion)
-    file = AnnotationFile(path, cell)
+    file = path if isinstance(path, AnnotationFile) else AnnotationFile(path, cell)
     notes = checked_columns(items, [file], new_attributes)
-    updates = [one.in_notion(notion).update(name) for name, one in file.items()]
-    if replace_labels:
-        none = Annotation(labels=()).in_notion(notion)
-        updates += [none.update(key) for key in _without_label(items, file, notion)]
-    report = items.update(updates, match_paths=True, progress=progress)
+    others = list(_without_label(items, file, notion)) if replace_labels else ()
+    report = items.update(_Updates(file, others, notion), match_paths=True, progress=progress)
     if len(file) and len(report.failures) == len(file) and not report.updated:
         first = report.failures[0]
-        raise InvalidInputError(f"{path} does not name any item; it begins with {first.key!r}: {first.reason}")
+        raise InvalidInputError(f"{file.path} does not name any item; it begins with {first.key!r}: {first.reason}")
     failures = tuple(_with_line(one, file) for one in report.failures)
     return replace(report, failures=failures, seconds=time.monotonic() - began, notes=notes)
+
+
+class _Updates(Collection[ItemUpdate]):
+    """The changes that a file states, and those of ``others``, which lose their labels.
+
+    Each is made when it is read, so that a large file is not in memory twice.
+    """
+
+    def __init__(self, file: AnnotationFile, others: Sequence[str], notion: str) -> None:
+        self._file, self._others, self._notion = file, others, notion
+
+    def __len__(self) -> int:
+        return len(self._file) + len(self._others)
+
+    def __iter__(self) -> Iterator[ItemUpdate]:
+        none = Annotation(labels=())
+        annotations = chain(self._file.items(), ((key, none) for key in self._others))
+        updates = (one.in_notion(self._notion).update(name) for name, one in annotations)
+        for batch in ahead(batches(updates)):
+            yield from batch
+
+    def __contains__(self, update: object) -> bool:
+        return any(one == update for one in self)
 
 
 def checked_columns(items: "Attributed", files: Iterable[AnnotationFile], new_attributes: bool) -> tuple[str, ...]:
@@ -174,14 +201,6 @@ def checked_columns(items: "Attributed", files: Iterable[AnnotationFile], new_at
     files = [file for file in files if file.attribute_columns()]
     known = items.attribute_names() if files else ()
     return tuple(note for file in files for note in file.check_columns(known, new_attributes))
-
-
-def _keys(items: Annotatable) -> Iterator[str]:
-    """Yield the keys of all items."""
-    after = ""
-    while page := items(after=after, limit=_PAGE):
-        yield from (item.key for item in page)
-        after = page[-1].key
 
 
 def _with_line(failure: Failure, file: AnnotationFile) -> Failure:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 from crossview.engine.catalog.checks import MAX_DEPTH
@@ -11,6 +12,8 @@ from crossview.engine.errors import InvalidInputError
 SEPARATOR = ";"
 _PART = re.compile(r'\s*"((?:[^"]|"")*)"\s*(?:;|\Z)|([^;]*)(?:;|\Z)')
 _QUOTED = 40
+_SPACES, _BEGINNINGS = " \t\n\r", frozenset('{["-0123456789tfnNI')
+"""Characters that JSON has between its values, and those that the values begin with, also NaN and Infinity."""
 
 
 def json_or_text(text: str, parse_constant: Callable[[str], Any] | None = None) -> Any:
@@ -18,14 +21,23 @@ def json_or_text(text: str, parse_constant: Callable[[str], Any] | None = None) 
 
     ``parse_constant`` returns the value of NaN and infinities, which Python reads, or raises ValueError.
     """
+    written = text.strip(_SPACES)
+    if written[:1] not in _BEGINNINGS:  # an error for each text would take most of the time
+        return text
     try:
-        return json.loads(text, parse_constant=parse_constant)
+        value, end = _decoder(parse_constant).raw_decode(written)
+        return value if end == len(written) else text
     except RecursionError:
         raise InvalidInputError(
             f"{text[:_QUOTED]}... nests lists and objects more than {MAX_DEPTH} levels deep"
         ) from None
     except ValueError:
         return text
+
+
+@lru_cache(4)
+def _decoder(parse_constant: Callable[[str], Any] | None) -> json.JSONDecoder:
+    return json.JSONDecoder(parse_constant=parse_constant)
 
 
 def labels_of(cell: str) -> list[str]:

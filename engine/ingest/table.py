@@ -6,6 +6,8 @@ import re
 import warnings
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from crossview.engine.errors import InputWarning, InvalidInputError
@@ -18,6 +20,29 @@ _NAMED_DELIMITER = re.compile(r"sep=([,;\t])(?:\r\n|\r|\n)", re.IGNORECASE)
 
 csv.field_size_limit(1 << 24)
 """Limit of a cell for the whole process [Python's default: 131,072]; the checks of texts have lower limits."""
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The bytes of a file, and how to read them."""
+
+    data: bytes
+    encoding: str
+    delimiter: str = ","
+    named: bool = False
+    """Whether the first line states the separator, and contains no cells."""
+
+    def lines(self) -> Iterator[str]:
+        """Return the lines of the text, without the line of the separator; only one line is in memory as text."""
+        lines = io.TextIOWrapper(io.BytesIO(self.data), self.encoding, newline="")
+        if self.named:
+            next(lines)
+        return lines
+
+    def width(self, delimiter: str) -> int:
+        """Return the number of cells of the first line that is not blank."""
+        lines = csv.reader(self.lines(), delimiter=delimiter)
+        return next((len(cells) for cells in lines if any(map(str.strip, cells))), 0)
 
 
 class Table:
@@ -40,47 +65,51 @@ class Table:
             yield line, [cell.strip() for cell in cells]
 
     def exactly(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number and the cells of every line that is not blank, with the spaces around the cells."""
+        """Yield the number and the cells of every line that is not blank, with the spaces around the cells.
+
+        The file is read once, so that each iteration yields the same lines.
+        """
         try:
-            text = self._text()
-            named = _NAMED_DELIMITER.match(text)
-            content = text[named.end() :] if named else text
-            reader = csv.reader(
-                io.StringIO(content, newline=""), delimiter=named[1] if named else self._delimiter(content)
-            )
+            reader = csv.reader(self._content.lines(), delimiter=self._content.delimiter)
             for cells in reader:
                 if any(map(str.strip, cells)):
-                    yield reader.line_num + bool(named), cells
+                    yield reader.line_num + self._content.named, cells
         except UnicodeDecodeError as error:
             raise self._unreadable("it is not UTF-8 text; save it as CSV in UTF-8") from error
         except (OSError, csv.Error) as error:
             raise self._unreadable(getattr(error, "strerror", None) or str(error)) from error
 
-    def _text(self) -> str:
+    @cached_property
+    def _content(self) -> "_Content":
         data = self.path.read_bytes()
+        encoding = self._encoding(data)
+        found = _Content(data, encoding)
+        first = next(found.lines(), "")
+        if named := _NAMED_DELIMITER.match(first):
+            return replace(found, delimiter=named[1], named=True)
+        return replace(found, delimiter=self._delimiter(found))
+
+    def _encoding(self, data: bytes) -> str:
+        """Return the encoding of a text; UnicodeDecodeError for bytes that are not text."""
         if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-            return data.decode("utf-16")
+            data.decode("utf-16")
+            return "utf-16"
         try:
-            return data.decode("utf-8-sig")
+            data.decode("utf-8-sig")
+            return "utf-8-sig"
         except UnicodeDecodeError:
-            text = data.decode("cp1252")
-            if _CONTROLS.search(text):
+            if _CONTROLS.search(data.decode("cp1252")):
                 raise
             self._note("is not UTF-8 text, so it is read as Windows-1252")
-            return text
+            return "cp1252"
 
-    def _delimiter(self, text: str) -> str:
+    def _delimiter(self, content: "_Content") -> str:
         """Return the separator of the first line that is not blank; a comma if the line is ambiguous."""
         for delimiter, name in _OTHER_DELIMITERS.items():
-            if self._width(text, ",") == 1 < self._width(text, delimiter):
+            if content.width(",") == 1 < content.width(delimiter):
                 self._note(f"is read with {name} between cells")
                 return delimiter
         return ","
-
-    def _width(self, text: str, delimiter: str) -> int:
-        """Return the number of cells of the first line that is not blank."""
-        lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        return next((len(cells) for cells in lines if any(map(str.strip, cells))), 0)
 
     def _note(self, what: str) -> None:
         warnings.warn(f"{self.path} {what}", InputWarning, stacklevel=2)

@@ -1,7 +1,7 @@
 """Updates of the labels, attributes and texts of existing items, without their pictures."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -27,7 +27,8 @@ from crossview.engine.ingest.texts import text_rows
 from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, check_metadata
 from crossview.engine.runtime.progress import Progress
 
-_AT_ONCE = 1_000
+_AT_ONCE = 5_000
+"""Updates of one commit: other writers wait about a tenth of a second, and each commit writes whole pages."""
 _NO_TEXTS = TextExtractors({}, {})
 
 
@@ -56,15 +57,15 @@ def check_entry(entry: Entry) -> Entry | Failure:
 
 
 def update_items(
-    catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+    catalog: Catalog, updates: Collection[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
 ) -> ImportReport:
     """Change existing items; see ``Collection.items.update``."""
     began = time.monotonic()
-    checked = [check_entry(one) for one in updates]
-    failures = [one for one in checked if isinstance(one, Failure)]
-    updated, matched, done = set[str](), set[str](), len(failures)
-    for batch in batches((one for one in checked if isinstance(one, ItemUpdate)), _AT_ONCE):
-        planned = _update(catalog, batch, match_paths)
+    failures, updated, matched, done = list[Failure](), set[str](), set[str](), 0
+    for batch in batches(updates, _AT_ONCE):
+        checked = [check_entry(one) for one in batch]
+        planned = _update(catalog, [one for one in checked if isinstance(one, ItemUpdate)], match_paths)
+        failures += (one for one in checked if isinstance(one, Failure))
         failures += planned.missing
         matched |= planned.named
         updated |= {record.key for record in planned.records}
@@ -175,12 +176,24 @@ def changed_record(one: ItemUpdate, item: Item, given: bool, texts: TextExtracto
     by_notion = {notion: tuple(sorted(set(found))) for notion, found in one.notion_labels.items()}
     by_notion = {notion: found for notion, found in by_notion.items() if found != item.notion_labels.get(notion, ())}
     capture = None if one.capture is None or one.capture.stamp == item.stamp else one.capture
-    changes = replace(one, labels=labels, text=text, notion_labels=by_notion, capture=capture)
-    record = NewRecord(**vars(changes), rows=text_rows(texts.of(bool(item.content_hash)), text), existing=True)
-    if changed_attributes(item.attributes, record) == item.attributes:
-        record = replace(record, attributes=None, removed_attributes=())
-    unchanged = labels is None and text is None and record.attributes is None and capture is None
-    return None if unchanged and not record.removed_attributes and not by_notion else record
+    attributes, removed = one.attributes, one.removed_attributes
+    if changed_attributes(item.attributes, one) == item.attributes:
+        attributes, removed = None, ()
+    if labels is None and text is None and attributes is None and capture is None and not (removed or by_notion):
+        return None
+    return NewRecord(
+        key=one.key,
+        labels=labels,
+        labels_given=one.labels_given,
+        notion_labels=by_notion,
+        attributes=attributes,
+        removed_attributes=removed,
+        text=text,
+        text_from_labels=one.text_from_labels,
+        capture=capture,
+        rows=text_rows(texts.of(bool(item.content_hash)), text),
+        existing=True,
+    )
 
 
 def _resolved(
@@ -190,7 +203,8 @@ def _resolved(
     names = [one.key for one in updates]
     found = named_keys(tx, names, match_paths)
     missing = [Failure(name, _reason(match_paths)) for name in dict.fromkeys(names) if not found.get(name)]
-    return [replace(one, key=key) for one in updates for key in found.get(one.key, ())], missing
+    named = ((one, key) for one in updates for key in found.get(one.key, ()))
+    return [one if one.key == key else replace(one, key=key) for one, key in named], missing
 
 
 def _reason(match_paths: bool) -> str:

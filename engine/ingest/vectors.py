@@ -22,13 +22,13 @@ from crossview.engine.errors import AlreadyExistsError, InvalidInputError
 from crossview.engine.info import ViewInfo
 from crossview.engine.ingest.interruption import interruptible
 from crossview.engine.ingest.key_file import read_lines
-from crossview.engine.item import ImportReport, Item
+from crossview.engine.item import ImportReport
+from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.progress import Progress
 from crossview.features.vectors import MAX_DIM
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 5_000, 1 << 22
 """Rows and bytes of one commit, so small that other writers wait about a tenth of a second."""
-_PAGE = 1_000
 _ZIP = b"PK"
 """First bytes of an .npz file, with arrays and without."""
 _CHECKED_BYTES = 1 << 26
@@ -50,11 +50,8 @@ class VectorViews(Protocol):
 class VectorItems(Protocol):
     """The items of a collection, local or on a server."""
 
-    def __call__(self, *, after: str = "", limit: int = 100) -> list[Item]:
-        """Return items with keys above ``after``, in the order of keys."""
-
-    def count(self) -> int:
-        """Return the number of items."""
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of all items, in their order."""
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
         """Write rows of a view by key."""
@@ -93,16 +90,24 @@ def index_vectors(
             views.add(f"{view}=vectors:dim={file.rows.shape[1]}")
     at_once = min(_ROWS_AT_ONCE, max(1, _BYTES_AT_ONCE // (4 * file.rows.shape[1])))
     counts = np.zeros(3, np.int64)
+    done = 0
     with interruptible() as committed:
-        for start in range(0, len(names), at_once):
-            part = slice(start, start + at_once)
-            report = items.put_vectors(view, names[part], np.asarray(file.rows[part], np.float32))
+        for part, rows in ahead(_blocks(file, names, at_once)):
+            report = items.put_vectors(view, part, rows)
             counts += (report.added, report.updated, report.unchanged)
             committed.items += report.added + report.updated
+            done += len(part)
             if progress:
-                progress("indexing", min(part.stop, len(names)), len(names))
+                progress("indexing", done, len(names))
     added, updated, unchanged = counts.tolist()
     return ImportReport(added=added, updated=updated, unchanged=unchanged, seconds=time.monotonic() - began)
+
+
+def _blocks(file: _File, names: tuple[str, ...], at_once: int) -> Iterator[tuple[tuple[str, ...], NDArray[np.float32]]]:
+    """Yield the keys and rows of a file, ``at_once`` at a time."""
+    for start in range(0, len(names), at_once):
+        part = slice(start, start + at_once)
+        yield names[part], np.array(file.rows[part], np.float32)
 
 
 def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
@@ -261,13 +266,10 @@ def _row_name(file: _File, start: int, row: int) -> str:
 
 def _all_keys(items: VectorItems, file: _File) -> tuple[str, ...]:
     """Return the collection's keys in order; InvalidInputError unless there is one for each row."""
-    count = items.count()
-    if count != len(file.rows):
+    keys = items.keys()
+    if len(keys) != len(file.rows):
         raise InvalidInputError(
-            f"{file.path} has {len(file.rows):,} rows and the collection {count:,} items: "
+            f"{file.path} has {len(file.rows):,} rows and the collection {len(keys):,} items: "
             "without keys they must be as many (rows then go to the items in the order of keys); give `keys`"
         )
-    keys: list[str] = []
-    while page := items(after=keys[-1] if keys else "", limit=_PAGE):
-        keys += [item.key for item in page]
-    return tuple(keys)
+    return keys

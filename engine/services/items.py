@@ -1,7 +1,8 @@
 """The items of a collection."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,9 @@ from crossview.engine.services.listing import Listing
 from crossview.engine.services.opened import Opened
 from crossview.engine.services.views import Views
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
+
+if TYPE_CHECKING:
+    from crossview.engine.ingest.annotation_file import AnnotationFile
 
 _FIRST_ITEMS, _MOST_CHARACTERS = 32, 1 << 23
 """Number of items that a page reads first, and number of characters of texts and attributes after which it stops."""
@@ -169,6 +173,11 @@ class Items:
             found = tx.items.pictures(set(ids.values()), size)
         return [found.get(ids.get(key, 0), b"") for key in named]
 
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of all items, in their order."""
+        with self._opened.read() as tx:
+            return tx.items.sorted_keys()
+
     def attribute_names(self) -> tuple[str, ...]:
         """Return the names of the attributes that any item has, sorted."""
         with self._opened.read() as tx:
@@ -196,7 +205,7 @@ class Items:
         return import_items(self._opened.writable, items, self._opened.pictures, workers)
 
     def update(
-        self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+        self, updates: Collection[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
     ) -> ImportReport:
         """Change labels, attributes and texts of existing items; other fields keep their values.
 
@@ -211,7 +220,7 @@ class Items:
 
     def annotate(
         self,
-        path: Path | str,
+        path: "Path | str | AnnotationFile",
         cell: str = "label",
         replace_labels: bool = False,
         notion: str = "",
@@ -220,12 +229,13 @@ class Items:
     ) -> ImportReport:
         """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotation_file``).
 
-        The file names items by key, path below the root, or full path. Fields that it does not name keep their values;
-        an empty cell clears a field. With ``replace_labels``, items without a label in the file lose their labels.
-        ``cell`` is the meaning of the second column in a file without a line of names: "label" or "caption". ``notion``
-        is the notion of the labels. A line without an item is a failure of the report. With ``new_attributes``, the
-        name of a new attribute may resemble an existing one, label or caption. ``annotate("labels", "caption")`` reads
-        no file: items without a text of their own get the words of their labels as their text.
+        ``path`` is the file, or its annotations if it has been read. It names items by key, path below the root, or
+        full path. Fields that it does not name keep their values; an empty cell clears a field. With
+        ``replace_labels``, items without a label in the file lose their labels. ``cell`` is the meaning of the second
+        column in a file without a line of names: "label" or "caption". ``notion`` is the notion of the labels. A line
+        without an item is a failure of the report. With ``new_attributes``, the name of a new attribute may resemble an
+        existing one, label or caption. ``annotate("labels", "caption")`` reads no file: items without a text of their
+        own get the words of their labels as their text.
 
         Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
         """

@@ -18,6 +18,8 @@ _ROWS_AT_ONCE = 256
 """Rows in memory at a time: a row may contain a picture."""
 _BUFFER = 1 << 20
 _SPLIT = "split"
+_IN_JSON = (str, bool, int, float, bytes)
+"""Types that stay as they are: JSON has them, or they are pictures."""
 _SHARD = re.compile(r"(?:.*-)?(?P<split>[A-Za-z_]+)-\d{5}-of-\d{5}")
 
 
@@ -264,7 +266,7 @@ def _vectors(pa: Any, column: Any) -> list[Any]:
 
 def _plain(value: Any) -> Any:
     """Return a value that JSON has, where there is one: dates as text, and decimal numbers as floats."""
-    if value is None or isinstance(value, str | bool | int | float | bytes):
+    if value is None or isinstance(value, _IN_JSON):
         return value
     if isinstance(value, list):
         return [_plain(one) for one in value]

@@ -13,6 +13,7 @@ from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.ingest.interruption import interruptible
 from crossview.engine.ingest.plan import sample_size
 from crossview.engine.item import Failure, ImportReport, NewItem, Picture
+from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.transfer.arrow_sources import arrow_file, dataset_folder, parquet_file
@@ -22,7 +23,7 @@ from crossview.engine.transfer.row_reader import RowReader
 from crossview.engine.transfer.source import Column, Source, described
 from crossview.engine.transfer.text_sources import ArraySource, JsonLinesSource, JsonSource, TableSource
 
-_BATCH_BYTES, _BATCH_ITEMS = 1 << 22, 500
+_BATCH_BYTES, _BATCH_ITEMS = 1 << 22, 5_000
 """Bytes and items of one change of the collection."""
 _VIEWS, _FIXED_VIEWS = ("color", "sift", "gist"), ("color", "gist")
 """Views of pictures in a new collection, and those that do not learn from pictures."""
@@ -161,7 +162,7 @@ class ForeignData:
             self._fit(collection, progress)
         with interruptible() as committed:
             report = ImportReport()
-            for done, batch in self._batches():
+            for done, batch in ahead(self._batches()):
                 checkpoint()
                 report = _sum(report, _put(collection, batch))
                 committed.items = report.added + report.updated

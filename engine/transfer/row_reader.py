@@ -15,6 +15,9 @@ from crossview.engine.item import Failure, NewItem
 from crossview.engine.transfer.mapping import Meaning
 from crossview.engine.transfer.source import Row, Source, cell_value, is_missing
 
+_NO_LABELS = (list, bytes, Mapping)
+"""Types of values that cannot be labels."""
+
 
 @dataclass
 class RowReader:
@@ -50,28 +53,31 @@ class RowReader:
         return (f"columns that first appear after the first rows are left out: {', '.join(self._late)}",)
 
     def _made(self, row: Row) -> NewItem:
-        self._late.update(dict.fromkeys(name for name in row.values if name not in self._columns))
-        values = {one: row.values.get(one.column) for one in self.meanings}
-        values = {one: None if is_missing(value) else value for one, value in values.items()}
+        if not row.values.keys() <= self._columns:
+            self._late.update(dict.fromkeys(name for name in row.values if name not in self._columns))
         key, labels, text, image, source = "", None, None, None, ""
         attributes: dict[str, Any] = {}
         notions: dict[str, tuple[str, ...]] = {}
         rows: dict[str, Any] = {}
-        for one, value in values.items():
+        for one in self.meanings:
+            value = row.values.get(one.column)
+            if is_missing(value):
+                self._check_present(one)
+                continue
             match one.role:
                 case "key":
                     key = self._key(one, value)
-                case "label" if value is not None and one.name:
+                case "label" if one.name:
                     notions[one.name] = (*notions.get(one.name, ()), *self._labels(value))
-                case "label" if value is not None:
+                case "label":
                     labels = (*(labels or ()), *self._labels(value))
-                case "text" if value is not None:
+                case "text":
                     text = _text(value)
-                case "attribute" if value is not None:
+                case "attribute":
                     attributes[one.name] = self._attribute(value)
-                case "vector" if value is not None:
+                case "vector":
                     rows[one.name] = self._vector(one, value)
-                case "picture" if value is not None:
+                case "picture":
                     image, source, name = self._picture(value)
                     key = key or (name if not self._has_keys else "")
         return NewItem(
@@ -93,9 +99,11 @@ class RowReader:
     def _has_keys(self) -> bool:
         return any(one.role == "key" for one in self.meanings)
 
-    def _key(self, one: Meaning, value: Any) -> str:
-        if value is None:
+    def _check_present(self, one: Meaning) -> None:
+        if one.role == "key":
             raise InvalidInputError(f"the column {one.column!r} has no key here")
+
+    def _key(self, one: Meaning, value: Any) -> str:
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             return _number_text(value)
         raise InvalidInputError(f"the column {one.column!r} has {value!r:.40} here, which is not a key")
@@ -104,7 +112,7 @@ class RowReader:
         if self.source.written:
             return tuple(labels_of(value))
         listed = value if isinstance(value, list) else value.tolist() if isinstance(value, np.ndarray) else [value]
-        if any(isinstance(one, list | Mapping | bytes) for one in listed):
+        if any(isinstance(one, _NO_LABELS) for one in listed):
             raise InvalidInputError(f"labels must be texts or numbers, not {value!r:.40}")
         return tuple(dict.fromkeys(_number_text(one) for one in listed if not is_missing(one)))
 

@@ -1,7 +1,7 @@
 """The scripts of a collection on a server: each encodes its arguments, calls the server and decodes the response."""
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -103,7 +103,7 @@ class CollectionScript(ItemScript):
         return to_space((yield from ask(self._collections.GetSpace, request)))
 
     def update_items(
-        self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+        self, updates: Collection[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
     ) -> Script[ImportReport]:
         """Change labels, attributes and texts of items, in batches below the message limit."""
         failures: list[Failure] = []

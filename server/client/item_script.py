@@ -106,6 +106,17 @@ class ItemScript(SearchScript):
             warn_of(text)
         return list(map(to_facet, counted.facets))
 
+    def keys(self) -> Script[tuple[str, ...]]:
+        """Return the keys of all items, in their order."""
+        keys: list[str] = []
+        request = pb.ListItemsRequest(parent=self.resource, page_size=pages.LARGEST_SIZE)
+        while True:
+            page = yield from ask(self._collections.ListItems, request)
+            keys += (item.key for item in page.items)
+            if not page.next_page_token:
+                return tuple(keys)
+            request.page_token = page.next_page_token
+
     def attribute_names(self) -> Script[tuple[str, ...]]:
         """Return the names of the attributes that any item has."""
         request = pb.ListAttributesRequest(parent=self.resource)

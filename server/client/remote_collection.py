@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Self, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Self, Unpack, cast, overload
 
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.hits import HitLists
@@ -22,6 +22,9 @@ from crossview.server.client.remote_duplicates import AsyncDuplicateJudgements, 
 from crossview.server.client.remote_feedback import AsyncFeedback, RemoteFeedback
 from crossview.server.client.remote_questions import AsyncQuestions, RemoteQuestions
 from crossview.server.client.script import P, R, Runner, awaited, blocking, streamed, streaming
+
+if TYPE_CHECKING:
+    from crossview.engine.ingest.annotation_file import AnnotationFile
 
 
 class RemoteCollection:
@@ -66,6 +69,7 @@ class RemoteCollection:
     counts = blocking(CollectionScript.counts)
     facets = blocking(CollectionScript.facets)
     attribute_names = blocking(CollectionScript.attribute_names)
+    keys = blocking(CollectionScript.keys)
     item = blocking(CollectionScript.item)
     delete_items = blocking(CollectionScript.delete_items)
     follow_files = blocking(CollectionScript.follow_files)
@@ -141,7 +145,7 @@ class RemoteCollection:
 
     def annotate(
         self,
-        path: Path | str,
+        path: "Path | str | AnnotationFile",
         cell: str = "label",
         replace_labels: bool = False,
         notion: str = "",
@@ -192,7 +196,8 @@ class RemoteItems:
         self.count = collection.count
         self.get, self.thumbnail, self.thumbnails = collection.item, collection.thumbnail, collection.thumbnails
         self.counts, self.facets = collection.counts, collection.facets
-        self.attribute_names, self.deleted = collection.attribute_names, collection.deleted_pictures
+        self.keys, self.attribute_names = collection.keys, collection.attribute_names
+        self.deleted = collection.deleted_pictures
         self.put, self.update, self.delete = collection.import_items, collection.update_items, collection.delete_items
         self.annotate, self.follow_files = collection.annotate, collection.follow_files
         self.put_vectors, self.index_vectors = collection.put_vectors, collection.index_vectors
@@ -307,6 +312,7 @@ class AsyncCollection:
     counts = awaited(CollectionScript.counts)
     facets = awaited(CollectionScript.facets)
     attribute_names = awaited(CollectionScript.attribute_names)
+    keys = awaited(CollectionScript.keys)
     item = awaited(CollectionScript.item)
     delete_items = awaited(CollectionScript.delete_items)
     follow_files = awaited(CollectionScript.follow_files)

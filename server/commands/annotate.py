@@ -72,8 +72,7 @@ class AnnotationFiles:
         self.check(collection)
         reports = [
             collection.items.annotate(
-                file.path,
-                cell,
+                file,
                 replace_labels=replace_labels and cell == "label",
                 notion=self._notion * (cell == "label"),
                 new_attributes=self._new_attributes,

@@ -143,6 +143,24 @@ def test_a_full_disk_is_a_storage_error_and_loses_nothing_acknowledged(catalog):
         assert [item.key for item in tx.items.page("", 10).values()] == ["kept"]
 
 
+def test_the_large_cache_of_a_writer_is_that_of_its_transaction(home: Home):
+    """A reader that gets the connection afterwards has the small one, also after a commit that failed."""
+
+    def cache(tx) -> int:
+        return int(tx._connection.exec_driver_sql("PRAGMA cache_size").scalar())
+
+    with home.create("a", ["color"]) as made:
+        catalog = made._opened.catalog
+        with catalog.read() as tx:
+            usual = cache(tx)
+        with catalog.write() as tx:
+            assert cache(tx) < 10 * usual < 0
+        with pytest.raises(ZeroDivisionError), catalog.write():
+            raise ZeroDivisionError
+        with catalog.read() as tx:
+            assert cache(tx) == usual
+
+
 def test_a_file_that_is_no_catalog_is_a_storage_error(tmp_path):
     (tmp_path / "catalog.db").write_bytes(b"not a database at all" * 100)
     with pytest.raises(StorageError, match="damaged"):

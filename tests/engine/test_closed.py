@@ -83,6 +83,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "items.counts": lambda one: one.items.counts("label"),
     "items.facets": lambda one: one.items.facets(["label"]),
     "items.follow_files": lambda one: one.items.follow_files(FileChanges(missing=("a",))),
+    "items.keys": lambda one: one.items.keys(),
     "items.attribute_names": lambda one: one.items.attribute_names(),
     "items.thumbnail": lambda one: one.items.thumbnail("a"),
     "items.thumbnails": lambda one: one.items.thumbnails(["a"]),

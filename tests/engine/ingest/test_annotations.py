@@ -2,10 +2,13 @@
 
 import unicodedata
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from drawn import draw, encode, write_pictures
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError
@@ -138,6 +141,28 @@ def test_labels_of_which_no_picture_got_one_are_said(home: Home, tmp_path):
 
 
 # -- files of annotations
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(("", "x", "y", "z")))))
+def test_lines_of_an_item_are_joined_wherever_they_are(lines: list[tuple[str, str]]) -> None:
+    """In the order of the file, however many lines of others are between them."""
+    with TemporaryDirectory() as folder:
+        file = AnnotationFile(written(Path(folder) / "a.csv", "key,label\n" + "".join(f"{k},{v}\n" for k, v in lines)))
+        found = {name: one.labels for name, one in file.items()}
+    wanted: dict[str, tuple[str, ...]] = {}
+    for key, label in lines:
+        wanted[key] = tuple(dict.fromkeys((*wanted.get(key, ()), *([label] if label else []))))
+    assert list(found.items()) == list(wanted.items())
+
+
+def test_annotations_are_given_as_a_file_or_as_what_was_read_of_it(rows, tmp_path):
+    """A command that checks several files before it writes need not read them twice."""
+    path = written(tmp_path / "a.csv", "key,label\nitem/0000,zero\nnobody,x\n")
+    file = AnnotationFile(path)
+    path.unlink()
+    report = rows.items.annotate(file)
+    assert (report.updated, [failure.key for failure in report.failures]) == (1, ["nobody"])
+    assert str(path) in report.failures[0].reason
 
 
 def test_columns_are_named_by_the_first_line(rows, tmp_path):

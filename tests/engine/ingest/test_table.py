@@ -15,6 +15,17 @@ def test_lines_have_their_numbers_and_cells_without_spaces(tmp_path):
     assert list(Table(file, "labels")) == [(1, ["key", "label"]), (5, ["a\nb", "x"]), (6, ["c", "y, z"])]
 
 
+def test_a_table_is_read_once(tmp_path):
+    """Each iteration has the same lines, whatever becomes of the file: a pipe can be read once only."""
+    file = tmp_path / "a.csv"
+    file.write_text("key;label\na;x\n")
+    table = Table(file, "labels")
+    with pytest.warns(InputWarning, match="semicolons"):
+        first = list(table)
+    file.unlink()
+    assert list(table) == first == [(1, ["key", "label"]), (2, ["a", "x"])]
+
+
 @pytest.mark.parametrize(
     ("content", "note"),
     [
