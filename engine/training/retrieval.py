@@ -32,6 +32,7 @@ from crossview.engine.training.division import Division
 from crossview.engine.training.estimate import Estimate, Figures, Key, Median, Sample, Statistic, Values
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.measures import blocks
+from crossview.engine.training.stored_vectors import TargetIndex
 from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, Costs, costs
 
 _ROWS_AT_ONCE = 16_384
@@ -82,6 +83,11 @@ class Trial(NamedTuple):
     space: Space
     pipeline: Chain
     items: Examples
+    """Without their rows."""
+    rows: Examples
+    """The queries and, unless the view to find items in has an index, all items, with their rows."""
+    indexes: Mapping[str, TargetIndex]
+    """By view."""
     division: Division
 
 
@@ -116,11 +122,11 @@ def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: P
     orders. Codes tie so often that the catalog's order, in which items of a class are neighbours, would decide.
     """
     division = trial.division
-    queries = trial.items.of_ids(division.queries)
+    queries = trial.rows.of_ids(division.queries)
     queries = queries.having_all(view, target) if plan.by == ITEMS else queries.seen_in(view)
-    found = trial.items.of_ids(np.union1d(division.held_out, division.trained)).seen_in(target)
-    unseen = np.isin(found.ids, division.held_out)
-    probes, placed = _embedded(trial, queries, view, queries=True), _embedded(trial, found, target)
+    found = trial.items.of_ids(np.concatenate([division.held_out, division.trained])).seen_in(target)
+    unseen = np.isin(found.ids, division.held_out, assume_unique=True)
+    probes, placed = _embedded(trial, queries, view, queries=True), _placed(trial, found, target)
     metrics = _metrics(trial, found, unseen, placed.vectors, target, plan.notion)
     position = trial.space.views.index(target)
     widths = trial.pipeline.widths_of_metrics(position, placed.vectors.shape[1])
@@ -189,6 +195,14 @@ def _metrics(
         return np.ones((len(items), 1), bool)
     classes = np.where(unseen, "", items.classes())
     return metrics_of_items(trial.pipeline, classes, trial.space.views.index(view), embedded)
+
+
+def _placed(trial: Trial, items: Examples, view: str) -> _Placed:
+    """Return the vectors of items to find: those of the index or, without one, of their rows."""
+    if view not in trial.indexes:
+        return _embedded(trial, trial.rows.of_ids(items.ids), view)
+    found = trial.indexes[view].vectors(items.ids)
+    return _Placed(found, found[:, :0])
 
 
 def _embedded(trial: Trial, items: Examples, view: str, queries: bool = False) -> _Placed:

@@ -143,7 +143,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_read(some, monkey
     whole = replace(BOUNDED, settings={"row_kernel": "linear"})
     needed = some.train(whole).cost.memory
     monkeypatch.setattr(cost, "available_memory", lambda: needed - 1)
-    monkeypatch.setattr("crossview.engine.training.trainer.examples", None)
+    monkeypatch.setattr("crossview.engine.training.trainer.listed", None)
     with pytest.raises(NotEnoughMemoryError, match=r"learn from fewer, with `settings=\{'max_items': 100\}`"):
         some.train(whole)
     monkeypatch.undo()
