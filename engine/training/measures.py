@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from crossview.engine.evaluation import RECALL_LEVELS
 from crossview.engine.runtime.cancellation import checkpoint
 
-DISTANCES_AT_ONCE = 1 << 22
-"""Distances in memory at a time: 32 MiB of float64, and as much for their ranks. Results do not depend on it."""
+DISTANCES_AT_ONCE = 1 << 24
+"""Distances in memory at a time: 128 MiB of float64, and as much for their ranks. Results do not depend on it."""
 Bools = NDArray[np.bool_]
 Members = Any
 """A sparse boolean array (items, classes) of SciPy, in rows."""
@@ -31,13 +31,16 @@ def members(labels: Sequence[Sequence[str]], classes: Iterable[str]) -> Members:
     return csr_array((np.ones(len(places), bool), places, ends), shape=(len(found), len(columns)))
 
 
-def ranking(distances: ArrayLike) -> NDArray[np.intp]:
+def ranking(distances: ArrayLike, overwrite: bool = False) -> NDArray[np.intp]:
     """Return the ranking by distances, (queries, n); equal distances rank in the order of the database.
+
+    With ``overwrite``, the ranking takes the memory of the distances if they are float64.
 
     Distances are equal if they agree in their first binary digits: 32 digits in a database of a million items, one
     more in half of that, and so on. Distances of float32 vectors have only 24 valid digits. Negative values count as 0.
     """
-    table = np.maximum(np.asarray(distances, np.float64), 0.0)
+    given = np.asarray(distances, np.float64)
+    table = np.maximum(given, 0.0, out=given if overwrite else None)
     table += 0.0  # turns -0.0 into 0.0
     # The bits of non-negative floats, read as integers, have the order of the floats. The position replaces their last
     # bits, so that one sort of plain numbers gives the positions, several times as fast as argsort.

@@ -24,6 +24,7 @@ from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.comparisons import Taxonomy
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
+from crossview.engine.runtime.threads import in_turn, one_blas_thread
 from crossview.engine.spaces.pipeline import codes_and_vectors, distances, metrics_of_items, vectors
 from crossview.engine.spaces.space import Space
 from crossview.engine.training import measures
@@ -237,6 +238,11 @@ class _Labelled(NamedTuple):
     def take(self, chosen: NDArray[np.intp]) -> "_Labelled":
         return self._replace(offered=self.offered[chosen])
 
+    @property
+    def by_label(self) -> measures.Members:
+        """The labels of the items in columns, from which relevance is read fastest."""
+        return self.offered.tocsc()
+
 
 def _positions(wanted: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.intp]:
     """Return the positions of wanted ids among unsorted ids; -1 for an id that is not among them."""
@@ -272,17 +278,23 @@ class _Lists:
         Equal distances rank in the order of the database.
         """
         done = 0
-        for part in self._parts_of_equal_length():
-            order, whole = self._orders(part)
-            if self.rerank:
-                for k in ks:
-                    exact = self._reranked(part, order, k)
-                    yield Part(part, exact, exact if whole is order else self._reranked(part, whole, k), [k])
-            else:
-                yield Part(part, order, whole, ks)
-            done += len(part)
-            if self.progress is not None:
-                self.progress(self.name, done, len(self.asking))
+        with one_blas_thread():
+            for part, order, whole in in_turn(self._parts_of_equal_length(), self._orders):
+                yield from self._of_lengths(part, order, whole, ks)
+                done += len(part)
+                if self.progress is not None:
+                    self.progress(self.name, done, len(self.asking))
+
+    def _of_lengths(
+        self, part: NDArray[np.intp], order: NDArray[np.intp], whole: NDArray[np.intp], ks: Sequence[int]
+    ) -> Iterator[Part]:
+        """Yield the rankings of some queries; with re-ranking of codes, one for each length."""
+        if not self.rerank:
+            yield Part(part, order, whole, ks)
+            return
+        for k in ks:
+            exact = self._reranked(part, order, k)
+            yield Part(part, exact, exact if whole is order else self._reranked(part, whole, k), [k])
 
     def _parts_of_equal_length(self) -> Iterator[NDArray[np.intp]]:
         """Yield the queries in parts with rankings of equal length, without queries that have nothing to find."""
@@ -292,14 +304,14 @@ class _Lists:
         for count in np.unique(left_out[left_out < len(self.offered)]):
             yield from blocks(np.flatnonzero(left_out == count), len(self.offered))
 
-    def _orders(self, part: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the rankings without the items of the queries' groups, and with them, from one sort."""
+    def _orders(self, part: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Return some queries, and their rankings without the items of their groups, and with them, from one sort."""
         table = distances(self.probes.vectors[part], self.placed.vectors, self.metrics, self.widths)
         left_out = self.asking[part][:, None] == self.offered
-        whole = measures.ranking(table)
+        whole = measures.ranking(table, overwrite=True)
         if not left_out.any():
-            return whole, whole
-        return whole[~np.take_along_axis(left_out, whole, axis=1)].reshape(len(part), -1), whole
+            return part, whole, whole
+        return part, whole[~np.take_along_axis(left_out, whole, axis=1)].reshape(len(part), -1), whole
 
     def _reranked(self, part: NDArray[np.intp], order: NDArray[np.intp], k: int) -> NDArray[np.intp]:
         """Return rankings whose first ``rerank`` x k items are in the order of their float vectors."""
@@ -324,7 +336,7 @@ def _by_labels(
     ``unseen`` marks the held-out items of a mixed database. ``collected`` gets the votes, and the rankings whose mAP is
     measured.
     """
-    own, offered = labelled.own, labelled.offered
+    own, offered, by_label = labelled.own, labelled.offered, labelled.by_label
     found: dict[tuple[str, int | None], NDArray[np.float64]] = {}
     ranks, hits = _Ranks(across), _Hits(offered.shape[0])
 
@@ -337,7 +349,7 @@ def _by_labels(
         hits.add(rankings)
         if not (measured := [k for k in ks if k in lengths]):
             continue
-        ranked = measures.relevance(order, own[part], offered)
+        ranked = measures.relevance(order, own[part], by_label)
         for k in measured:
             votes = measures.knn_votes(order, offered, k)
             record("accuracy", k, part, measures.voted_for_own(votes, own[part]))
