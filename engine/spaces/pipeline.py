@@ -155,7 +155,7 @@ def distances(
 def _by_products(probes: NDArray[np.float64], placed: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the Euclidean distances of vectors, (q, n), 0 below the rounding of the products."""
     items = placed.astype(np.float64)
-    squares = probes @ (-2 * items.T)
+    squares = (-2 * probes) @ items.T
     squares += (1 - _ROUNDING) * row_norms(probes, squared=True)[:, None]
     squares += (1 - _ROUNDING) * row_norms(items, squared=True)
     np.maximum(squares, 0, out=squares)

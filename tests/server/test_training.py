@@ -54,7 +54,7 @@ def test_a_training_that_does_not_fit_into_memory_names_one_that_does(
     assert refused.exit_code == 1
     assert "training needs about 1 MiB of memory, to learn from 120 items, and 1 MiB are" in refused.stderr
     hint = refused.stderr.rstrip().rpartition("learn from fewer, with ")[2]
-    assert hint == "--set max_items=100"
+    assert hint == "--sample 100"
     assert "on 100 of 120 items" in done(*train, *hint.split())
     assert status_of(NotEnoughMemoryError("")) is Code.RESOURCE_EXHAUSTED
 
