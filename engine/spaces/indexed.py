@@ -184,7 +184,7 @@ def replayed(
 ) -> dict[Target, Index]:
     """Return the indexes of one view after changes; the rows are read and placed once for all of them.
 
-    Of many items, blocks are placed in several threads while this one reads the next. It reports its progress.
+    Several threads place the blocks of many items while this one reads the next block and reports the progress.
     """
     record, several_metrics = joined_view(tx, view), len(space.targets_of(view)) > 1
     found, total = dict(indexes), len(changes.live)

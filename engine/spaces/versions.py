@@ -125,7 +125,9 @@ class Versions:
         covered, head = found.indexes[target], tx.head()
         if (found.identity, found.history) != (space_identity(tx, space.name), head.history):
             return None
-        return found.with_target(tx, target, covered).indexes[target].index if covered.sequence <= head.sequence else None
+        return (
+            found.with_target(tx, target, covered).indexes[target].index if covered.sequence <= head.sequence else None
+        )
 
     def kept(self, name: str, targets_of: TargetsOf) -> tuple[Version, IndexedSpace, Callable[[], None]]:
         """Return a version that reads its own state until the returned function ends it, and a space [default: the

@@ -22,7 +22,9 @@ _ROWS_AT_ONCE = 16_384
 def compared_with(division: Division) -> NDArray[np.int64]:
     """Return the ids of the trained items with which queries are compared: all, or some drawn at random."""
     ids = division.trained
-    return ids if len(ids) <= MOST_TRAINED else np.sort(np.random.default_rng(0).choice(ids, MOST_TRAINED, replace=False))
+    if len(ids) <= MOST_TRAINED:
+        return ids
+    return np.sort(np.random.default_rng(0).choice(ids, MOST_TRAINED, replace=False))
 
 
 def duplicates(items: Examples, division: Division) -> NDArray[np.bool_]:

@@ -164,9 +164,7 @@ def _evaluated(
     )
 
 
-def _planned(
-    tx: Transaction, versions: Versions, spaces: Sequence[Space], request: EvaluationRequest
-) -> _Plan:
+def _planned(tx: Transaction, versions: Versions, spaces: Sequence[Space], request: EvaluationRequest) -> _Plan:
     notion = notion_of(spaces, request)
     labelled = notion in tx.items.notion_label_counts() or tx.items.label_counts()
     by = request.by or (LABELS if labelled else ITEMS)

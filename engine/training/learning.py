@@ -83,8 +83,8 @@ class SomeRows(NamedTuple):
 
     rows: NDArray[np.float32]
     """(n, d)."""
-    count: int
-    """The number of all."""
+    total: int
+    """The number of all rows."""
 
 
 def some_rows(tx: Transaction, items: Examples, seed: int) -> dict[str, SomeRows]:

@@ -129,7 +129,7 @@ class _Units:
 
 
 def _fitting(sizes: NDArray[np.intp], most: int) -> Bools:
-    """Return which units, in their order, are drawn until they have ``most`` items; those that are too large are not."""
+    """Return which units are drawn, in their order: those that fit into what is left of ``most`` items."""
     if (sizes == 1).all():
         return np.arange(len(sizes)) < most
     chosen, left = np.zeros(len(sizes), bool), most

@@ -1,6 +1,7 @@
-"""What an evaluation reads: the rows of some items, and indexes that hold the vectors of the others."""
+"""Stored vectors: an evaluation reads the rows of few items, and takes the vectors of the others from indexes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -16,7 +17,8 @@ from crossview.engine.training.examples import Examples, with_rows
 from crossview.index.base import Index
 
 
-class TargetIndex(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class TargetIndex:
     """A target and its index."""
 
     target: Target

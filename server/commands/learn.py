@@ -140,13 +140,13 @@ class RecipeOptions:
         typer.Option(
             metavar="N",
             help="Number of items to learn from, drawn at random by labels; the space places the others without "
-            "learning from them [default: the bound of the learner, mostly 10000].",
+            "learning from them [default: the bound of the learner, mostly 10000 or 100000].",
         ),
     ] = None
     group_by: GroupByOption = None
-    seed: Annotated[int | None, typer.Option(help="Seed of the holdout, the sample, the folds and the learner [default: 0].")] = (
-        None
-    )
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the holdout, the sample, the folds and the learner [default: 0].")
+    ] = None
 
     def recipe(self, tune: "Tune | None" = None) -> "Recipe":
         """Return the recipe of these options; options that are not given keep the recipe's defaults."""

@@ -88,7 +88,10 @@ class FittedKernel:
         scaled = self.scaled(rows)
         if self.how.kernel == "linear":
             return np.hstack(scaled)
-        found, landmarks = np.zeros((len(rows), len(self.landmarks))), [*map(LandmarkDistances, self.scaled(self.landmarks))]
+        found, landmarks = (
+            np.zeros((len(rows), len(self.landmarks))),
+            [*map(LandmarkDistances, self.scaled(self.landmarks))],
+        )
         for part in landmarks[0].blocks(len(rows)):
             for own, others, mean in zip(scaled, landmarks, self.means, strict=True):
                 found[part] += _gaussians(others.squared(own[part]), mean)

@@ -65,7 +65,7 @@ def counts(sample: Examples) -> dict[str, int]:
 
 
 def test_up_to_the_bound_the_examples_are_all_learned_from():
-    """The same object, so that nothing can differ; linear learners have no bound."""
+    """The same object, so that nothing can differ; linear learners have a higher bound."""
     found = examples(60, 40)
     assert sampled(chain(most=100), found, 0) is found
     assert sampled(parse_chain("sqrt,cca"), examples(9_000, 9_000), 0).ids.size == 18_000
@@ -101,7 +101,7 @@ def test_groups_are_drawn_whole(labels, most, seed):
     found = labelled(labels, groups)
     sizes = np.bincount(groups)
     if sizes[sizes > 0].min() > 100:
-        with pytest.raises(InvalidInputError, match="every group has more than 100 items.* raise `sample`"):
+        with pytest.raises(InvalidInputError, match=r"every group has more than 100 items.* raise `sample`"):
             sampled(chain(most=100), found, seed)
         return
     sample = sampled(chain(most=100), found, seed)
@@ -155,7 +155,8 @@ def test_the_bound_is_a_setting_of_every_pipeline():
         assert chain(name, 200).most_items == 200
     assert chain("kernel,co-em", 20_000).steps[1].max_items == 20_000
     assert parse_chain("sqrt,kernel,cca").most_items == 10_000
-    assert parse_chain("pca").most_items is None
+    assert parse_chain("pca").most_items == 100_000
+    assert parse_chain("sqrt").most_items is None
     with pytest.raises(ValueError, match="max_items must be a whole number from 100 to"):
         chain(most=5)
 
