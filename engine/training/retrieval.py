@@ -150,7 +150,8 @@ def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: P
             rerank=trial.space.rerank,
             progress=progress,
         )
-        own, keys = _positions(queries.ids, found.ids[chosen]), found.take(chosen).keys
+        own = _positions(queries.ids, found.ids[chosen])
+        keys = [found.keys[item] for item in chosen.tolist()] if plan.details or plan.per_query else ()
         place = {"query_view": view, "database_view": target, "space": trial.space.name, "database": database}
         if labelled is not None and plan.details:
             shapes.append(Shapes(place, labelled.classes, labelled.own, plan.ks))
@@ -311,7 +312,7 @@ class _Lists:
         whole = measures.ranking(table, overwrite=True)
         if not left_out.any():
             return part, whole, whole
-        return part, whole[~np.take_along_axis(left_out, whole, axis=1)].reshape(len(part), -1), whole
+        return part, whole[~measures.ranked(left_out, whole)].reshape(len(part), -1), whole
 
     def _reranked(self, part: NDArray[np.intp], order: NDArray[np.intp], k: int) -> NDArray[np.intp]:
         """Return rankings whose first ``rerank`` x k items are in the order of their float vectors."""
