@@ -165,7 +165,9 @@ class Collection:
         from crossview.engine.training.trainer import training
 
         name = check_space_name(space or recipe.space_name())
-        return self._opened.add_generation(name, activate, lambda tx: training(tx, name, recipe, progress), request_id)
+        return self._opened.add_generation(
+            name, activate, lambda tx: training(tx, name, recipe, progress), request_id, progress
+        )
 
     @overload
     def search(self, request: SearchRequest) -> list[HitList]: ...
@@ -323,7 +325,7 @@ class Collection:
 
         with self._opened.read() as tx:
             spaces = [self._opened.loaded.get(tx, name) for name in request.spaces or ("",)]
-            measure = evaluated(tx, spaces, request, progress)
+            measure = evaluated(tx, self._opened.versions(), spaces, request, progress)
         return measure()
 
     def changes(self, request: "ChangesRequest") -> "Changes":

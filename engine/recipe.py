@@ -75,9 +75,14 @@ class Recipe:
     the items' files, and their number has no limit."""
     where: "Filter | None" = None
     """Learns only from items that pass this filter; the others count as held out [default: None, all items]."""
+    sample: int | None = None
+    """Number of items to learn from, at least 100; the space places the others without learning from them. The sample
+    is drawn from the items that are not held out, with the seed. It has every item that a pair or a comparison names,
+    at least five items of each label and otherwise equal shares of them, and whole groups [default: None, the bound of
+    the learner: 10,000, or 100,000 if its cost hardly grows with the items, as that of cca]."""
     group_by: Grouping | None = None
-    """Groups of items that stay on one side of the holdout and of the folds of tuning; the holdout is then a share of
-    the groups. An item without a group is a group of its own. Folds of comparisons are not grouped."""
+    """Groups of items that stay on one side of the holdout, of the sample and of the folds of tuning; the holdout is
+    then a share of the groups. An item without a group is a group of its own. Folds of comparisons are not grouped."""
     seed: int = 0
     pairs: tuple[Pair, ...] = ()
     """Pairs of similar items [default: (), the learner draws pairs, usually by labels]."""

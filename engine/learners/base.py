@@ -30,6 +30,8 @@ from crossview.engine.runtime.threads import one_blas_thread
 
 MAX_ITEMS = 10_000
 """Default maximum number of items to learn from."""
+MANY_ITEMS = 100_000
+"""That of learners whose time and memory hardly grow with the items; more items change no figure (docs/learners)."""
 
 
 class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSettings):  # type: ignore[misc]  # no types
@@ -57,7 +59,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSetting
             have the same number.
         names_: list of str, a name for each column of the embeddings, as attributes have; empty: columns have no names.
         max_items: int, the maximum number of items to learn from; a training draws a sample of more items. None: any
-            number, for learners that need only a few copies of their rows.
+            number, for steps that need only a few copies of their rows.
         left_out_: list of (n_v, D) arrays, one per view: the embedding of each training row by a model without this
             row, in the order of the rows that have the view; empty if the learner computes none. A chain uses them.
     """

@@ -16,6 +16,8 @@ from crossview.engine.learners.settings import Between
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.view_rows import MultiView, Rows
 
+FEWEST_SAMPLED, MOST_SAMPLED = 100, 1_000_000_000
+"""The bounds of ``max_items``."""
 Value = TypeVar("Value")
 
 
@@ -82,7 +84,7 @@ class Chain(MultiViewLearner):
         self,
         steps: Sequence[MultiViewLearner] = (),
         view_slices: Sequence[int] | None = None,
-        max_items: Annotated[int, Between(100, 1_000_000_000)] | None = None,
+        max_items: Annotated[int, Between(FEWEST_SAMPLED, MOST_SAMPLED)] | None = None,
     ) -> None:
         self.steps = steps
         self.view_slices = view_slices

@@ -1,7 +1,8 @@
 """Processors: linear algebra runs on one, loops over blocks run on all."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
@@ -74,3 +75,26 @@ def over(blocks: Sequence[Block], function: Callable[[Block], Result]) -> list[R
         return [function(block) for block in blocks]
     with ThreadPoolExecutor(_limit.threads) as pool:
         return [found.result() for found in [pool.submit(copy_context().run, function, block) for block in blocks]]
+
+
+def in_turn(blocks: Iterable[Block], function: Callable[[Block], Result]) -> Iterator[Result]:
+    """Yield the results of a function over blocks, in order, computed as by ``over``, of which few are in memory.
+
+    The caller's thread takes the blocks, for example from a file, while the others compute at most one block each more
+    than the caller has used. If the caller leaves, they finish their blocks and take no more.
+    """
+    if _limit.threads == 1:
+        yield from map(function, blocks)
+        return
+    ahead: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(_limit.threads) as pool:
+        try:
+            for block in blocks:
+                ahead.append(pool.submit(copy_context().run, function, block))
+                if len(ahead) > _limit.threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for one in ahead:
+                one.cancel()

@@ -12,6 +12,7 @@ from crossview.engine.catalog.item_columns import ItemColumns
 from crossview.engine.conditions.tree import EVERY, Condition
 from crossview.engine.errors import CrossviewError, NotReadyError
 from crossview.engine.info import SpaceInfo
+from crossview.engine.runtime.progress import Progress
 from crossview.engine.services.unmet import Unmet
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
@@ -101,9 +102,10 @@ class Opened:
         activate: bool | None,
         prepare: "Callable[[Transaction], Callable[[], Space]]",
         request_id: str,
+        progress: Progress | None = None,
     ) -> SpaceInfo:
         """Fit and store the next generation of a space."""
         from crossview.engine.spaces.generations import add_generation
 
         with self.folder.working():
-            return add_generation(self.writable, self.versions(), name, prepare, activate, request_id)
+            return add_generation(self.writable, self.versions(), name, prepare, activate, request_id, progress)

@@ -64,7 +64,7 @@ class Spaces:
         def extended(tx: Transaction) -> "Callable[[], Space]":
             return added_views(tx, stored_space(tx, space), made, one_or_several(views), progress)
 
-        return self._opened.add_generation(made, activate, extended, request_id)
+        return self._opened.add_generation(made, activate, extended, request_id, progress)
 
     def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> SpaceInfo:
         """Choose the metric for a label that the space was not trained on: a new generation of the space.

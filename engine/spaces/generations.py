@@ -11,6 +11,7 @@ from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.errors import NotFoundError, NotReadyError
 from crossview.engine.info import SpaceInfo
 from crossview.engine.runtime.cancellation import uncancellable
+from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.label_recognition import reported
 from crossview.engine.spaces.reindexing import choices_in_use, chosen_by_size, put_choices, with_choices
@@ -29,6 +30,7 @@ def add_generation(
     prepare: Callable[[Transaction], Callable[[], Space]],
     activate: bool | None,
     request_id: str = "",
+    progress: Progress | None = None,
 ) -> SpaceInfo:
     """Fit the next generation of a space, place every item, store the generation, and return the space's description.
 
@@ -46,7 +48,7 @@ def add_generation(
     fitted = fit()
     with catalog.read() as tx:
         _check_views(tx, fitted, views)
-        built = IndexedSpace(fitted, (), tx.head().history).built(tx)
+        built = IndexedSpace(fitted, (), tx.head().history).built(tx, progress)
         labels, test = reported(tx, built)
         fitted = replace(fitted, labels=labels, label_test=test)
         earlier = choices_in_use(tx, name)

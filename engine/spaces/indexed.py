@@ -2,7 +2,8 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,13 +14,16 @@ from crossview.engine.catalog.description import RAW, raw_generation, raw_identi
 from crossview.engine.catalog.items import Changes
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.catalog.moves import Renames
+from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.catalog.snapshots import Place, Snapshot
 from crossview.engine.errors import NotFoundError
 from crossview.engine.index_choice import IndexChoice
 from crossview.engine.query import SearchRequest
-from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.cancellation import checkpoint, report_progress
+from crossview.engine.runtime.progress import Progress, reporting_as
+from crossview.engine.runtime.threads import in_turn, one_blas_thread
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
-from crossview.engine.spaces.space import Space, raw_space
+from crossview.engine.spaces.space import Placed, Space, raw_space
 from crossview.engine.spaces.target import Neighbor, Target, view_of
 from crossview.engine.strategy import Nearest
 from crossview.index.base import EXACT, Index, Searcher, Selection
@@ -144,14 +148,15 @@ class IndexedSpace:
             covered = Covered(index, head.sequence, len(changes.live) + len(changes.deleted))
         return self.holding({target: covered})
 
-    def built(self, tx: Transaction) -> "IndexedSpace":
+    def built(self, tx: Transaction, progress: Progress | None = None) -> "IndexedSpace":
         """Return the space with newly built indexes of all its targets, in the state that a transaction sees."""
         sequence, changes = tx.sequence(), tx.items.changed_since(-1)
         indexes: dict[Target, Covered] = {}
         for view in self.space.views:
             targets = [target for target in self.space.indexed_targets if target.view == view]
             empty = {target: self.empty(target) for target in targets}
-            made = replayed(tx, self.space, view, empty, changes)
+            with reporting_as(f"placing {view}", progress):
+                made = replayed(tx, self.space, view, empty, changes)
             indexes |= {target: Covered(index, sequence, len(index)) for target, index in made.items()}
         return self.holding(indexes)
 
@@ -237,19 +242,31 @@ def choices_of(stored: StoredChoices, space: Space) -> dict[str, IndexChoice]:
 def replayed(
     tx: Transaction, space: Space, view: str, indexes: Mapping[Target, Index], changes: Changes
 ) -> dict[Target, Index]:
-    """Return the indexes of one view after changes; the rows are read and placed once for all of them."""
+    """Return the indexes of one view after changes; the rows are read and placed once for all of them.
+
+    Several threads place the blocks of many items while this one reads the next block and reports the progress.
+    """
     record, several_metrics = joined_view(tx, view), len(space.targets_of(view)) > 1
-    removed = np.array(changes.live + changes.deleted, np.int64)
-    found = dict(indexes)
-    for start in range(0, max(1, len(changes.live)), _PLACED_AT_ONCE):
-        checkpoint()
-        ids = changes.live[start : start + _PLACED_AT_ONCE]
-        labels = tx.items.labels(ids) if several_metrics else {}
-        rows = {view: record.rows(tx, ids)}
-        placed = space.place(rows, labels) if any(not target.hidden for target in found) else {}
-        if any(target.hidden for target in found):
-            placed |= space.sketched(rows)
-        for target, index in found.items():
-            found[target] = index.changed(removed, *placed[target])
-        removed = removed[:0]
+    found, total = dict(indexes), len(changes.live)
+    removed = np.array(changes.live + changes.deleted if any(map(len, found.values())) else (), np.int64)
+
+    def read() -> Iterator[tuple[ViewRows, Mapping[int, Sequence[str]]]]:
+        for start in range(0, max(1, total), _PLACED_AT_ONCE):
+            checkpoint()
+            ids = changes.live[start : start + _PLACED_AT_ONCE]
+            yield record.rows(tx, ids), tx.items.labels(ids) if several_metrics else {}
+
+    def placed(block: tuple[ViewRows, Mapping[int, Sequence[str]]]) -> dict[Target, Placed]:
+        rows, labels = block
+        shown = space.place({view: rows}, labels) if any(not target.hidden for target in found) else {}
+        return shown | space.sketched({view: rows}) if any(target.hidden for target in found) else shown
+
+    done = 0
+    with one_blas_thread() if total > _PLACED_AT_ONCE else nullcontext():
+        for block in in_turn(read(), placed):
+            for target, index in found.items():
+                found[target] = index.changed(removed, *block[target])
+            removed = removed[:0]
+            done = min(total, done + _PLACED_AT_ONCE)
+            report_progress(done, total)
     return found

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
+from sklearn.utils.extmath import row_norms
 
 from crossview.engine.catalog.joined import JOINT
 from crossview.engine.catalog.values import within_reach
@@ -22,6 +23,10 @@ from crossview.engine.spaces.target import Target
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "shared", "views")
 """Parameters of learners whose values are positions of views; users give the names of views."""
 _BETWEEN = "\x1f"  # separates the labels of a class
+_MANY = 1 << 17
+"""Number of items from which on distances come from products of matrices."""
+_ROUNDING = 1e-13
+"""Share of the squared lengths below which a squared distance by products is rounding."""
 ITEMS_AT_ONCE = 4_096
 """Number of items whose embeddings are float64 at a time: those of all items would take several times the memory."""
 
@@ -128,17 +133,33 @@ def distances(
 ) -> NDArray[np.float64]:
     """Return the Euclidean distances of vectors, (q, n): the smallest over an item's ``metrics_of_items``.
 
-    ``widths`` are the chain's ``widths_of_metrics``.
+    ``widths`` are the chain's ``widths_of_metrics``. Products of matrices give distances to many items, several times
+    as fast; they differ by 1e-6 of the vectors' length at most.
     """
-    found = np.full((len(probes), len(placed)), np.inf)
+    between = _by_products if len(placed) >= _MANY else cdist
+    found, single = np.empty((len(probes), len(placed))), len(widths) == 1 and bool(indexed.all())
     of_probes = cut(probes.astype(np.float64), widths)
     for start in range(0, len(placed), ITEMS_AT_ONCE):
         some = slice(start, start + ITEMS_AT_ONCE)
         least, of_items = found[:, some], cut(placed[some], widths)
+        if single:
+            least[:] = between(of_probes[0], of_items[0])
+            continue
+        least[:] = np.inf
         for probe, item, chosen in zip(of_probes, of_items, indexed[some].T, strict=True):
             columns = slice(None) if chosen.all() else chosen  # a slice copies nothing
-            least[:, columns] = np.minimum(least[:, columns], cdist(probe, item[columns]))
+            least[:, columns] = np.minimum(least[:, columns], between(probe, item[columns]))
     return found
+
+
+def _by_products(probes: NDArray[np.float64], placed: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the Euclidean distances of vectors, (q, n), 0 below the rounding of the products."""
+    items = placed.astype(np.float64)
+    squares = (-2 * probes) @ items.T
+    squares += (1 - _ROUNDING) * row_norms(probes, squared=True)[:, None]
+    squares += (1 - _ROUNDING) * row_norms(items, squared=True)
+    np.maximum(squares, 0, out=squares)
+    return np.sqrt(squares, out=squares)
 
 
 def codes_and_vectors(

@@ -45,18 +45,25 @@ class Sketch:
     robust: bool
     """Whether rows hardly differ between a picture and a changed copy, so that queries of other views look here too."""
 
+    @staticmethod
+    def drawn(count: int, seed: int) -> NDArray[np.intp]:
+        """Return the positions of the rows that a sketch of ``count`` rows learns from, ascending."""
+        return np.sort(np.random.default_rng(seed).permutation(count)[:_MOST_ROWS])
+
     @classmethod
-    def fit(cls, view: str, rows: Rows, parts: Sequence[Part], seed: int) -> Self:
-        """Return the sketch for rows of a view, (n, d) with n > 0, which has these parts."""
+    def fit(cls, view: str, rows: Rows, count: int, parts: Sequence[Part], seed: int) -> Self:
+        """Return the sketch for a view with these parts, by the rows ``drawn`` with the seed, (n, d) with n > 0, from
+        all ``count`` rows."""
         widths = [part.width for part in parts]
         rng = np.random.default_rng(seed)
-        some = _roots(rows[np.sort(rng.permutation(len(rows))[:_MOST_ROWS])])
+        rng.permutation(count)  # the draw of the rows
+        some = _roots(rows)
         center = some.mean(axis=0)
         ends = np.cumsum(widths)[:-1]
         lengths = [np.sqrt((part**2).sum(axis=1).mean()) for part in np.split(some - center, ends, axis=1)]
         scale = np.repeat(np.array([length or 1.0 for length in lengths], np.float32), widths)
         signs = rng.integers(0, 256, (rows.shape[1], BITS // 8), dtype=np.uint8)
-        reach = _reach((some - center) / scale, len(rows), rng)
+        reach = _reach((some - center) / scale, count, rng)
         robust = len(parts) == 1 and parts[0].robust
         return cls(view=view, center=center, scale=scale, signs=signs, reach=reach, robust=robust)
 

@@ -30,7 +30,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import StaleError, Version, Views
 from crossview.features.stages import stage
-from crossview.index.base import EXACT
+from crossview.index.base import EXACT, Index
 
 _log = logging.getLogger(__name__)
 _FEWEST_SAVED = 10_000
@@ -121,6 +121,16 @@ class Versions:
             with suppress(StaleError), stage("load a space"):  # another space may have taken its name
                 self._load(name, targets_of)
             checkpoint()
+
+    def index_at(self, tx: Transaction, space: Space, target: Target) -> Index | None:
+        """Return the index of a target in the state that a transaction sees; None if it is in a later state already."""
+        found = self.answered(space.name, lambda *_: [target], lambda _, one: one)
+        covered, head = found.indexes[target], tx.head()
+        if (found.identity, found.history) != (space_identity(tx, space.name), head.history):
+            return None
+        return (
+            found.with_target(tx, target, covered).indexes[target].index if covered.sequence <= head.sequence else None
+        )
 
     def kept(self, name: str, targets_of: TargetsOf) -> tuple[Version, IndexedSpace, Callable[[], None]]:
         """Return a version that reads its own state until the returned function ends it, and a space [default: the

@@ -18,8 +18,8 @@ from crossview.engine.training.holdout import NOTHING, Holdout
 
 _ITEM = 1_000
 """Bytes of an item besides its rows: its key, its labels, and its id in indexes."""
-_ROW_SECONDS = 1e-4
-"""Time to read a row, to place it and to index it."""
+_ROW_SECONDS = 5e-5
+"""Time to read a row, to place it and to index it, on two processors."""
 _RATE = 2.5e10
 """Floating-point operations per second of one processor, with its share of other work."""
 _LEAST_ITEMS = 100
@@ -42,13 +42,12 @@ def estimated(tx: Transaction, recipe: Recipe, pipeline: Chain, holdout: Holdout
     columns = [width / 32 if pipeline.capabilities.binary else width for width in pipeline.embedded_widths(size)]
     vectors = sum(4 * len(of_view) * width for of_view, width in zip(ids, columns, strict=True))
     fit = pipeline.fit_cost(size)
-    reading = sum(rows) + 2 * max(rows)
     learning = sum(rows) * sample / max(items, 1) + fit.bytes
     placing = 2 * vectors + pipeline.fit_cost(replace(size, items=min(sample, ITEMS_AT_ONCE))).bytes
     return TrainingCost(
         items=items,
         sample=sample,
-        memory=round(max(reading, learning, placing) + _ITEM * items),
+        memory=round(max(learning, placing) + _ITEM * items),
         seconds=fit.operations / _RATE + _ROW_SECONDS * sum(map(len, ids)),
     )
 
@@ -68,5 +67,5 @@ def check_memory(
     while fewer > _LEAST_ITEMS:
         fewer = max(_LEAST_ITEMS, fewer * 3 // 4 // 100 * 100)
         if estimated(tx, recipe, pipeline.set_params(max_items=fewer), holdout).memory <= available:
-            raise NotEnoughMemoryError(f"{message}learn from fewer, with `settings={{'max_items': {fewer}}}`")
+            raise NotEnoughMemoryError(f"{message}learn from fewer, with `sample={fewer}`")
     raise NotEnoughMemoryError(f"{message}name fewer views, choose another learner, or free memory")

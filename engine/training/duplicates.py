@@ -13,16 +13,29 @@ SHARE = 0.1
 training row."""
 MOST = 1_000
 """Maximum number of queries that are checked; larger sets are sampled at random."""
+MOST_TRAINED = 100_000
+"""Maximum number of training items with which they are compared; of more, a random draw finds a share of the copies."""
 _ROWS_AT_ONCE = 16_384
 """Number of training rows that are compared with the queries at a time."""
 
 
+def compared_with(division: Division) -> NDArray[np.int64]:
+    """Return the ids of the trained items with which queries are compared: all, or some drawn at random."""
+    ids = division.trained
+    if len(ids) <= MOST_TRAINED:
+        return ids
+    return np.sort(np.random.default_rng(0).choice(ids, MOST_TRAINED, replace=False))
+
+
 def duplicates(items: Examples, division: Division) -> NDArray[np.bool_]:
-    """Return which queries, of at most ``MOST``, have nearly the same row as a trained item in any view, (q,)."""
+    """Return which queries, of at most ``MOST``, have nearly the same row as a trained item in any view, (q,).
+
+    ``items`` have their rows, at least the queries and the items of ``compared_with``.
+    """
     ids = division.queries
     if len(ids) > MOST:
         ids = np.sort(np.random.default_rng(0).choice(ids, MOST, replace=False))
-    queries, trained = items.of_ids(ids), np.isin(items.ids, division.trained)
+    queries, trained = items.of_ids(ids), np.isin(items.ids, compared_with(division))
     found = np.zeros(len(queries), bool)
     for view, with_view, offered in zip(items.rows, queries.mask.T, items.mask.T & trained, strict=True):
         if with_view.any() and offered.any():

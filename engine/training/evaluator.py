@@ -28,6 +28,7 @@ from crossview.engine.evaluation import (
 )
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.versions import Versions
 from crossview.engine.training.agreement import agree
 from crossview.engine.training.codebooks import codebooks
 from crossview.engine.training.collected import joined_confusions, joined_curves
@@ -43,10 +44,11 @@ from crossview.engine.training.databases import (
 from crossview.engine.training.division import Division, Divisions, check_trained, divide, draw_queries, grouping_of
 from crossview.engine.training.duplicates import duplicates, sentence
 from crossview.engine.training.estimate import Figures, Key, differences, over_splits, rows
-from crossview.engine.training.examples import Examples, examples
+from crossview.engine.training.examples import Examples, listed
 from crossview.engine.training.groups import groups_of
 from crossview.engine.training.learning import Refit, refitting
 from crossview.engine.training.retrieval import Measurement, MeasurePlan, Trial, figures
+from crossview.engine.training.stored_vectors import StoredVectors
 from crossview.engine.training.supervision import count_constraints, with_supervision
 from crossview.engine.training.taxonomy import measured_by
 from crossview.engine.training.verification import verify
@@ -63,7 +65,8 @@ class _Plan:
     views: Mapping[str, Sequence[str]]
     """The views in use, by space."""
     items: Examples
-    """The items with any of these views."""
+    """The items with any of these views, without their rows."""
+    stored: StoredVectors
     divisions: Divisions
     measures: MeasurePlan
     refits: Mapping[str, Refit]
@@ -84,25 +87,34 @@ class _Plan:
 
 
 def evaluated(
-    tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, progress: Progress | None = None
+    tx: Transaction,
+    versions: Versions,
+    spaces: Sequence[Space],
+    request: EvaluationRequest,
+    progress: Progress | None = None,
 ) -> Callable[[], Evaluation]:
     """Read the data of an evaluation, and return the function that measures the spaces; see ``Collection.evaluate``.
 
-    The function does not read the catalog, so no transaction stays open for it.
+    ``versions`` have the indexes of the spaces. The function does not read the catalog, so no transaction stays open
+    for it.
     """
     if request.pairs is not None:
         return verify(tx, spaces, request, request.pairs)
     if request.constraints is not None:
         return agree(tx, spaces, request.view, request.constraints)
-    return evaluate(tx, spaces, request, progress)
+    return evaluate(tx, versions, spaces, request, progress)
 
 
 def evaluate(
-    tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, progress: Progress | None = None
+    tx: Transaction,
+    versions: Versions,
+    spaces: Sequence[Space],
+    request: EvaluationRequest,
+    progress: Progress | None = None,
 ) -> Callable[[], Evaluation]:
     """Return a function that measures retrieval by spaces on the same queries and databases."""
     began = time.monotonic()
-    plan = _planned(tx, spaces, request)
+    plan = _planned(tx, versions, spaces, request)
     keys = set(plan.items.of_ids(np.concatenate(plan.query_ids)).keys)
     codebook = codebooks(tx, {request.view, *plan.target_views}, keys)
     notes = [f"{space.name} answers within a view only" for space in spaces if space not in plan.spaces]
@@ -131,7 +143,7 @@ def _evaluated(
         shown += found.examples
         prefix = f"{space.name}: " if several else ""
         notes += [prefix + note for note in (_ranking_note(space, plan.measures), learned_from) if note]
-    repeated = sentence(np.concatenate([duplicates(plan.items, one) for one in plan.divisions.parts]))
+    repeated = sentence(np.concatenate([duplicates(plan.stored.rows, one) for one in plan.divisions.parts]))
     sentences = [plan.divisions.protocol, described(plan.measures.databases, plan.measures.by), *_by_view(plan)]
     if plan.measures.notion:
         sentences.append(_notion_note(plan))
@@ -152,7 +164,7 @@ def _evaluated(
     )
 
 
-def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest) -> _Plan:
+def _planned(tx: Transaction, versions: Versions, spaces: Sequence[Space], request: EvaluationRequest) -> _Plan:
     notion = notion_of(spaces, request)
     labelled = notion in tx.items.notion_label_counts() or tx.items.label_counts()
     by = request.by or (LABELS if labelled else ITEMS)
@@ -163,7 +175,7 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         taking_part = (request.view, *targets[space.name])
         views[space.name] = [name for name in space.views if name in taking_part or (space.spec and request.refit)]
     ignored = tuple(dict.fromkeys(chain.from_iterable(space.ignored_labels for space in compared)))
-    found = examples(tx, list(dict.fromkeys(chain.from_iterable(views.values()))), ignored)
+    found = listed(tx, list(dict.fromkeys(chain.from_iterable(views.values()))), ignored)
     grouping = grouping_of(compared, request)
     try:
         found = replace(found, groups=groups_of(tx, found.ids, grouping))
@@ -197,12 +209,14 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
     for space in compared:
         if space.name not in refits:
             space.check_revisions(tx.views.all())
+    measured = [(space, () if space.name in refits else targets[space.name]) for space in compared]
     return _Plan(
         view=request.view,
         spaces=compared,
         targets=targets,
         views=views,
         items=found,
+        stored=StoredVectors.of(tx, versions, measured, found, divisions),
         divisions=divisions,
         measures=measures,
         refits=refits,
@@ -238,16 +252,17 @@ def _measured(space: Space, plan: _Plan, progress: Progress | None) -> tuple[Mea
 
 
 def _trial(space: Space, plan: _Plan, division: Division) -> tuple[Trial, str]:
-    everything = plan.items.seen_in(*plan.views[space.name])
+    everything, rows = (some.seen_in(*plan.views[space.name]) for some in (plan.items, plan.stored.rows))
     pipeline, counts = space.pipeline, space.constraint_counts
     if space.name in plan.refits:
-        held_out = everything.of_ids(division.held_out)
+        held_out = rows.of_ids(division.held_out)
         # A space that learned from comparisons may not need labels.
-        known = everything.of_ids(division.trained) if space.constraints is None else everything.without(held_out)
+        known = rows.of_ids(division.trained) if space.constraints is None else rows.without(held_out)
         training = with_supervision(known, space.pairs, space.constraints, space.taxonomy)
         counts = count_constraints(space.constraints, training, held_out)
         pipeline = plan.refits[space.name](training)
-    return Trial(space, pipeline, everything, division), "" if counts is None else counts.sentence()
+    indexes = {view: one for (name, view), one in plan.stored.indexes.items() if name == space.name}
+    return Trial(space, pipeline, everything, rows, indexes, division), "" if counts is None else counts.sentence()
 
 
 def _count(plan: _Plan, database: str, views: Sequence[str]) -> int:

@@ -15,11 +15,13 @@ from crossview.engine.catalog.joined import joined_view
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.labels import without_labels
 from crossview.engine.learners.comparisons import AnyComparisons, Taxonomy
+from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.pipeline import class_of, labels_of
 from crossview.engine.training.groups import split_groups
 
 FEWEST = 2
 """Minimum number of items of a view for learning."""
+_READ_AT_ONCE = 20_000
 Chosen = NDArray[np.intp] | NDArray[np.bool_]
 """A choice among examples, by position or by a mask."""
 
@@ -31,7 +33,8 @@ class Examples:
     ids: NDArray[np.int64]
     keys: tuple[str, ...]
     rows: Mapping[str, NDArray[np.float32]]
-    """One (n, d_v) array for each view; NaN in rows of items without the view, so that no code takes them for data."""
+    """One (n, d_v) array for each view; NaN in rows of items without the view, so that no code takes them for data.
+    Rows that are not read yet have no columns, (n, 0)."""
     mask: NDArray[np.bool_]
     """Which items have which view, (n, V)."""
     labels: tuple[tuple[str, ...], ...]
@@ -137,34 +140,50 @@ def views_with_items(tx: Transaction) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def examples(tx: Transaction, names: Sequence[str], ignored: Sequence[str] = ()) -> Examples:
-    """Return every item that has a row in at least one of the views, without the ``ignored`` labels.
+    """Return the examples of ``listed`` with their rows; raises its errors."""
+    return with_rows(tx, listed(tx, names, ignored))
+
+
+def listed(tx: Transaction, names: Sequence[str], ignored: Sequence[str] = ()) -> Examples:
+    """Return every item that has a row in at least one of the views, without its rows and the ``ignored`` labels.
 
     Raises NotFoundError for an unknown view, InvalidInputError for no, repeated or wrongly joined views,
     NotReadyError for a view that no item has.
     """
     if not names or len(set(names)) < len(names):
         raise InvalidInputError("name the views to learn from, each once, such as `views=['color', 'sift']`")
-    found = {name: joined_view(tx, name).rows(tx) for name in names}
-    for name, rows in found.items():
-        if not len(rows.ids):
+    found = {name: joined_view(tx, name).ids(tx) for name in names}
+    for name, having in found.items():
+        if not len(having):
             raise _no_rows(tx, name)
-    ids = np.unique(np.concatenate([rows.ids for rows in found.values()]))
-    by_view, mask = {}, np.zeros((len(ids), len(names)), bool)
-    for column, name in enumerate(names):
-        rows = found.pop(name)  # pop: only one view at a time is in memory twice
-        mask[:, column] = np.isin(ids, rows.ids, assume_unique=True)
-        by_view[name] = np.full((len(ids), rows.rows.shape[1]), np.nan, np.float32)
-        by_view[name][mask[:, column]] = rows.rows
+    ids = np.unique(np.concatenate(list(found.values())))
     keys, labels = tx.items.keys(), without_labels(tx.items.labels(), ignored)
     numbers = ids.tolist()
     return Examples(
         ids=ids,
         keys=tuple(keys[item] for item in numbers),
-        rows=by_view,
-        mask=mask,
+        rows={name: np.empty((len(ids), 0), np.float32) for name in names},
+        mask=np.column_stack([np.isin(ids, having, assume_unique=True) for having in found.values()]),
         labels=tuple(labels.get(item, ()) for item in numbers),
         notion_classes=_notion_classes(tx, numbers),
     )
+
+
+def with_rows(tx: Transaction, items: Examples) -> Examples:
+    """Return examples with their rows, read in blocks: few rows are in memory twice."""
+    return replace(items, rows={name: _rows(tx, items, name) for name in items.rows})
+
+
+def _rows(tx: Transaction, items: Examples, name: str) -> NDArray[np.float32]:
+    """Return the rows of a view, (n, d), NaN for items without it."""
+    view = joined_view(tx, name)
+    found = np.full((len(items), view.dim), np.nan, np.float32)
+    having = np.flatnonzero(items.seen(name))
+    for start in range(0, len(having), _READ_AT_ONCE):
+        checkpoint()
+        places = having[start : start + _READ_AT_ONCE]
+        found[places] = view.rows(tx, items.ids[places].tolist()).rows
+    return found
 
 
 def _no_rows(tx: Transaction, name: str) -> NotReadyError:

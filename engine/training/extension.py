@@ -15,8 +15,8 @@ from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.parts import parts_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
-from crossview.engine.training.examples import examples
-from crossview.engine.training.learning import fit_added_views, refitting, score_scales, sketches_of
+from crossview.engine.training.examples import listed, with_rows
+from crossview.engine.training.learning import fit_added_views, refitting, score_scales, sketches_of, some_rows
 from crossview.engine.training.match_calibration import calibrated
 from crossview.engine.training.sampling import sampled
 from crossview.engine.training.supervision import count_constraints, with_supervision
@@ -39,7 +39,7 @@ def added_views(
         raise InvalidInputError(f"space {space.name!r} already has view {known[0]!r}: leave it out")
     space.check_revisions(tx.views.all())
     names = (*space.views, *views)
-    found = examples(tx, names, space.ignored_labels)
+    found = listed(tx, names, space.ignored_labels)
     held_out = np.array([space.held_out > 0 and key not in space.training_keys for key in found.keys])
     training = found.take(~held_out)
     for column in range(len(space.views), len(names)):
@@ -49,6 +49,7 @@ def added_views(
     if len(training) > (space.pipeline.most_items or len(training)):
         with_new = np.flatnonzero(training.mask[:, len(space.views) :].any(axis=1))
         training = sampled(space.pipeline, training.take(with_new), space.seed)
+    training = with_rows(tx, training)
     counts = count_constraints(space.constraints, training, found.take(held_out))
     if counts is not None and space.constraint_counts is not None:
         used = {**counts.used, **space.constraint_counts.used}  # the other views keep their counts
@@ -65,7 +66,7 @@ def added_views(
         constraint_counts=counts,
     )
     parts = [parts_of(joined_view(tx, view)) for view in views]
-    refit = refitting(tx, extended)
+    refit, every = refitting(tx, extended), some_rows(tx, found, space.seed)
 
     def fitted() -> Space:
         pipeline = fit_added_views(space.pipeline, training, parts, progress)
@@ -73,7 +74,7 @@ def added_views(
             extended,
             pipeline=pipeline,
             scales=(*space.scales, *score_scales(pipeline, training)[len(space.views) :]),
-            sketches=(*space.sketches, *sketches_of(found, parts, space.seed)),
+            sketches=(*space.sketches, *sketches_of(every, parts, space.seed)),
         )
         return calibrated(made, refit, training)
 

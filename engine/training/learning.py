@@ -1,15 +1,17 @@
 """Learning: fitting a pipeline on examples, with their views and supervision, and refitting it on other examples."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.errors import NotReadyError
 from crossview.engine.learners.chain import Chain
-from crossview.engine.runtime.cancellation import reporting
-from crossview.engine.runtime.progress import Progress
+from crossview.engine.runtime.progress import Progress, reporting_as
 from crossview.engine.spaces.parts import Part, parts_of
 from crossview.engine.spaces.pipeline import build, extend, fit, vectors
 from crossview.engine.spaces.scores import ScoreScale
@@ -33,7 +35,7 @@ def learn(pipeline: Chain, training: Examples, progress: Progress | None = None)
             raise NotReadyError(
                 f"{count} training items have view {view!r}, and learning needs at least {FEWEST}: index more"
             )
-    with _reporting(progress):
+    with reporting_as("learning", progress):
         return fit(pipeline, list(training.rows.values()), supervision_of(pipeline, training))
 
 
@@ -45,7 +47,7 @@ def fit_added_views(
     ``parts`` are the parts of each added view. Raises InvalidInputError if the learner cannot add views.
     """
     views = list(training.rows)
-    with _reporting(progress):
+    with reporting_as("learning", progress):
         for number, of_view in enumerate(parts, len(views) - len(parts)):
             seen = training.seen_in(*views[: number + 1])
             pipeline = extend(pipeline, list(seen.rows.values()), of_view, supervision_of(pipeline, seen))
@@ -62,12 +64,6 @@ def score_scales(pipeline: Chain, training: Examples) -> tuple[ScoreScale, ...]:
     )
 
 
-def _reporting(progress: Progress | None) -> AbstractContextManager[None]:
-    if progress is None:
-        return nullcontext()
-    return reporting(lambda done, total: progress("learning", done, total))
-
-
 def refitting(tx: Transaction, space: Space) -> Refit:
     """Read the views of a space, and return the function that refits it on other items."""
     return partial(_refitted, space, [parts_of(joined_view(tx, name)) for name in space.views])
@@ -82,16 +78,33 @@ def _refitted(space: Space, parts: Sequence[Sequence[Part]], training: Examples)
     return fit_added_views(pipeline, training, parts[first:])
 
 
-def sketches_of(items: Examples, parts: Sequence[Sequence[Part]], seed: int) -> tuple[Sketch, ...]:
-    """Return the sketches of the last views of all items, held out or not, whose ``parts`` these are.
+class SomeRows(NamedTuple):
+    """Rows of a view, drawn from those of all items, held out or not."""
+
+    rows: NDArray[np.float32]
+    """(n, d)."""
+    total: int
+    """The number of all rows."""
+
+
+def some_rows(tx: Transaction, items: Examples, seed: int) -> dict[str, SomeRows]:
+    """Return as many rows of each view of the items as its sketch learns from."""
+    found = {}
+    for view in items.rows:
+        ids = items.ids_in(view)
+        rows = joined_view(tx, view).rows(tx, ids[Sketch.drawn(len(ids), seed)].tolist()).rows
+        found[view] = SomeRows(rows, len(ids))
+    return found
+
+
+def sketches_of(every: Mapping[str, SomeRows], parts: Sequence[Sequence[Part]], seed: int) -> tuple[Sketch, ...]:
+    """Return the sketches of the last views, whose ``parts`` these are, by rows of all items.
 
     Sketches learn from no labels. Views of texts have none, because items with the same text, such as one word, need
     not be copies.
     """
-    names = list(items.rows)[-len(parts) :]
-    present = dict(zip(items.rows, items.mask.T, strict=True))
     return tuple(
-        Sketch.fit(name, items.rows[name][present[name]], of_view, seed)
-        for name, of_view in zip(names, parts, strict=True)
+        Sketch.fit(name, *every[name], of_view, seed)
+        for name, of_view in zip(list(every)[-len(parts) :], parts, strict=True)
         if not all(part.texts for part in of_view)
     )

@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from crossview.engine.evaluation import RECALL_LEVELS
 from crossview.engine.runtime.cancellation import checkpoint
 
-DISTANCES_AT_ONCE = 1 << 22
-"""Distances in memory at a time: 32 MiB of float64, and as much for their ranks. Results do not depend on it."""
+DISTANCES_AT_ONCE = 1 << 24
+"""Distances in memory at a time: 128 MiB of float64, and as much for their ranks. Results do not depend on it."""
 Bools = NDArray[np.bool_]
 Members = Any
 """A sparse boolean array (items, classes) of SciPy, in rows."""
@@ -31,13 +31,16 @@ def members(labels: Sequence[Sequence[str]], classes: Iterable[str]) -> Members:
     return csr_array((np.ones(len(places), bool), places, ends), shape=(len(found), len(columns)))
 
 
-def ranking(distances: ArrayLike) -> NDArray[np.intp]:
+def ranking(distances: ArrayLike, overwrite: bool = False) -> NDArray[np.intp]:
     """Return the ranking by distances, (queries, n); equal distances rank in the order of the database.
+
+    With ``overwrite``, the ranking takes the memory of the distances if they are float64.
 
     Distances are equal if they agree in their first binary digits: 32 digits in a database of a million items, one
     more in half of that, and so on. Distances of float32 vectors have only 24 valid digits. Negative values count as 0.
     """
-    table = np.maximum(np.asarray(distances, np.float64), 0.0)
+    given = np.asarray(distances, np.float64)
+    table = np.maximum(given, 0.0, out=given if overwrite else None)
     table += 0.0  # turns -0.0 into 0.0
     # The bits of non-negative floats, read as integers, have the order of the floats. The position replaces their last
     # bits, so that one sort of plain numbers gives the positions, several times as fast as argsort.
@@ -69,7 +72,18 @@ def relevant(query_members: Members, database_members: Members) -> Bools:
 
 def relevance(order: NDArray[np.intp], query_members: Members, database_members: Members) -> Bools:
     """Return, rank by rank, whether the item shares a class with the query, (queries, n)."""
-    return np.take_along_axis(relevant(query_members, database_members), order, axis=1)
+    return ranked(relevant(query_members, database_members), order)
+
+
+def ranked(marks: Bools, order: NDArray[np.intp]) -> Bools:
+    """Return marks of database items by query, (queries, n), in the order of rankings, (queries, n or fewer).
+
+    Row by row it takes a fifth of the time of ``take_along_axis``, because a row of a million marks stays in the cache.
+    """
+    found = np.empty(order.shape, bool)
+    for place, (row, items) in enumerate(zip(marks, order, strict=True)):
+        found[place] = row[items]
+    return found
 
 
 def knn_votes(order: NDArray[np.intp], database_members: Members, k: int) -> NDArray[np.intp]:

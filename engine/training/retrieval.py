@@ -24,6 +24,7 @@ from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.comparisons import Taxonomy
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
+from crossview.engine.runtime.threads import in_turn, one_blas_thread
 from crossview.engine.spaces.pipeline import codes_and_vectors, distances, metrics_of_items, vectors
 from crossview.engine.spaces.space import Space
 from crossview.engine.training import measures
@@ -32,6 +33,7 @@ from crossview.engine.training.division import Division
 from crossview.engine.training.estimate import Estimate, Figures, Key, Median, Sample, Statistic, Values
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.measures import blocks
+from crossview.engine.training.stored_vectors import TargetIndex
 from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, Costs, costs
 
 _ROWS_AT_ONCE = 16_384
@@ -82,6 +84,11 @@ class Trial(NamedTuple):
     space: Space
     pipeline: Chain
     items: Examples
+    """Without their rows."""
+    rows: Examples
+    """The queries and, unless the view to find items in has an index, all items, with their rows."""
+    indexes: Mapping[str, TargetIndex]
+    """By view."""
     division: Division
 
 
@@ -116,11 +123,11 @@ def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: P
     orders. Codes tie so often that the catalog's order, in which items of a class are neighbours, would decide.
     """
     division = trial.division
-    queries = trial.items.of_ids(division.queries)
+    queries = trial.rows.of_ids(division.queries)
     queries = queries.having_all(view, target) if plan.by == ITEMS else queries.seen_in(view)
-    found = trial.items.of_ids(np.union1d(division.held_out, division.trained)).seen_in(target)
-    unseen = np.isin(found.ids, division.held_out)
-    probes, placed = _embedded(trial, queries, view, queries=True), _embedded(trial, found, target)
+    found = trial.items.of_ids(np.concatenate([division.held_out, division.trained])).seen_in(target)
+    unseen = np.isin(found.ids, division.held_out, assume_unique=True)
+    probes, placed = _embedded(trial, queries, view, queries=True), _placed(trial, found, target)
     metrics = _metrics(trial, found, unseen, placed.vectors, target, plan.notion)
     position = trial.space.views.index(target)
     widths = trial.pipeline.widths_of_metrics(position, placed.vectors.shape[1])
@@ -143,7 +150,8 @@ def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: P
             rerank=trial.space.rerank,
             progress=progress,
         )
-        own, keys = _positions(queries.ids, found.ids[chosen]), found.take(chosen).keys
+        own = _positions(queries.ids, found.ids[chosen])
+        keys = [found.keys[item] for item in chosen.tolist()] if plan.details or plan.per_query else ()
         place = {"query_view": view, "database_view": target, "space": trial.space.name, "database": database}
         if labelled is not None and plan.details:
             shapes.append(Shapes(place, labelled.classes, labelled.own, plan.ks))
@@ -191,6 +199,14 @@ def _metrics(
     return metrics_of_items(trial.pipeline, classes, trial.space.views.index(view), embedded)
 
 
+def _placed(trial: Trial, items: Examples, view: str) -> _Placed:
+    """Return the vectors of items to find: those of the index or, without one, of their rows."""
+    if view not in trial.indexes:
+        return _embedded(trial, trial.rows.of_ids(items.ids), view)
+    found = trial.indexes[view].vectors(items.ids)
+    return _Placed(found, found[:, :0])
+
+
 def _embedded(trial: Trial, items: Examples, view: str, queries: bool = False) -> _Placed:
     position, found = trial.space.views.index(view), []
     for start in range(0, max(1, len(items)), _ROWS_AT_ONCE):
@@ -222,6 +238,11 @@ class _Labelled(NamedTuple):
 
     def take(self, chosen: NDArray[np.intp]) -> "_Labelled":
         return self._replace(offered=self.offered[chosen])
+
+    @property
+    def by_label(self) -> measures.Members:
+        """The labels of the items in columns, from which relevance is read fastest."""
+        return self.offered.tocsc()
 
 
 def _positions(wanted: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -258,17 +279,23 @@ class _Lists:
         Equal distances rank in the order of the database.
         """
         done = 0
-        for part in self._parts_of_equal_length():
-            order, whole = self._orders(part)
-            if self.rerank:
-                for k in ks:
-                    exact = self._reranked(part, order, k)
-                    yield Part(part, exact, exact if whole is order else self._reranked(part, whole, k), [k])
-            else:
-                yield Part(part, order, whole, ks)
-            done += len(part)
-            if self.progress is not None:
-                self.progress(self.name, done, len(self.asking))
+        with one_blas_thread():
+            for part, order, whole in in_turn(self._parts_of_equal_length(), self._orders):
+                yield from self._of_lengths(part, order, whole, ks)
+                done += len(part)
+                if self.progress is not None:
+                    self.progress(self.name, done, len(self.asking))
+
+    def _of_lengths(
+        self, part: NDArray[np.intp], order: NDArray[np.intp], whole: NDArray[np.intp], ks: Sequence[int]
+    ) -> Iterator[Part]:
+        """Yield the rankings of some queries; with re-ranking of codes, one for each length."""
+        if not self.rerank:
+            yield Part(part, order, whole, ks)
+            return
+        for k in ks:
+            exact = self._reranked(part, order, k)
+            yield Part(part, exact, exact if whole is order else self._reranked(part, whole, k), [k])
 
     def _parts_of_equal_length(self) -> Iterator[NDArray[np.intp]]:
         """Yield the queries in parts with rankings of equal length, without queries that have nothing to find."""
@@ -278,14 +305,14 @@ class _Lists:
         for count in np.unique(left_out[left_out < len(self.offered)]):
             yield from blocks(np.flatnonzero(left_out == count), len(self.offered))
 
-    def _orders(self, part: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the rankings without the items of the queries' groups, and with them, from one sort."""
+    def _orders(self, part: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Return some queries, and their rankings without the items of their groups, and with them, from one sort."""
         table = distances(self.probes.vectors[part], self.placed.vectors, self.metrics, self.widths)
         left_out = self.asking[part][:, None] == self.offered
-        whole = measures.ranking(table)
+        whole = measures.ranking(table, overwrite=True)
         if not left_out.any():
-            return whole, whole
-        return whole[~np.take_along_axis(left_out, whole, axis=1)].reshape(len(part), -1), whole
+            return part, whole, whole
+        return part, whole[~measures.ranked(left_out, whole)].reshape(len(part), -1), whole
 
     def _reranked(self, part: NDArray[np.intp], order: NDArray[np.intp], k: int) -> NDArray[np.intp]:
         """Return rankings whose first ``rerank`` x k items are in the order of their float vectors."""
@@ -310,7 +337,7 @@ def _by_labels(
     ``unseen`` marks the held-out items of a mixed database. ``collected`` gets the votes, and the rankings whose mAP is
     measured.
     """
-    own, offered = labelled.own, labelled.offered
+    own, offered, by_label = labelled.own, labelled.offered, labelled.by_label
     found: dict[tuple[str, int | None], NDArray[np.float64]] = {}
     ranks, hits = _Ranks(across), _Hits(offered.shape[0])
 
@@ -323,7 +350,7 @@ def _by_labels(
         hits.add(rankings)
         if not (measured := [k for k in ks if k in lengths]):
             continue
-        ranked = measures.relevance(order, own[part], offered)
+        ranked = measures.relevance(order, own[part], by_label)
         for k in measured:
             votes = measures.knn_votes(order, offered, k)
             record("accuracy", k, part, measures.voted_for_own(votes, own[part]))

@@ -1,6 +1,6 @@
 """Training: from items and a recipe to a fitted space, without the held-out items."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -20,13 +20,13 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
 from crossview.engine.training.cost import check_memory, estimated
 from crossview.engine.training.default_learner import with_learner
-from crossview.engine.training.examples import Examples, examples, views_with_items
+from crossview.engine.training.examples import Examples, listed, views_with_items, with_rows
 from crossview.engine.training.grids import check_dimensions
 from crossview.engine.training.groups import groups_of
 from crossview.engine.training.holdout import Holdout, held_out
-from crossview.engine.training.learning import learn, score_scales, sketches_of
+from crossview.engine.training.learning import SomeRows, learn, score_scales, sketches_of, some_rows
 from crossview.engine.training.match_calibration import calibrated
-from crossview.engine.training.sampling import sampled
+from crossview.engine.training.sampling import sampled, with_sample
 from crossview.engine.training.supervision import (
     check_notions,
     count_constraints,
@@ -46,7 +46,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     """
     check_seed(recipe.seed)
     check_taxonomy(recipe)
-    recipe, without = _with_views(tx, recipe)
+    recipe, without = _with_views(tx, with_sample(recipe))
     recipe, left_out = of_items(tx, with_learner(tx, with_answers(tx, recipe)))
     views = [joined_view(tx, view) for view in recipe.views]
     parts = list(map(parts_of, views))
@@ -56,12 +56,12 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     if progress is not None:
         progress("training", 0, 0, cost.sentence())
     check_memory(tx, recipe, pipeline, cost, holdout)
-    found = _usable(pipeline, examples(tx, recipe.views, recipe.ignore_labels))
+    found = _usable(pipeline, listed(tx, recipe.views, recipe.ignore_labels))
     found = replace(found, groups=groups_of(tx, found.ids, recipe.group_by))
     out = held_out(found, recipe, holdout)
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
     every = with_supervision(found.take(~out), pairs, recipe.constraints, recipe.taxonomy)
-    given = sampled(pipeline, every, recipe.seed)
+    given = with_rows(tx, sampled(pipeline, every, recipe.seed))
     space = Space(
         name=name,
         generation=0,
@@ -83,7 +83,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
         notes=(*without, *_unknown(tx, recipe), *left_out, *_unordered(pipeline, given), *_notes(pipeline, given)),
     )
     check_dimensions(recipe, pipeline, given)
-    return partial(_fit, space, recipe, parts, given, found, progress)
+    return partial(_fit, space, recipe, parts, given, some_rows(tx, found, recipe.seed), progress)
 
 
 def _fit(
@@ -91,10 +91,10 @@ def _fit(
     recipe: Recipe,
     parts: Sequence[Sequence[Part]],
     given: Examples,
-    found: Examples,
+    every: Mapping[str, SomeRows],
     progress: Progress | None,
 ) -> Space:
-    """Return a space fitted on the examples ``given``, with the chosen settings; ``found`` are all items."""
+    """Return a space fitted on the examples ``given``, with the chosen settings; ``every`` has rows of all items."""
     tuning = None
     if recipe.tune is not None:
         with stage("tune"):
@@ -102,7 +102,7 @@ def _fit(
     with stage("fit", items=len(given)):
         fitted = learn(assemble(recipe, parts), given, progress)
     settings, scales = recipe.all_settings(), score_scales(fitted, given)
-    sketches = sketches_of(found, parts, recipe.seed)
+    sketches = sketches_of(every, parts, recipe.seed)
     made = replace(
         space,
         spec=recipe.spec,

@@ -165,6 +165,8 @@ def _training(space: "SpaceInfo") -> Iterator[str]:
     """Yield what is known of a space's training beyond its line in the table."""
     if space.added:
         yield f"{', '.join(space.added)} added later"
+    if space.cost is not None and space.cost.sample < space.cost.items:
+        yield f"learned from a sample of {space.trained_items} of {space.cost.items} items"
     if space.axes:
         yield f"scores of {', '.join(space.axes)}"
     if space.described:

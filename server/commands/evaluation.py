@@ -29,6 +29,7 @@ COLUMNS = (
     *("difference", "difference_standard_error"),
 )
 """The columns of the CSV; differences are to the first space."""
+_MEANS = "means \u00b1 standard errors"
 
 GroupByOption = Annotated[
     str | None,
@@ -119,7 +120,10 @@ class EvaluationOptions:
     ] = EvaluationRequest.splits
     group_by: GroupByOption = None
     max_queries: Annotated[
-        int, typer.Option(metavar="N", help="Maximum number of held-out items to use as queries.")
+        int,
+        typer.Option(
+            "--max-queries", "--sample", metavar="N", help="Maximum number of held-out items to draw as queries."
+        ),
     ] = EvaluationRequest.max_queries
     seed: Annotated[int, typer.Option(help="Seed of the queries, and with --refit of the splits.")] = (
         EvaluationRequest.seed
@@ -267,13 +271,14 @@ def _print(evaluation: "Evaluation") -> None:
 
 def _print_databases(evaluation: "Evaluation") -> None:
     """Print the figures of one space, a column for each database."""
-    cells = {(_figure(row), row.database): f"{row.value:.3f}" for row in evaluation.rows}
+    cells = {(_figure(row), row.database): _number(row.value, row.standard_error) for row in evaluation.rows}
     databases = [name for name in DATABASES if name in evaluation.databases]
     rows = table("query", "target", "metric", ">k", *(f">{name}" for name in databases))
     for figure in dict.fromkeys(figure for figure, _ in cells):
         *names, k = figure
         rows.add_row(*names, str(k or ""), *(cells.get((figure, name), "-") for name in databases))
     show(rows)
+    say(_MEANS)
 
 
 def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
@@ -288,7 +293,7 @@ def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
         rows.add_row(query, target, *([database] if places else []), metric, str(k or ""), *values)
     show(rows)
     brackets = f"; in brackets the difference to {spaces[0]}, paired" if evaluation.differences else ""
-    say(f"means \u00b1 standard errors{brackets}")
+    say(f"{_MEANS}{brackets}")
 
 
 def _figure(one: "EvaluationRow") -> tuple[str, str, str, int | None]:

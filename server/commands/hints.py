@@ -51,6 +51,7 @@ OPTIONS = {
     "path": "--vectors",
     "probabilities": "--probabilities",
     "refit": "--refit",
+    "sample": "--sample",
     "seed": "--seed",
     "sort_by": "--sort-by",
     "space": "--space",

@@ -135,10 +135,18 @@ class RecipeOptions:
             help="Learn only from items that fulfil this condition, such as 'not label = draft'; repeat to add.",
         ),
     ] = None
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of items to learn from, drawn at random by labels; the space places the others without "
+            "learning from them [default: the bound of the learner, mostly 10000 or 100000].",
+        ),
+    ] = None
     group_by: GroupByOption = None
-    seed: Annotated[int | None, typer.Option(help="Seed of the holdout, the folds and the learner [default: 0].")] = (
-        None
-    )
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the holdout, the sample, the folds and the learner [default: 0].")
+    ] = None
 
     def recipe(self, tune: "Tune | None" = None) -> "Recipe":
         """Return the recipe of these options; options that are not given keep the recipe's defaults."""
@@ -160,6 +168,7 @@ class RecipeOptions:
             "holdout": self.holdout,
             "held_out": self._held_out(),
             "where": FilterOptions(self.where).filter() if self.where else None,
+            "sample": self.sample,
             "group_by": read_grouping(self.group_by),
             "seed": self.seed,
         }
@@ -261,6 +270,7 @@ def train(
     Examples:
         crossview train pets --holdout 0.4
         crossview train pets --holdout-where 'split = test'
+        crossview train pets --sample 20000
         crossview train pets --learner multi-npp,itq:32 --views color,sift --space codes
     """
     _train(name, options.recipe, made, detach, connection, as_json)

@@ -1276,6 +1276,7 @@ class TrainRequest(_message.Message):
     IGNORE_LABELS_FIELD_NUMBER: _builtins.int
     HELD_OUT_FIELD_NUMBER: _builtins.int
     WHERE_FIELD_NUMBER: _builtins.int
+    SAMPLE_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
     """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: one that suits the supervision:
@@ -1302,6 +1303,11 @@ class TrainRequest(_message.Message):
     """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
     again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
     server chooses an id.
+    """
+    sample: _builtins.int
+    """Number of items to learn from, at least 100, drawn from those that are not held out: with all items of pairs and
+    comparisons, at least five of each label, and whole groups. The space places the others without learning from them.
+    Unset: the bound of the learner, if it has one.
     """
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1368,19 +1374,24 @@ class TrainRequest(_message.Message):
         ignore_labels: _abc.Iterable[_builtins.str] | None = ...,
         held_out: _types_pb2.Filter | None = ...,
         where: _types_pb2.Filter | None = ...,
+        sample: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "held_out", b"held_out", "settings", b"settings", "taxonomy", b"taxonomy", "tune", b"tune", "where", b"where"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "_sample", b"_sample", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "held_out", b"held_out", "sample", b"sample", "settings", b"settings", "taxonomy", b"taxonomy", "tune", b"tune", "where", b"where"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "answers", b"answers", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "held_out", b"held_out", "holdout", b"holdout", "ignore_labels", b"ignore_labels", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "taxonomy", b"taxonomy", "tune", b"tune", "views", b"views", "where", b"where"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "_sample", b"_sample", "activate", b"activate", "answers", b"answers", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "held_out", b"held_out", "holdout", b"holdout", "ignore_labels", b"ignore_labels", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "sample", b"sample", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "taxonomy", b"taxonomy", "tune", b"tune", "views", b"views", "where", b"where"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
     _WhichOneofReturnType__dim: _TypeAlias = _typing.Literal["dim"]  # noqa: Y015
     _WhichOneofArgType__dim: _TypeAlias = _typing.Literal["_dim", b"_dim"]  # noqa: Y015
+    _WhichOneofReturnType__sample: _TypeAlias = _typing.Literal["sample"]  # noqa: Y015
+    _WhichOneofArgType__sample: _TypeAlias = _typing.Literal["_sample", b"_sample"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__activate) -> _WhichOneofReturnType__activate | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__dim) -> _WhichOneofReturnType__dim | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sample) -> _WhichOneofReturnType__sample | None: ...
 
 Global___TrainRequest: _TypeAlias = TrainRequest  # noqa: Y015
 

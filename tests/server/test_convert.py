@@ -202,6 +202,7 @@ def test_what_is_asked_of_a_training_survives() -> None:
         pairs=(Pair("a/b", "c", 3), Pair("d", "e")),
         tune=Tune({"eta": (1e-6, 0.1), "nearest": (20, None)}, "accuracy", 5),
         rerank=3,
+        sample=500,
         group_by=Grouping("speakers.csv", {"a/b": "1"}),
         answers=True,
         taxonomy=Taxonomy({"a": "", "b": "", "c": "b", "d": "b"}),

@@ -48,7 +48,7 @@ def test_one_space_is_measured_as_before(where: list[str]) -> None:
     assert (found["differences"], found["overlaps"], found["comparisons"]) == ([], [], 0)
     table = done("evaluate", "rows", "--view", "color", "--space", "raw", "-k", 5, "--test-size", 0.5, *where)
     assert table.split()[:6] == ["query", "target", "metric", "k", "trained", "unseen"]
-    assert "\u00b1" not in table
+    assert "means \u00b1 standard errors" in table
 
 
 def test_comparisons_are_measured(where: list[str], tmp_path: Path) -> None:

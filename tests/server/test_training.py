@@ -54,9 +54,28 @@ def test_a_training_that_does_not_fit_into_memory_names_one_that_does(
     assert refused.exit_code == 1
     assert "training needs about 1 MiB of memory, to learn from 120 items, and 1 MiB are" in refused.stderr
     hint = refused.stderr.rstrip().rpartition("learn from fewer, with ")[2]
-    assert hint == "--set max_items=100"
+    assert hint == "--sample 100"
     assert "on 100 of 120 items" in done(*train, *hint.split())
     assert status_of(NotEnoughMemoryError("")) is Code.RESOURCE_EXHAUSTED
+
+
+def test_a_sample_is_learned_from(tmp_path: Path) -> None:
+    """Its size is in what train and show print; the others are placed, and are queries, of which a sample is drawn."""
+    home = Home(tmp_path / "home")
+    fill_rows(home, 80)
+    with reached(home, "local") as where:
+        train = ("train", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2)
+        output = done(*train, "--sample", 100, *where)
+        assert "cca on 100 of 160 items, from color, gist" in output
+        assert "color (2), gist (2)" in output
+        assert "cca: learned from a sample of 100 of 160 items" in done("show", "rows", *where)
+        assert result_of("show", "rows", *where)["spaces"][0]["cost"]["sample"] == 100
+        measured = done("evaluate", "rows", "--view", "color", "--sample", 20, *where)
+        assert "20 of 60 held-out items, drawn at random, are the query set" in measured
+        assert "means \u00b1 standard errors" in measured
+        done(*train, *where)
+        assert "learned from a sample" not in done("show", "rows", *where)
+        assert "sample must be a whole number from 100" in run(*train, "--sample", 5, *where).stderr
 
 
 def test_pairs_come_from_a_file(where: list[str], tmp_path: Path) -> None:

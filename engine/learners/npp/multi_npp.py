@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.npp.alternation import Alternation, Optimization
 from crossview.engine.learners.npp.initial_projections import Start, random_projections, start, start_from_fixed
@@ -78,7 +78,7 @@ class MultiNPP(LinearLearner, MultiViewLearner):
     """
 
     name = "multi-npp"
-    max_items = None
+    max_items = MANY_ITEMS
     capabilities = Capabilities(
         cross_view=True,
         needs_labels=True,

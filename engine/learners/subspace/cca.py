@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Between, Dimensions, Share
 from crossview.engine.learners.subspace.span import Span
@@ -45,7 +45,7 @@ class CanonicalCorrelation(LinearLearner, MultiViewLearner):
     """
 
     name = "cca"
-    max_items = None
+    max_items = MANY_ITEMS
     capabilities = Capabilities(cross_view=True, least_views=2, main_parameter="n_components")
 
     n_components: Dimensions = 50

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Dimensions, Share
 from crossview.engine.learners.subspace.cca import Spectrum, directions_of
@@ -53,7 +53,7 @@ class CanonicalSimilarity(LinearLearner, MultiViewLearner):
     """
 
     name = "csa"
-    max_items = None
+    max_items = MANY_ITEMS
     capabilities = Capabilities(cross_view=True, least_views=2, main_parameter="n_components")
 
     correlations_: NDArray[np.float64] = field(init=False)

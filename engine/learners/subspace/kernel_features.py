@@ -5,10 +5,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import euclidean_distances
 
 from crossview.engine.learners.steps.kernels import KernelMap
 from crossview.engine.learners.steps.normalization import signed_root
+from crossview.engine.learners.subspace.landmark_distances import LandmarkDistances
 from crossview.engine.learners.view_rows import Rows
 
 _FEATURES = 400
@@ -44,8 +44,13 @@ class InstanceMap:
 
     def embedded(self, rows: Rows) -> Rows:
         """Return the embeddings of (n, d) rows, (n, D)."""
-        kernel = np.exp(euclidean_distances(_scaled(rows, self.scaling), self.landmarks, squared=True) / -self.scale)
-        return unit_length(kernel @ self.weights - self.offsets)
+        scaled, landmarks = _scaled(rows, self.scaling), LandmarkDistances(self.landmarks)
+        found = np.empty((len(rows), self.weights.shape[1]))
+        for part in landmarks.blocks(len(rows)):
+            squared = landmarks.squared(scaled[part])
+            squared /= -self.scale
+            found[part] = np.exp(squared, out=squared) @ self.weights
+        return unit_length(found - self.offsets)
 
 
 @dataclass(frozen=True, eq=False)

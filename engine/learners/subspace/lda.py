@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Dimensions
 from crossview.engine.learners.steps.normalization import Standardize
@@ -46,7 +46,7 @@ class LinearDiscriminants(LinearLearner, SeparateLearner, MultiViewLearner):
     """
 
     name = "lda"
-    max_items = None
+    max_items = MANY_ITEMS
     capabilities = Capabilities(needs_labels=True, adds_views=True, main_parameter="n_components")
 
     shrinkage_: list[float] = field(init=False)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import decomposition
 
-from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Between, Dimensions
 from crossview.engine.learners.supervision import Supervision
@@ -31,7 +31,7 @@ class PCA(LinearLearner, SeparateLearner, MultiViewLearner):
     """
 
     name = "pca"
-    max_items = None
+    max_items = MANY_ITEMS
     capabilities = Capabilities(adds_views=True, main_parameter="n_components")
 
     n_components: Dimensions | Annotated[float, Between(0, 1, above=True)] | None = None

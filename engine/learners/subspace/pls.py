@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Dimensions
 from crossview.engine.learners.steps.normalization import Standardize
@@ -35,7 +35,7 @@ class PartialLeastSquares(LinearLearner, MultiViewLearner):
     """
 
     name = "pls"
-    max_items = None
+    max_items = MANY_ITEMS
     capabilities = Capabilities(cross_view=True, least_views=2, most_views=2, main_parameter="n_components")
 
     covariances_: NDArray[np.float64]

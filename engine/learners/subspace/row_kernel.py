@@ -5,11 +5,11 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
 
 from crossview.engine.learners.steps.normalization import Standardize, signed_root
-from crossview.engine.learners.view_rows import Rows, slices
+from crossview.engine.learners.subspace.landmark_distances import LandmarkDistances
+from crossview.engine.learners.view_rows import Rows
 
 Kernel = Literal["linear", "gaussian"]
 Scaling = Literal["none", "sqrt", "unit", "standardize", "both"]
@@ -88,11 +88,14 @@ class FittedKernel:
         scaled = self.scaled(rows)
         if self.how.kernel == "linear":
             return np.hstack(scaled)
-        found, landmarks = np.zeros((len(rows), len(self.landmarks))), self.scaled(self.landmarks)
-        for part in slices(len(rows), 1, ROWS_AT_ONCE):
+        found, landmarks = (
+            np.zeros((len(rows), len(self.landmarks))),
+            [*map(LandmarkDistances, self.scaled(self.landmarks))],
+        )
+        for part in landmarks[0].blocks(len(rows)):
             for own, others, mean in zip(scaled, landmarks, self.means, strict=True):
-                found[part] += _gaussians(euclidean_distances(own[part], others, squared=True), mean)
-        found /= len(landmarks)
+                found[part] += _gaussians(others.squared(own[part]), mean)
+            found[part] /= len(landmarks)
         return found
 
 
@@ -116,10 +119,15 @@ def candidates(kernel: Kernel | None, scaling: Scaling | None) -> list[RowKernel
 
 
 def _gaussians(squared: Rows, mean: float) -> Rows:
-    """Return the mean over the bandwidths; each Gaussian is the square of the one that is twice as wide."""
-    value = np.exp(squared / (-_WIDEST * mean))
+    """Return the mean over the bandwidths; each Gaussian is the square of the one that is twice as wide.
+
+    It overwrites the squared distances.
+    """
+    squared /= -_WIDEST * mean
+    value = np.exp(squared, out=squared)
     total = value.copy()
     for _ in range(_OCTAVES - 1):
         value *= value
         total += value
-    return total / _OCTAVES
+    total /= _OCTAVES
+    return total

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 
-from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Positive
 from crossview.engine.learners.steps.normalization import Standardize
@@ -56,7 +56,7 @@ class SemanticMatching(LinearLearner, SeparateLearner, MultiViewLearner):
     """
 
     name = "semantic"
-    max_items = None
+    max_items = MANY_ITEMS
     capabilities = Capabilities(cross_view=True, needs_labels=True, adds_views=True, main_parameter="alpha")
 
     alphas_: list[float] = field(init=False)

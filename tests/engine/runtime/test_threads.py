@@ -10,7 +10,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from crossview.engine.learners.npp.multi_npp import MultiNPP
 from crossview.engine.learners.subspace.pca import PCA
 from crossview.engine.runtime.cancellation import cancellable
-from crossview.engine.runtime.threads import one_blas_thread, over
+from crossview.engine.runtime.threads import in_turn, one_blas_thread, over
 
 
 def numbers_of_threads():
@@ -51,6 +51,43 @@ def test_blocks_are_in_order_and_in_several_threads(two_threads):
     assert [one[:2] for one in found] == [(number, "seen") for number in range(4)]
     assert len({one[2] for one in found}) == 2
     assert over([1, 2], lambda number: threading.get_ident()) == [threading.get_ident()] * 2  # outside a limit
+
+
+def test_blocks_are_taken_in_turn(two_threads):
+    """Results are in order; the caller takes at most two blocks more than it has used, in its own thread."""
+    taken: list[int] = []
+
+    def blocks():
+        for number in range(9):
+            taken.append(threading.get_ident())
+            yield number
+
+    with one_blas_thread():
+        for place, found in enumerate(in_turn(blocks(), lambda number: (number, threading.get_ident()))):
+            assert found[0] == place
+            assert found[1] != threading.get_ident()
+            assert len(taken) <= place + 3
+    assert set(taken) == {threading.get_ident()}
+    assert list(in_turn(range(3), lambda number: threading.get_ident())) == [threading.get_ident()] * 3
+
+
+def test_what_fails_in_turn_ends_the_loop(two_threads):
+    """An error of a block, and a caller that leaves: no further block is taken."""
+    taken: list[int] = []
+
+    def blocks():
+        for number in (1, 0, 2, 3, 4, 5):
+            taken.append(number)
+            yield number
+
+    with one_blas_thread():
+        with pytest.raises(ZeroDivisionError):
+            list(in_turn(blocks(), lambda number: 1 / number))
+        assert len(taken) < 6
+        taken.clear()
+        for _ in in_turn(blocks(), lambda number: number):
+            break
+        assert len(taken) == 3
 
 
 def test_a_failing_block_fails_the_loop(two_threads):

@@ -136,13 +136,14 @@ def test_a_collection_full_of_copies_keeps_the_reach():
     rows = np.random.default_rng(0).normal(size=(600, 32)).astype(np.float32)
     copies = rows[:200] + np.float32(0.01)
     clean, full = (
-        Sketch.fit("v", some, [Part(32)], seed=0).reach for some in (rows, np.concatenate([rows, copies, copies]))
+        Sketch.fit("v", some[Sketch.drawn(len(some), 0)], len(some), [Part(32)], seed=0).reach
+        for some in (rows, np.concatenate([rows, copies, copies]))
     )
     assert 0.5 * clean < full < 1.5 * clean
 
 
 def test_rows_without_differences_have_equal_rows_as_their_only_copies():
     for rows in (np.ones((1, 3), np.float32), np.ones((9, 3), np.float32)):
-        sketch = Sketch.fit("v", rows, [Part(2), Part(1)], seed=0)
+        sketch = Sketch.fit("v", rows, len(rows), [Part(2), Part(1)], seed=0)
         assert sketch.reach == 0
         assert not sketch.points(rows).any()

@@ -92,3 +92,17 @@ def test_learners_of_one_notion_refuse_several():
             learner.fit([rows], Supervision(comparisons=triplets))
     with pytest.raises(ValueError, match=r"there are labels in several \(head, wing\): use joint"):
         LMNN().fit([rows], Supervision(notion_classes={"head": [0, 0, 0, 1, 1, 1], "wing": [0, 1, 0, 1, 0, 1]}))
+
+
+def test_distances_of_many_items_come_from_products(monkeypatch):
+    """As near to the others as float64 allows, exactly 0 for copies, and the least over an item's metrics."""
+    random = np.random.default_rng(0)
+    placed = random.normal(size=(40, 12)).astype(np.float32)
+    probes = np.vstack([placed[:5], random.normal(size=(4, 12)).astype(np.float32)])
+    for widths, indexed in (([12], np.ones((40, 1), bool)), ([7, 5], random.random((40, 2)) < 0.7)):
+        expected = distances(probes, placed, indexed, widths)
+        monkeypatch.setattr("crossview.engine.spaces.pipeline._MANY", 40)
+        found = distances(probes, placed, indexed, widths)
+        monkeypatch.undo()
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(found == 0, expected == 0)

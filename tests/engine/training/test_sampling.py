@@ -6,13 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 from rows import each, fill, item, row
 
-from crossview.engine.errors import NotEnoughMemoryError
+from crossview.engine.errors import InvalidInputError, NotEnoughMemoryError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.item import ItemUpdate
 from crossview.engine.learners.comparisons import Comparisons
 from crossview.engine.learners.cost import FitSize
 from crossview.engine.learners.registry import LEARNERS, parse_chain
-from crossview.engine.recipe import Recipe
+from crossview.engine.recipe import Grouping, Recipe
 from crossview.engine.runtime import memory
 from crossview.engine.training import cost
 from crossview.engine.training.examples import Examples
@@ -35,6 +39,22 @@ def examples(*counts: int, unlabelled: int = 0, alone: int = 0) -> Examples:
     )
 
 
+LABELS = st.lists(st.sets(st.sampled_from("abcdefgh"), max_size=4), min_size=110, max_size=160)
+
+
+def labelled(labels: list[set[str]], groups: np.ndarray | None = None) -> Examples:
+    """Return examples of one view with sets of labels, perhaps in groups."""
+    count = len(labels)
+    return Examples(
+        ids=np.arange(count),
+        keys=tuple(map(str, range(count))),
+        rows={"one": np.zeros((count, 1), np.float32)},
+        mask=np.ones((count, 1), bool),
+        labels=tuple(tuple(sorted(one)) for one in labels),
+        groups=groups,
+    )
+
+
 def chain(spec: str = "posteriors", most: int = 100):
     return parse_chain(spec, {"max_items": most})
 
@@ -45,7 +65,7 @@ def counts(sample: Examples) -> dict[str, int]:
 
 
 def test_up_to_the_bound_the_examples_are_all_learned_from():
-    """The same object, so that nothing can differ; linear learners have no bound."""
+    """The same object, so that nothing can differ; linear learners have a higher bound."""
     found = examples(60, 40)
     assert sampled(chain(most=100), found, 0) is found
     assert sampled(parse_chain("sqrt,cca"), examples(9_000, 9_000), 0).ids.size == 18_000
@@ -62,6 +82,42 @@ def test_every_label_keeps_its_share_and_at_least_five_items():
     assert (got["2"] >= 8, got["3"] >= 5, got["4"]) == (True, True, 3)
     assert np.array_equal(sample.ids, sampled(chain(most=1_000), found, 0).ids)
     assert not np.array_equal(sample.ids, sampled(chain(most=1_000), found, 1).ids)
+
+
+@given(LABELS, st.integers(0, 9))
+def test_no_label_of_several_is_lost(labels, seed):
+    """Each gives at least five items, or all, also if every item that has it has a rarer one too."""
+    found = labelled(labels)
+    sample = sampled(chain(most=100), found, seed)
+    assert len(sample) == 100
+    had, has = (Counter(label for one in some.labels for label in one) for some in (found, sample))
+    assert all(has[label] >= min(5, count) for label, count in had.items())
+
+
+@given(LABELS, st.integers(1, 30), st.integers(0, 9))
+def test_groups_are_drawn_whole(labels, most, seed):
+    """No group is parted, the bound holds, and no further group would fit."""
+    groups = np.random.default_rng(seed).integers(0, len(labels) // most + 1, len(labels))
+    found = labelled(labels, groups)
+    sizes = np.bincount(groups)
+    if sizes[sizes > 0].min() > 100:
+        with pytest.raises(InvalidInputError, match=r"every group has more than 100 items.* raise `sample`"):
+            sampled(chain(most=100), found, seed)
+        return
+    sample = sampled(chain(most=100), found, seed)
+    inside = np.isin(np.arange(len(labels)), sample.ids)
+    assert not set(groups[inside]) & set(groups[~inside])
+    assert 0 < len(sample) <= 100
+    np.testing.assert_array_equal(sample.ids, sampled(chain(most=100), found, seed).ids)
+
+
+def test_a_named_item_brings_its_group():
+    """All of it, even if the sample is larger than the bound then."""
+    found = labelled([{"a"}] * 400, np.arange(400) // 4)
+    compared = replace(found, constraints=Comparisons(np.array([[1, 398]]), np.ones(1, bool)))
+    sample = sampled(chain(most=100), compared, 0)
+    assert len(sample) == 100
+    assert {0, 1, 2, 3, 396, 397, 398, 399} <= set(sample.ids.tolist())
 
 
 def test_items_of_each_set_of_views_are_drawn():
@@ -99,7 +155,8 @@ def test_the_bound_is_a_setting_of_every_pipeline():
         assert chain(name, 200).most_items == 200
     assert chain("kernel,co-em", 20_000).steps[1].max_items == 20_000
     assert parse_chain("sqrt,kernel,cca").most_items == 10_000
-    assert parse_chain("pca").most_items is None
+    assert parse_chain("pca").most_items == 100_000
+    assert parse_chain("sqrt").most_items is None
     with pytest.raises(ValueError, match="max_items must be a whole number from 100 to"):
         chain(most=5)
 
@@ -130,6 +187,37 @@ def test_the_other_items_are_placed_and_count_as_unseen(some):
     assert len(found.hits) == 150
 
 
+def test_a_recipe_names_the_sample(some):
+    """Of what is not held out; the other items are the queries of an evaluation, and a refit draws as many."""
+    recipe = replace(BOUNDED, settings={"row_kernel": "linear"}, sample=100, holdout=0.2)
+    made = some.train(recipe)
+    assert (made.trained_items, made.held_out, made.cost.items, made.cost.sample) == (100, 30, 120, 100)
+    assert (made.settings["max_items"], made.spec) == (100, "posteriors,dot")
+    found = some.evaluate(EvaluationRequest(view="color", k=(1,), max_queries=20))
+    assert (found.queries, found.databases) == (20, {"trained": 100, "unseen": 50})
+    assert "20 of 50 held-out items, drawn at random, are the query set" in found.protocol
+    assert all(row.standard_error is not None for row in found.rows if row.metric in ("accuracy", "precision", "map"))
+    for sample, settings, message in (
+        (99, {}, "sample must be a whole number from 100 to 1,000,000,000, not 99"),
+        (100, {"max_items": 100}, "sample 100 and the setting max_items are the same: leave out one"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            some.train(replace(recipe, sample=sample, settings=settings))
+
+
+def test_the_sample_of_a_training_has_whole_groups(home):
+    """So that no item that it left out has a relative that it learned from."""
+    with fill(home, "said", [item(group, number) for group, number in each(50)]) as said:
+        said.items.update([ItemUpdate(f"{group}/{n:02}", attributes={"by": str(n // 4)}) for group, n in each(50)])
+        made = said.train(replace(BOUNDED, group_by=Grouping("by")))
+        assert made.trained_items <= 100
+        with said._opened.read() as tx:
+            trained = said._opened.loaded.get(tx, made.name).training_keys
+        by = {key.key: key.attributes["by"] for key in said.items(limit=200)}
+        inside = {by[key] for key in trained}
+        assert inside.isdisjoint({group for key, group in by.items() if key not in trained})
+
+
 def test_a_view_is_added_after_further_items(home):
     """The learner left out only the items of its training; the further ones are embedded like new ones."""
     with fill(home, "more", [item(group, number) for group, number in each(8)]) as more:
@@ -143,8 +231,8 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_read(some, monkey
     whole = replace(BOUNDED, settings={"row_kernel": "linear"})
     needed = some.train(whole).cost.memory
     monkeypatch.setattr(cost, "available_memory", lambda: needed - 1)
-    monkeypatch.setattr("crossview.engine.training.trainer.examples", None)
-    with pytest.raises(NotEnoughMemoryError, match=r"learn from fewer, with `settings=\{'max_items': 100\}`"):
+    monkeypatch.setattr("crossview.engine.training.trainer.listed", None)
+    with pytest.raises(NotEnoughMemoryError, match=r"learn from fewer, with `sample=100`"):
         some.train(whole)
     monkeypatch.undo()
     monkeypatch.setattr(cost, "available_memory", lambda: needed - 1)

@@ -88,8 +88,9 @@ def test_progress_counts_candidates_and_then_steps(groups):
         Recipe(spec="multi-npp", views=BOTH, dim=2, settings={"max_iter": 1}),
         progress=lambda *counts: seen.append(counts),
     )
-    what, done, total = seen[-1]
-    assert (what, done) == ("learning", total)
+    learning, *_, placing = seen[-3:]
+    assert (learning[0], learning[1]) == ("learning", learning[2])
+    assert placing == (f"placing {BOTH[-1]}", placing[2], placing[2])
 
 
 def test_what_is_stopped_leaves_nothing(groups, home):
