@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from crossview.engine.labels import LabelReport
 from crossview.engine.markup import Markup, element, markup, name
@@ -236,7 +236,8 @@ class SpaceDescription:
         return cls(**found, **others)
 
 
-class LiveFigure(NamedTuple):
+@dataclass(frozen=True)
+class LiveFigure:
     """The recall of approximate searches while a collection is in use."""
 
     queries: int
