@@ -262,6 +262,15 @@ class SearchRecall:
     live: LiveFigure | None = None
     """The recall while the collection was in use in this process; None before the first checked query."""
 
+    def sentence(self) -> str:
+        """Return the recall as a sentence."""
+        if not self.effort:
+            return f"queries of {self.view} are exact"
+        found = f"queries of {self.view} find {self.recall:.3f} of the nearest items with effort {self.effort}"
+        if self.live is None:
+            return found
+        return f"{found}, and in use {self.live.recall:.3f} \u00b1 {self.live.error:.3f} by {self.live.queries} queries"
+
 
 @dataclass(frozen=True, kw_only=True)
 class TargetIndex:
@@ -278,6 +287,13 @@ class TargetIndex:
     """The recall that searches promise."""
     searches: tuple[SearchRecall, ...] = ()
     """By query view; empty if all searches are exact."""
+
+    def sentence(self) -> str:
+        """Return the kind of index, its promise and its measured recall as a sentence."""
+        kind = self.kind if self.asked == self.kind else f"{self.kind} (chosen by {self.asked})"
+        promise = f"promised recall {self.recall:g}" if self.searches else "exact"
+        facts = [f"{self.target}: index {kind} of {self.vectors} vectors, {promise}"]
+        return "; ".join([*facts, *(one.sentence() for one in self.searches)])
 
 
 @dataclass(frozen=True, kw_only=True)

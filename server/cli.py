@@ -88,6 +88,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "space activate": spaces.activate,
         "space extend": spaces.extend,
         "space assign": spaces.assign,
+        "space reindex": spaces.reindex,
         "space delete": spaces.delete,
     },
     "Search": {
@@ -129,7 +130,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
 """The commands, by the panel of the help that lists them. A name of two words is a group and a command in it."""
 COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 _LONG = {
-    *("index", "view fit", "view place", "train", "tune", "space extend", "space assign"),
+    *("index", "view fit", "view place", "train", "tune", "space extend", "space assign", "space reindex"),
     *("calibrate", "evaluate", "embed", "neighbors", "map", "export", "import", "audit", "duplicates"),
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""

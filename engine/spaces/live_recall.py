@@ -203,11 +203,12 @@ class LiveRecall:
             return
         known.warned = now
         _log.warning(
-            "searches of %s in target %s of space %s find %.3f of the nearest items, not %g: measure the index again, "
-            "with `crossview space reindex`",
+            "searches of %s in target %s of space %s find %.3f of the nearest items, not %g: measure the index again "
+            "with: `collection.spaces.reindex('%s')`",
             place.view,
             place.target,
             place.space,
             recall,
             known.choice.recall,
+            place.space,
         )

@@ -132,6 +132,7 @@ FLAT = {
     "views.fit": "fit_views",
     "spaces.extend": "extend",
     "spaces.assign": "assign",
+    "spaces.reindex": "reindex",
     "spaces.activate": "activate",
     "spaces.calibrate": "calibrate",
     "spaces.delete": "delete_space",
