@@ -10,7 +10,7 @@ from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import find_space_info
 from crossview.engine.catalog.snapshots import Snapshot
 from crossview.engine.errors import BusyError, InvalidInputError, NotReadyError
-from crossview.engine.index_choice import AUTO, FLAT, VECTORS, IndexChoice
+from crossview.engine.index_choice import AUTO, FLAT, SKETCHES, VECTORS, IndexChoice
 from crossview.engine.info import SpaceInfo
 from crossview.engine.runtime.cancellation import checkpoint, uncancellable
 from crossview.engine.runtime.memory import available_memory
@@ -31,7 +31,7 @@ MANY = 200_000
 """Number of vectors from which ``auto`` chooses an approximate kind. Up to it, an exact search takes about 1 ms."""
 _SHARE_OF_MEMORY = 0.5
 """Share of the available memory up to which ``auto`` puts the vectors into lists; beyond, it scans codes."""
-_SKETCHES = IndexChoice(kind="binary-lists")
+_SKETCHES = IndexChoice(kind=SKETCHES)
 """The index of the sketches beside approximate indexes: a scan of sketches would take most of the time of a search."""
 
 Choices = Mapping[Target, tuple[IndexChoice, Covered]]

@@ -187,6 +187,7 @@ def writes(pictures: Path, folder: Path) -> Steps:
         "maps.delete": lambda c: (c.maps.make(MapRequest(method="pca", view="color")), c.maps.delete(2), c.maps()),
         "spaces.extend": lambda c: c.spaces.extend("cca", ["color"]),
         "spaces.assign": lambda c: c.spaces.assign("cca", "dots"),
+        "spaces.reindex": lambda c: c.spaces.reindex("raw", index="ivf", recall=0.9, targets=["color"]),
         "spaces.activate": lambda c: c.spaces.activate("raw"),
         "spaces.calibrate": lambda c: c.spaces.calibrate(CalibrationRequest(view="color", target="color", space="raw")),
         "spaces.delete": lambda c: c.spaces.delete("cca"),
