@@ -117,7 +117,9 @@ def _check_choices(tx: Transaction) -> None:
     for (space, generation), chosen in tx.spaces.index_choices().items():
         info = raw_info(tx) if space == RAW else infos.get((space, generation))
         if info is None:
-            raise ValueError(f"an index belongs to generation {generation} of space {space[:40]!r}, which does not exist")
+            raise ValueError(
+                f"an index belongs to generation {generation} of space {space[:40]!r}, which does not exist"
+            )
         for target, tree in chosen.items():
             kind = _checked_choice(tree).kind
             known = target.partition(":")[0] in info.views if kind == SKETCHES else target in info.targets
@@ -135,7 +137,11 @@ def _checked_choice(tree: Mapping[str, Any]) -> IndexChoice:
     curves = [curve for one in choice.measured for curve in one.curves]
     points = [point for curve in curves for point in curve.points]
     counts = *(one.queries for one in choice.measured), *(one.k for one in curves), *(one.effort for one in points)
-    shares = *(one.confirmed for one in choice.measured), *(one.share for one in curves), *(one.recall for one in points)
+    shares = (
+        *(one.confirmed for one in choice.measured),
+        *(one.share for one in curves),
+        *(one.recall for one in points),
+    )
     if not all(type(count) is int and 0 < count <= _MOST_EFFORT for count in counts):
         raise ValueError("an index has an effort or a number of queries that is no number above 0")
     if not all(0 <= share <= 1 for share in (*shares, *(one.error for one in points))):

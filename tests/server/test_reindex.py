@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from long_jobs import ended
-from browsing import until
+from long_jobs import ended, until
 from ports import free_port
 from terminal import done, run
 

@@ -75,13 +75,13 @@ def test_retraining_keeps_what_was_asked_for(many: Collection) -> None:
 
 def test_indexes_of_codes_are_refused(many: Collection) -> None:
     """They suit every size by themselves."""
-    many.train(Recipe(spec="itq", views=("v",), dim=8), space="codes")
+    many.train(Recipe(spec="itq:8", views=("v",)), space="codes")
     with pytest.raises(InvalidInputError, match="target v of space 'codes' contains codes"):
         many.spaces.reindex("codes")
 
 
-def test_a_backup_keeps_choices_and_an_export_drops_them(base: Home, many: Collection, tmp_path: Path) -> None:
-    """The restored collection answers the same; the imported one is exact, because its indexes are data of their own."""
+def test_backups_and_exports_keep_choices(base: Home, many: Collection, tmp_path: Path) -> None:
+    """Their indexes are built again, and answer the same."""
     base.backup("copied", tmp_path / "copy.db")
     base.export("copied", tmp_path / "exported")
     found = hits(many)
@@ -89,9 +89,8 @@ def test_a_backup_keeps_choices_and_an_export_drops_them(base: Home, many: Colle
         assert kinds(restored) == kinds(many)
         assert hits(restored) == found
     with Home(tmp_path / "other").import_("imported", tmp_path / "exported") as imported:
-        assert kinds(imported) == {}
-        exact = SearchRequest(REQUEST.queries, targets=("v",), exact=True)
-        assert imported.search(REQUEST) == imported.search(exact)
+        assert kinds(imported) == kinds(many)
+        assert hits(imported) == found
 
 
 def test_a_compacted_collection_keeps_its_snapshots(base: Home, many: Collection, caplog: pytest.LogCaptureFixture):
@@ -111,6 +110,9 @@ class Careless:
 
     def __init__(self, inner: object) -> None:
         self._inner = inner
+
+    def __len__(self) -> int:
+        return len(self._inner)  # type: ignore[arg-type]
 
     def search(self, vectors: np.ndarray, k: int, only: object = None, effort: int = 0) -> Neighbors:
         if not effort:
@@ -141,4 +143,4 @@ def test_a_recall_below_the_promise_is_logged_with_its_remedy(
     assert figure is not None
     assert figure == many.info().spaces[-1].indexes[0].searches[0].live
     assert figure.queries == len(REQUEST.queries)
-    assert figure.recall == pytest.approx(0.5)
+    assert figure.recall == pytest.approx(0.5, abs=0.02)
