@@ -152,7 +152,7 @@ def suitable_kind(target: Target, count: int) -> str:
     """Return the kind of index that suits a number of vectors.
 
     Inverted lists are the fastest kind at every size where a scan takes more than a millisecond, and they are built in
-    seconds. They contain the vectors. If the vectors take too much memory, codes take a sixteenth of it.
+    seconds. They contain the vectors. If the vectors take too much memory, codes take a sixteenth as much.
     """
     if count < MANY:
         return FLAT
