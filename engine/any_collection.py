@@ -13,6 +13,7 @@ from crossview.engine.duplicate import Duplicates, DuplicatesRequest
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.explanation import ExplainRequest, Explanation
 from crossview.engine.facet import FACET_VALUES, Facet
+from crossview.engine.index_choice import AUTO, RECALL, VECTORS
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
     DEFAULT_INDEXING,
@@ -231,6 +232,19 @@ class AnySpaces(Protocol):
 
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
         """Make a space the active one, with one of its generations [default: the generation in use]."""
+        ...
+
+    def reindex(
+        self,
+        space: str = "",
+        *,
+        index: str = AUTO,
+        recall: float = RECALL,
+        vectors: str = VECTORS[0],
+        targets: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> SpaceInfo:
+        """Build the indexes of a space [default: the active one] in a kind, without another training."""
         ...
 
     def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Threshold:

@@ -5,6 +5,7 @@ time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 
@@ -115,7 +116,8 @@ class Collection:
     def info(self) -> CollectionInfo:
         """Return the collection's description."""
         with self._opened.read() as tx:
-            return collection_info(tx, self._opened.folder.size())
+            info = collection_info(tx, self._opened.folder.size())
+        return replace(info, spaces=tuple(map(self._opened.described, info.spaces)))
 
     def count(self, filter: FilterForm = EVERY_ITEM) -> int:
         """Return how many items pass the filter."""

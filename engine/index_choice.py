@@ -12,6 +12,8 @@ from crossview.engine.info import SearchRecall, TargetIndex
 AUTO, FLAT = "auto", "flat"
 KINDS = (AUTO, FLAT, "scan", "ivf", "hnsw")
 """The kinds that people choose from: ``flat`` is exact, ``auto`` decides by the size."""
+SKETCHES = "binary-lists"
+"""The kind of the hidden indexes of sketches, beside approximate indexes."""
 VECTORS = ("float32", "float16")
 """The types in which an index stores the components of its vectors."""
 RECALL = 0.99

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from crossview.engine.labels import LabelReport
 from crossview.engine.markup import Markup, element, markup, name
@@ -236,7 +236,8 @@ class SpaceDescription:
         return cls(**found, **others)
 
 
-class LiveFigure(NamedTuple):
+@dataclass(frozen=True)
+class LiveFigure:
     """The recall of approximate searches while a collection is in use."""
 
     queries: int
@@ -261,6 +262,15 @@ class SearchRecall:
     live: LiveFigure | None = None
     """The recall while the collection was in use in this process; None before the first checked query."""
 
+    def sentence(self) -> str:
+        """Return the recall as a sentence."""
+        if not self.effort:
+            return f"queries of {self.view} are exact"
+        found = f"queries of {self.view} find {self.recall:.3f} of the nearest items with effort {self.effort}"
+        if self.live is None:
+            return found
+        return f"{found}, and in use {self.live.recall:.3f} \u00b1 {self.live.error:.3f} by {self.live.queries} queries"
+
 
 @dataclass(frozen=True, kw_only=True)
 class TargetIndex:
@@ -277,6 +287,13 @@ class TargetIndex:
     """The recall that searches promise."""
     searches: tuple[SearchRecall, ...] = ()
     """By query view; empty if all searches are exact."""
+
+    def sentence(self) -> str:
+        """Return the kind of index, its promise and its measured recall as a sentence."""
+        kind = self.kind if self.asked == self.kind else f"{self.kind} (chosen by {self.asked})"
+        promise = f"promised recall {self.recall:g}" if self.searches else "exact"
+        facts = [f"{self.target}: index {kind} of {self.vectors} vectors, {promise}"]
+        return "; ".join([*facts, *(one.sentence() for one in self.searches)])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -90,6 +90,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "space activate": spaces.activate,
         "space extend": spaces.extend,
         "space assign": spaces.assign,
+        "space reindex": spaces.reindex,
         "space delete": spaces.delete,
     },
     "Search": {
@@ -135,7 +136,7 @@ _NEW_OBJECTS = 100_000
 """New objects before a garbage collection: with Python's 700 [2,000 from version 3.14], collections took a third of the
 time of commands that make many objects."""
 _LONG = {
-    *("index", "view fit", "view place", "train", "tune", "space extend", "space assign"),
+    *("index", "view fit", "view place", "train", "tune", "space extend", "space assign", "space reindex"),
     *("calibrate", "evaluate", "embed", "neighbors", "map", "export", "import", "audit", "duplicates"),
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from crossview.server.dispatch.identity import Scope
-from crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2, types_pb2
+from crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2
 
 
 class Touch(Enum):
@@ -152,8 +152,9 @@ class Method:
 
     @property
     def makes_space(self) -> bool:
-        """Whether the method is a job that stores a space with the id of its request in the collection."""
-        return self.job is not None and self.descriptor.output_type is types_pb2.Space.DESCRIPTOR
+        """Whether the method is a job that stores a generation of a space, with the id of its request."""
+        # only a request for a new generation states whether searches use it
+        return self.job is not None and "activate" in self.descriptor.input_type.fields_by_name
 
 
 _Row = Callable[[MethodDescriptor], Method]
@@ -231,6 +232,7 @@ METHODS = {
         Train=partial(_learn, job=Job()),
         ExtendSpace=partial(_learn, job=Job()),
         AssignLabel=partial(_learn, job=Job(Lane.QUICK)),
+        ReindexSpace=partial(_learn, job=Job()),
         Evaluate=partial(_read, job=Job()),
         CalibrateSpace=partial(_write, room=Room.LONG, job=Job(waits=lambda request: request.refit)),
         ActivateSpace=_write,

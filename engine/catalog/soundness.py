@@ -7,13 +7,14 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.catalog.description import RAW, check_space_name, space_info
+from crossview.engine.catalog.description import RAW, check_space_name, raw_info, space_info
 from crossview.engine.catalog.extractors import ExtractorKind, check_view_name, inputs_of, unfitted_extractor
 from crossview.engine.catalog.joined import part_names
 from crossview.engine.catalog.spaces import Generation
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.conditions.filter import condition_of
 from crossview.engine.errors import CrossviewError
+from crossview.engine.index_choice import AUTO, KINDS, SKETCHES, IndexChoice, checked_choice
 from crossview.engine.info import Threshold
 from crossview.engine.map import METHODS
 from crossview.features.contract import STEPS
@@ -22,6 +23,8 @@ _PACKAGE = re.compile(r"[A-Za-z0-9][\w.-]{0,99} [\w.!+-]{1,50}|unknown", re.ASCI
 """The name and version of a package."""
 _STATED = len(ExtractorKind._fields) + 1
 """Number of entries in the description of an extractor of another package."""
+_MOST_EFFORT = 2**31 - 1
+"""Maximum effort of a search, which messages and libraries store in 32 bits."""
 _MOST_TARGET = 200
 """Maximum number of characters of a target's name, which is part of a file's name."""
 
@@ -42,6 +45,7 @@ def check_sound(tx: Transaction) -> None:
         _check_spaces(tx, {view.name for view in views})
         for view in views:
             _thresholds(tx, RAW, view.revision)
+        _check_choices(tx)
         _check_maps(tx, {view.name for view in views})
     except (CrossviewError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"its spaces cannot be read ({error})") from error
@@ -106,6 +110,43 @@ def _check_generation(tx: Transaction, one: Generation, views: set[str]) -> None
         raise ValueError(
             f"generation {one.generation} of space {one.space!r} uses unknown views: {', '.join(sorted(parts))}"
         )
+
+
+def _check_choices(tx: Transaction) -> None:
+    infos = {(one.space, one.generation): space_info(one, [one], "") for one in tx.spaces.generations()}
+    for (space, generation), chosen in tx.spaces.index_choices().items():
+        info = raw_info(tx) if space == RAW else infos.get((space, generation))
+        if info is None:
+            raise ValueError(
+                f"an index belongs to generation {generation} of space {space[:40]!r}, which does not exist"
+            )
+        for target, tree in chosen.items():
+            kind = _checked_choice(tree).kind
+            known = target.partition(":")[0] in info.views if kind == SKETCHES else target in info.targets
+            if not known or (info.binary and kind != SKETCHES):
+                raise ValueError(f"target {target[:40]!r} of space {space!r} cannot have an index of kind {kind!r}")
+
+
+def _checked_choice(tree: Mapping[str, Any]) -> IndexChoice:
+    choice = IndexChoice.from_json(tree)
+    if wrong := mistyped(choice):
+        raise ValueError(f"{wrong} of an index has a wrong type")
+    checked_choice(choice.asked, choice.recall, choice.vectors)
+    if choice.kind not in (*KINDS, SKETCHES) or choice.kind == AUTO:
+        raise ValueError(f"an index has the unknown kind {choice.kind[:40]!r}")
+    curves = [curve for one in choice.measured for curve in one.curves]
+    points = [point for curve in curves for point in curve.points]
+    counts = *(one.queries for one in choice.measured), *(one.k for one in curves), *(one.effort for one in points)
+    shares = (
+        *(one.confirmed for one in choice.measured),
+        *(one.share for one in curves),
+        *(one.recall for one in points),
+    )
+    if not all(type(count) is int and 0 < count <= _MOST_EFFORT for count in counts):
+        raise ValueError("an index has an effort or a number of queries that is not a number above 0")
+    if not all(0 <= share <= 1 for share in (*shares, *(one.error for one in points))):
+        raise ValueError("an index has a recall that is not a share")
+    return choice
 
 
 def _check_maps(tx: Transaction, views: set[str]) -> None:

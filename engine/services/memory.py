@@ -1,7 +1,14 @@
 """The data of a collection in memory, for a server that answers at once if it can."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from crossview.engine.info import LiveFigure
 from crossview.engine.query import HitList, SearchRequest
 from crossview.engine.services.opened import Opened
+
+if TYPE_CHECKING:
+    from crossview.engine.spaces.live_recall import Place
 
 
 class Memory:
@@ -33,6 +40,15 @@ class Memory:
         """Return roughly the least bytes that a search in a space reads, in any state; 0 without an index in memory."""
         self._opened.check_open()
         return 0 if self._opened.reader is None else self._opened.reader.least_bytes(space)
+
+    def recalls(self) -> "Mapping[Place, tuple[LiveFigure, float]]":
+        """Return the recall of checked searches and the recall that they promise, by space, target and query view."""
+        self._opened.check_open()
+        if self._opened.reader is None:
+            return {}
+        live = self._opened.reader.live
+        figures, promised = live.figures(), live.promised()
+        return {place: (figure, promised[place]) for place, figure in figures.items() if place in promised}
 
     def figures(self) -> tuple[int, int]:
         """Return the bytes of the indexes in memory, and the number of versions of the collection in memory."""

@@ -79,6 +79,10 @@ class Opened:
         self.folder.check_alive()
         return self.catalog
 
+    def described(self, space: SpaceInfo) -> SpaceInfo:
+        """Return the description of a space with the recall of its searches in this process."""
+        return space if self.reader is None else self.reader.live.described(space)
+
     def warn_of_unmet(self, condition: Condition, nothing: bool) -> None:
         """Warn of what a condition names and no item has; ``nothing``: whether it left a search without a hit."""
         if condition != EVERY and (nothing or not self.unmet.is_met(condition)):

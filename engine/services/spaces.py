@@ -26,12 +26,12 @@ class Spaces:
     def __call__(self) -> tuple[SpaceInfo, ...]:
         """Return the trained spaces, then ``raw``, the views themselves."""
         with self._opened.read() as tx:
-            return space_infos(tx)
+            return tuple(map(self._opened.described, space_infos(tx)))
 
     def get(self, name: str) -> SpaceInfo:
         """Return one space; NotFoundError lists the existing spaces."""
         with self._opened.read() as tx:
-            return find_space_info(tx, name)
+            return self._opened.described(find_space_info(tx, name))
 
     def made_by(self, request_id: str) -> SpaceInfo | None:
         """Return the space with a generation made by a request; None if no such generation exists any more."""

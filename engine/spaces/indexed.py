@@ -216,7 +216,8 @@ def stored_generation(tx: Transaction, name: str, generation: int) -> IndexedSpa
     """
     views, history = tx.views.all(), tx.head().history
     if name == RAW and generation == raw_generation(views):
-        return IndexedSpace(raw_space(views), raw_identity(views), history)
+        raw = raw_space(views)
+        return IndexedSpace(raw, raw_identity(views), history, choices=choices_of(tx.spaces.index_choices(), raw))
     for one in tx.spaces.generations(name):
         if one.generation == generation:
             space = Space.from_state(name, generation, tx.spaces.state(name, generation))

@@ -7,14 +7,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Full, Queue
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.info import LiveFigure
+from crossview.engine.index_choice import IndexChoice
+from crossview.engine.info import LiveFigure, SearchRecall, SpaceInfo
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.recall_tuning import ROUNDING
 from crossview.engine.spaces.space import Vectors
@@ -50,7 +51,7 @@ class Place(NamedTuple):
 @dataclass(frozen=True)
 class _Question:
     place: Place
-    promised: float
+    choice: IndexChoice
     searcher: Searcher
     vector: Vectors
     """Shape (1, width)."""
@@ -61,7 +62,7 @@ class _Question:
 
 @dataclass
 class _Checked:
-    promised: float
+    choice: IndexChoice
     shares: deque[float] = field(default_factory=lambda: deque(maxlen=_LAST))
     hits: int = 0
     """Number of nearest items of the last checked query."""
@@ -70,7 +71,8 @@ class _Checked:
     def figure(self) -> tuple[int, float, float]:
         """Return the number of queries, their mean recall, and its standard error, which is never 0."""
         shares, count = np.array(self.shares), len(self.shares)
-        least = math.sqrt(self.promised * (1 - self.promised) / max(1, count * self.hits))
+        promised = self.choice.recall
+        least = math.sqrt(promised * (1 - promised) / max(1, count * self.hits))
         return count, float(shares.mean()), max(least, float(shares.std() / math.sqrt(count)))
 
 
@@ -99,16 +101,38 @@ class LiveRecall:
         found = searcher.search(vectors, k, only, effort)
         if effort and not recall and (row := self._drawn(len(vectors))) is not None:
             place = Place(indexed.space.name, indexed.space.generation, str(target), view)
-            promised = indexed.choices[str(target)].recall
-            question = _Question(place, promised, searcher, vectors[row : row + 1], only, found.distances[row])
+            choice = indexed.choices[str(target)]
+            question = _Question(place, choice, searcher, vectors[row : row + 1], only, found.distances[row])
             self._put(question)
         return found
 
     def figures(self) -> Mapping[Place, LiveFigure]:
         """Return the recall of the last checked queries, by their place."""
         with self._lock:
-            known = list(self._checked.items())
-            return {place: LiveFigure(*one.figure()) for place, one in known}
+            return {place: LiveFigure(*one.figure()) for place, one in self._checked.items()}
+
+    def promised(self) -> Mapping[Place, float]:
+        """Return the recall that checked searches promise, by their place."""
+        with self._lock:
+            return {place: one.choice.recall for place, one in self._checked.items()}
+
+    def described(self, space: SpaceInfo) -> SpaceInfo:
+        """Return the description of a space with the recall of its searches in this process."""
+        figures = self.figures()
+
+        def with_live(target: str, one: SearchRecall) -> SearchRecall:
+            return replace(one, live=figures.get(Place(space.name, space.generation, target, one.view)))
+
+        indexes = (
+            replace(index, searches=tuple(with_live(index.target, one) for one in index.searches))
+            for index in space.indexes
+        )
+        return replace(space, indexes=tuple(indexes))
+
+    def forget(self, space: str) -> None:
+        """Forget the recall of a space whose indexes are others now."""
+        with self._lock:
+            self._checked = {place: one for place, one in self._checked.items() if place.space != space}
 
     def wait(self) -> None:
         """Wait until all questions so far are answered."""
@@ -166,8 +190,8 @@ class LiveRecall:
         share = float((question.distances[:wanted] <= exact[wanted - 1] * (1 + ROUNDING)).mean())
         with self._lock:
             known = self._checked.get(question.place)
-            if known is None or known.promised != question.promised:
-                known = self._checked[question.place] = _Checked(question.promised)
+            if known is None or known.choice != question.choice:
+                known = self._checked[question.place] = _Checked(question.choice)
             known.shares.append(share)
             known.hits = wanted
             self._warn(question.place, known)
@@ -175,15 +199,16 @@ class LiveRecall:
     def _warn(self, place: Place, known: _Checked) -> None:
         count, recall, error = known.figure()
         now = time.monotonic()
-        if count < _FEWEST or recall + _SURE * error >= known.promised or now < known.warned + _UNTIL_NEXT_WARNING:
+        if count < _FEWEST or recall + _SURE * error >= known.choice.recall or now < known.warned + _UNTIL_NEXT_WARNING:
             return
         known.warned = now
         _log.warning(
-            "searches of %s in target %s of space %s find %.3f of the nearest items, not %g: measure the index again, "
-            "with `crossview space reindex`",
+            "searches of %s in target %s of space %s find %.3f of the nearest items, not %g: measure the index again "
+            "with: `collection.spaces.reindex('%s')`",
             place.view,
             place.target,
             place.space,
             recall,
-            known.promised,
+            known.choice.recall,
+            place.space,
         )

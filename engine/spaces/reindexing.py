@@ -1,5 +1,6 @@
 """The choice of the kind of index of each target, and building it with the recall that its searches promise."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -7,8 +8,9 @@ import numpy as np
 
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import find_space_info
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.index_choice import AUTO, FLAT, VECTORS, IndexChoice
+from crossview.engine.catalog.snapshots import Snapshot
+from crossview.engine.errors import BusyError, InvalidInputError, NotReadyError
+from crossview.engine.index_choice import AUTO, FLAT, SKETCHES, VECTORS, IndexChoice
 from crossview.engine.info import SpaceInfo
 from crossview.engine.plan import suitable_kind
 from crossview.engine.runtime.cancellation import checkpoint, uncancellable
@@ -17,6 +19,7 @@ from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.indexed import Covered, IndexedSpace
 from crossview.engine.spaces.loaded import space_identity
 from crossview.engine.spaces.recall_tuning import with_recall
+from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import Version
@@ -24,7 +27,8 @@ from crossview.engine.spaces.versions import Versions
 from crossview.index.base import Index
 from crossview.index.registry import IndexSpec
 
-_SKETCHES = IndexChoice(kind="binary-lists")
+_log = logging.getLogger(__name__)
+_SKETCHES = IndexChoice(kind=SKETCHES)
 """The index of the sketches beside approximate indexes: a scan of sketches would take most of the time of a search."""
 
 Choices = Mapping[Target, tuple[IndexChoice, Covered]]
@@ -57,14 +61,37 @@ def reindex(
         made |= rebuilt(catalog, indexed, target, asked)
     if progress is not None:
         progress("building indexes", len(chosen), len(chosen))
-    with versions.files.changing() as tx:
-        if space_identity(tx, indexed.space.name) != indexed.identity:
-            raise NotReadyError(f"space {indexed.space.name!r} has been trained again meanwhile: index it again")
-        put_choices(tx, indexed.space, made)
-        info = find_space_info(tx, indexed.space.name)
+    info, chosen_space = _stored(versions.files, with_choices(indexed, made), made)
     with uncancellable():
-        versions.take(with_choices(indexed, made), in_use=True)
+        versions.take(chosen_space, in_use=True)
     return info
+
+
+def _stored(files: SnapshotFiles, space: IndexedSpace, made: "Choices") -> tuple[SpaceInfo, IndexedSpace]:
+    """Store choices together with snapshots of their indexes, so that other processes need not build the indexes.
+
+    If the snapshots cannot be written, only the choices are stored.
+    """
+    try:
+        with files.writing():
+            written = [space.save(files, target) for target in made]
+            info = _committed(files, space, made, written)
+        return info, space.saved({target: covered.unsaved for target, (_, covered) in made.items()})
+    except (OSError, BusyError) as error:
+        _log.warning("an index snapshot was not written, so the index may have to be built again: %s", error)
+        return _committed(files, space, made, ()), space
+
+
+def _committed(files: SnapshotFiles, space: IndexedSpace, made: "Choices", written: Sequence[Snapshot]) -> SpaceInfo:
+    """Store choices and snapshots in one transaction; NotReadyError if the space is another one now."""
+    name = space.space.name
+    with files.changing(*written) as tx:
+        if space_identity(tx, name) != space.identity:
+            raise NotReadyError(f"space {name!r} has been trained again meanwhile: index it again")
+        put_choices(tx, space.space, made)
+        for one in written:
+            tx.snapshots.put(one)
+        return find_space_info(tx, name)
 
 
 def rebuilt(catalog: Catalog, indexed: IndexedSpace, target: Target, asked: IndexChoice) -> Choices:

@@ -309,6 +309,9 @@ class Versions:
         latest = None if self._latest is None else self._latest[1]
         version = _next_version(latest, self._catalog, tx, self._columns, self.live)
         self._spaces.of_history(version.history)
+        for name, space in () if latest is None else latest.spaces.items():
+            if name not in version.spaces or version.spaces[name].choices != space.choices:
+                self.live.forget(name)
         self._latest = counter, version
         self._living.add(version)
         self._keep_up(version)

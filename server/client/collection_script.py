@@ -12,6 +12,7 @@ from crossview.engine.audit.report import Audit, AuditRequest
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import CrossviewError
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.index_choice import AUTO, RECALL, VECTORS
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
     Failure,
@@ -33,6 +34,7 @@ from crossview.server.client.convert_jobs import (
     from_calibration_of,
     from_evaluation_of,
     from_extension,
+    from_reindexing,
     from_training,
 )
 from crossview.server.client.item_script import ItemScript
@@ -65,6 +67,7 @@ _Long = TypeVar(
     pb.TrainRequest,
     pb.ExtendSpaceRequest,
     pb.AssignLabelRequest,
+    pb.ReindexSpaceRequest,
     pb.CalibrateSpaceRequest,
     pb.EvaluateRequest,
     maps_pb2.MakeMapRequest,
@@ -222,6 +225,20 @@ class CollectionScript(ItemScript):
         """Choose the metric for a label that a space was not trained on."""
         request = from_assignment(self.name, space, label, activate)
         return to_space((yield from self._run_job(self._collections.AssignLabel, request, None, request_id)))
+
+    def reindex(
+        self,
+        space: str = "",
+        *,
+        index: str = AUTO,
+        recall: float = RECALL,
+        vectors: str = VECTORS[0],
+        targets: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> Script[SpaceInfo]:
+        """Build the indexes of a space in a kind; if the caller stops waiting, the server cancels the work."""
+        request = from_reindexing(self.name, space, index=index, recall=recall, vectors=vectors, targets=targets)
+        return to_space((yield from self._run_job(self._collections.ReindexSpace, request, progress)))
 
     def activate(self, space: str, generation: int | None = None) -> Script[SpaceInfo]:
         """Switch to a space and generation."""

@@ -8,6 +8,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.info import ViewInfo
+from crossview.engine.item import one_or_several
 from crossview.engine.query import CalibrationRequest
 from crossview.engine.recipe import Recipe
 from crossview.server.client.job import Job, JobStep, Result
@@ -43,6 +44,20 @@ def from_extension(
 def from_assignment(collection: str, space: str, label: str, activate: bool | None) -> pb.AssignLabelRequest:
     """Return the message that assigns a metric to a label."""
     return pb.AssignLabelRequest(name=space_name(collection, space), label=label, activate=activate)
+
+
+def from_reindexing(
+    collection: str, space: str, *, index: str, recall: float, vectors: str, targets: Sequence[str]
+) -> pb.ReindexSpaceRequest:
+    """Return the message that builds the indexes of a space in a kind."""
+    return pb.ReindexSpaceRequest(
+        parent=collection_name(collection),
+        space=space,
+        index=index,
+        recall=recall,
+        vectors=vectors,
+        targets=one_or_several(targets),
+    )
 
 
 def from_calibration_of(collection: str, request: CalibrationRequest) -> pb.CalibrateSpaceRequest:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.index_choice import AUTO, RECALL, VECTORS
 from crossview.engine.map import MapRequest
 from crossview.engine.query import CalibrationRequest
 from crossview.engine.recipe import Recipe
@@ -12,6 +13,7 @@ from crossview.server.client.convert_jobs import (
     from_calibration_of,
     from_evaluation_of,
     from_extension,
+    from_reindexing,
     from_training,
 )
 from crossview.server.client.job import Job
@@ -53,6 +55,20 @@ class DetachedScript:
         request = from_assignment(self.name, space, label, activate)
         return (yield from self._jobs.submit(SubmitJobRequest(assign_label=request, request_id=request_id)))
 
+    def reindex(
+        self,
+        space: str = "",
+        *,
+        index: str = AUTO,
+        recall: float = RECALL,
+        vectors: str = VECTORS[0],
+        targets: Sequence[str] = (),
+        request_id: str = "",
+    ) -> Script[Job]:
+        """Build the indexes of a space in a kind."""
+        request = from_reindexing(self.name, space, index=index, recall=recall, vectors=vectors, targets=targets)
+        return (yield from self._jobs.submit(SubmitJobRequest(reindex_space=request, request_id=request_id)))
+
     def calibrate(self, request: CalibrationRequest, *, request_id: str = "") -> Script[Job]:
         """Learn the distance up to which two items are the same."""
         message = from_calibration_of(self.name, request)
@@ -81,6 +97,7 @@ class DetachedCollection:
     train = blocking(DetachedScript.train)
     extend = blocking(DetachedScript.extend)
     assign = blocking(DetachedScript.assign)
+    reindex = blocking(DetachedScript.reindex)
     calibrate = blocking(DetachedScript.calibrate)
     evaluate = blocking(DetachedScript.evaluate)
     make_map = blocking(DetachedScript.make_map)
@@ -95,6 +112,7 @@ class AsyncDetachedCollection:
     train = awaited(DetachedScript.train)
     extend = awaited(DetachedScript.extend)
     assign = awaited(DetachedScript.assign)
+    reindex = awaited(DetachedScript.reindex)
     calibrate = awaited(DetachedScript.calibrate)
     evaluate = awaited(DetachedScript.evaluate)
     make_map = awaited(DetachedScript.make_map)

@@ -26,7 +26,8 @@ class Job:
 
     id: str
     kind: str
-    """train, extend_space, assign_label, calibrate_space, evaluate, make_map, fit_views or import_items."""
+    """train, extend_space, assign_label, reindex_space, calibrate_space, evaluate, make_map, fit_views or
+    import_items."""
     collection: str
     state: str
     """waiting, running, done, failed or cancelled."""

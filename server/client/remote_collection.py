@@ -78,6 +78,7 @@ class RemoteCollection:
     train = blocking(CollectionScript.train)
     extend = blocking(CollectionScript.extend)
     assign = blocking(CollectionScript.assign)
+    reindex = blocking(CollectionScript.reindex)
     activate = blocking(CollectionScript.activate)
     calibrate = blocking(CollectionScript.calibrate)
     delete_space = blocking(CollectionScript.delete_space)
@@ -236,7 +237,7 @@ class RemoteSpaces:
         self._list = collection.list_spaces
         self.get, self.delete = collection.space, collection.delete_space
         self.extend, self.assign, self.activate = collection.extend, collection.assign, collection.activate
-        self.calibrate = collection.calibrate
+        self.reindex, self.calibrate = collection.reindex, collection.calibrate
 
     def __call__(self) -> tuple[SpaceInfo, ...]:
         """Return the trained spaces, then ``raw``, which contains the views themselves."""
@@ -321,6 +322,7 @@ class AsyncCollection:
     train = awaited(CollectionScript.train)
     extend = awaited(CollectionScript.extend)
     assign = awaited(CollectionScript.assign)
+    reindex = awaited(CollectionScript.reindex)
     activate = awaited(CollectionScript.activate)
     calibrate = awaited(CollectionScript.calibrate)
     delete_space = awaited(CollectionScript.delete_space)

@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 NOUNS = {
     "item": "Show or delete items of a collection.",
     "view": "Add, fit, list, place and delete the views of a collection.",
-    "space": "List, activate, extend, assign and delete learned spaces.",
+    "space": "List, activate, extend, assign, reindex and delete learned spaces.",
     "feedback": "Judgements that searches keep: show, undo, delete, remember.",
     "key": "Create, list and revoke the keys for the servers of a home.",
     "model": "Add, list, show, check and remove models for views.",

@@ -181,6 +181,8 @@ def _training(space: "SpaceInfo") -> Iterator[str]:
         yield space.constraints.sentence()
     for threshold in space.thresholds:
         yield threshold.sentence()
+    for index in space.indexes:
+        yield index.sentence()
     if space.tuning is not None:
         yield tuning(space.tuning)
 

@@ -133,6 +133,7 @@ RESULTS: dict[str, Any] = {
     "space activate": SpaceInfo,
     "space extend": SpaceInfo | Job,
     "space assign": SpaceInfo | Job,
+    "space reindex": SpaceInfo | Job,
     "space delete": Deleted,
     "search": list[HitList] | ExplainedSearch | list[HitCount],
     "explain": list[Explanation],

@@ -130,6 +130,10 @@ class SearchOptions:
     max_distance: Annotated[
         float | None, typer.Option(metavar="D", help="Leave out hits at a larger distance, in each target.")
     ] = None
+    recall: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Share of the nearest that an approximate index finds.")
+    ] = None
+    exact: Annotated[bool, typer.Option("--exact", help="Miss no item, as with --recall 1.")] = False
     include_missing: Annotated[
         bool, typer.Option("--include-missing", help="Also find items whose files are missing.")
     ] = False
@@ -175,7 +179,17 @@ class SearchOptions:
             **self._groups(),
             diversity=self.diversity,
             include_missing=self.include_missing,
+            exact=self.exact,
+            recall=self._recall(),
         )
+
+    def _recall(self) -> float:
+        """Return the recall of a request, which is 0 without one; raise InvalidInputError for a wrong one."""
+        from crossview.engine.index_choice import check_recall
+
+        if self.recall is not None:
+            check_recall(self.recall)
+        return self.recall or 0.0
 
     def _groups(self) -> dict[str, Any]:
         """Return the fields of groups; raise typer.BadParameter for a number below 1, and for one that is none."""

@@ -1,9 +1,11 @@
-"""Commands on the spaces of a collection: list, activate, extend, assign and delete."""
+"""Commands on the spaces of a collection: list, activate, extend, assign, reindex and delete."""
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
+from crossview.engine.index_choice import RECALL
 from crossview.server.commands.common import (
     Deleted,
     JsonOption,
@@ -132,6 +134,65 @@ def assign(
     with connection.collection(name) as collection:
         made = collection.spaces.assign(space, label)
     print_result(made, f"{label} has a metric in {made.name} generation {made.generation}", as_json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReindexOptions:
+    """The indexes to build, and their kind."""
+
+    PANEL: ClassVar[str] = "Index"
+
+    space: Annotated[str, typer.Option(metavar="SPACE", help="Space to index [default: the active one].")] = ""
+    targets: Annotated[
+        str | None, typer.Option(metavar="TARGETS", help="Targets to index: views or notions [default: all].")
+    ] = None
+    index: Annotated[
+        Literal["auto", "flat", "scan", "ivf", "hnsw"],
+        typer.Option(help="Kind of index: flat is exact, auto depends on the number of items."),
+    ] = "auto"
+    recall: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of the nearest that an approximate index finds.")
+    ] = RECALL
+    precision: Annotated[
+        Literal["float32", "float16"], typer.Option(help="Type in which the index stores components of vectors.")
+    ] = "float32"
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of ``spaces.reindex``."""
+        return {
+            "space": self.space,
+            "targets": names(self.targets),
+            "index": self.index,
+            "recall": self.recall,
+            "vectors": self.precision,
+        }
+
+
+def reindex(
+    name: NameArgument,
+    options: ReindexOptions,
+    detach: DetachOption = False,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Build the indexes of a space again, in a kind for its size.
+
+    Approximate kinds answer faster and can miss items. The command measures which share of the nearest items searches
+    find, and searches take the effort for the recall.
+
+    Examples:
+        crossview space reindex pets
+        crossview space reindex pets --space raw --targets sift --index ivf --recall 0.95
+    """
+    check_detached(detach, connection)
+    if detach:
+        with connection.detached(name) as server:
+            job = server.reindex(**options.arguments())
+        print_detached(job, as_json)
+        return
+    with connection.collection(name) as collection, progress_bar(not as_json) as progress:
+        made = collection.spaces.reindex(**options.arguments(), progress=progress)
+    print_result(made, "\n".join(one.sentence() for one in made.indexes), as_json)
 
 
 def delete(

@@ -7,6 +7,7 @@ from google.protobuf.message import Message
 
 from crossview.engine.collection import Collection
 from crossview.engine.errors import InvalidInputError
+from crossview.engine.index_choice import AUTO, RECALL, VECTORS
 from crossview.engine.runtime.progress import Progress
 from crossview.server.jobs.operation import kind_of
 from crossview.server.settings import MESSAGE_BYTES
@@ -53,6 +54,18 @@ def _assign(collection: Collection, request: pb.AssignLabelRequest, job: str, pr
     )
 
 
+def _reindex(collection: Collection, request: pb.ReindexSpaceRequest, job: str, progress: Progress) -> Message:
+    made = collection.spaces.reindex(
+        request.space,
+        index=request.index or AUTO,
+        recall=request.recall if request.HasField("recall") else RECALL,
+        vectors=request.vectors or VECTORS[0],
+        targets=tuple(request.targets),
+        progress=progress,
+    )
+    return from_space(collection.name, made)
+
+
 def _calibrate(collection: Collection, request: pb.CalibrateSpaceRequest, job: str, progress: Progress) -> Message:
     return from_threshold(collection.spaces.calibrate(to_calibration(request), progress=progress))
 
@@ -88,6 +101,7 @@ _WORK: Mapping[str, Callable[[Collection, Any, str, Progress], Message]] = {
     "train": _train,
     "extend_space": _extend,
     "assign_label": _assign,
+    "reindex_space": _reindex,
     "calibrate_space": _calibrate,
     "evaluate": _evaluate,
     "make_map": _map,

@@ -88,6 +88,7 @@ class ServerMetrics:
                 ("versions", "Versions of an open collection in memory: the latest, and those still in use."),
             )
         }
+        recalls = _recall_families()
         for name in names:
             with suppress(CrossviewError), self.collections.if_open(name) as collection:
                 if collection is not None:
@@ -95,8 +96,13 @@ class ServerMetrics:
                     families["items"].add_metric((name,), collection.count())
                     families["index_bytes"].add_metric((name,), index_bytes)
                     families["versions"].add_metric((name,), versions)
+                    found = sorted(collection.memory.recalls().items())
+                    latest = {(name, one.space, one.target, one.view): figures for one, figures in found}
+                    for labels, (live, promised) in latest.items():
+                        for family, value in zip(recalls, (live.recall, promised, live.queries), strict=True):
+                            family.add_metric(labels, value)
         yield GaugeMetricFamily("crossview_open_collections", "Open collections.", value=len(names))
-        yield from families.values()
+        yield from (*families.values(), *recalls)
 
     def _jobs(self) -> Metric:
         words = "Jobs of the home that are not forgotten, by lane and state."
@@ -116,6 +122,18 @@ class ServerMetrics:
         yield GaugeMetricFamily("crossview_picture_busy", "Processes that read a picture now.", value=busy)
         words = "Pictures that ended their process or took too long."
         yield CounterMetricFamily("crossview_pictures_fatal", words, value=spoilt)
+
+
+def _recall_families() -> tuple[GaugeMetricFamily, ...]:
+    labels = ("collection", "space", "target", "view")
+    return tuple(
+        GaugeMetricFamily(f"crossview_{name}", words, labels=labels)
+        for name, words in (
+            ("recall", "Share of the nearest items that approximate searches found, of those repeated exactly."),
+            ("promised_recall", "Share of the nearest items that approximate searches promise to find."),
+            ("recall_queries", "Searches that were repeated exactly, at most the last 500."),
+        )
+    )
 
 
 def connections(ports: Sequence[int]) -> int | None:

@@ -1714,6 +1714,57 @@ class AssignLabelRequest(_message.Message):
 Global___AssignLabelRequest: _TypeAlias = AssignLabelRequest  # noqa: Y015
 
 @_typing.final
+class ReindexSpaceRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    SPACE_FIELD_NUMBER: _builtins.int
+    INDEX_FIELD_NUMBER: _builtins.int
+    RECALL_FIELD_NUMBER: _builtins.int
+    VECTORS_FIELD_NUMBER: _builtins.int
+    TARGETS_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name of the collection."""
+    space: _builtins.str
+    """Short name; empty: the active one; "raw": the views themselves."""
+    index: _builtins.str
+    """"flat" is exact; "ivf", "scan" and "hnsw" can miss items; empty or "auto": by the number of vectors and the memory."""
+    recall: _builtins.float
+    """Share of the nearest items that searches find, above 0 and at most 1. Unset: 0.99."""
+    vectors: _builtins.str
+    """The type of stored components: "float32" or "float16"; empty: "float32"."""
+    request_id: _builtins.str
+    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
+    again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
+    server chooses an id.
+    """
+    @_builtins.property
+    def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Empty: every target."""
+
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        space: _builtins.str = ...,
+        index: _builtins.str = ...,
+        recall: _builtins.float | None = ...,
+        vectors: _builtins.str = ...,
+        targets: _abc.Iterable[_builtins.str] | None = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_recall", b"_recall", "recall", b"recall"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_recall", b"_recall", "index", b"index", "parent", b"parent", "recall", b"recall", "request_id", b"request_id", "space", b"space", "targets", b"targets", "vectors", b"vectors"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__recall: _TypeAlias = _typing.Literal["recall"]  # noqa: Y015
+    _WhichOneofArgType__recall: _TypeAlias = _typing.Literal["_recall", b"_recall"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__recall) -> _WhichOneofReturnType__recall | None: ...
+
+Global___ReindexSpaceRequest: _TypeAlias = ReindexSpaceRequest  # noqa: Y015
+
+@_typing.final
 class ActivateSpaceRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

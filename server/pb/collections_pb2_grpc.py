@@ -186,6 +186,11 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.AssignLabelRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_types__pb2.Space.FromString,
                 _registered_method=True)
+        self.ReindexSpace = channel.unary_unary(
+                '/crossview.v1.CollectionService/ReindexSpace',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.ReindexSpaceRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_types__pb2.Space.FromString,
+                _registered_method=True)
         self.ActivateSpace = channel.unary_unary(
                 '/crossview.v1.CollectionService/ActivateSpace',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.ActivateSpaceRequest.SerializeToString,
@@ -470,6 +475,14 @@ class CollectionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReindexSpace(self, request, context):
+        """Builds the indexes of a space again, in another kind, and measures the recall of their searches, without training.
+        Searches go on meanwhile. It is a job, like Train.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ActivateSpace(self, request, context):
         """Makes a space, and one of its generations, the active one.
         """
@@ -714,6 +727,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
             'AssignLabel': grpc.unary_unary_rpc_method_handler(
                     servicer.AssignLabel,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.AssignLabelRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_types__pb2.Space.SerializeToString,
+            ),
+            'ReindexSpace': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReindexSpace,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.ReindexSpaceRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_types__pb2.Space.SerializeToString,
             ),
             'ActivateSpace': grpc.unary_unary_rpc_method_handler(
@@ -1570,6 +1588,33 @@ class CollectionService:
             target,
             '/crossview.v1.CollectionService/AssignLabel',
             crossview_dot_v1_dot_collections__pb2.AssignLabelRequest.SerializeToString,
+            crossview_dot_v1_dot_types__pb2.Space.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReindexSpace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/ReindexSpace',
+            crossview_dot_v1_dot_collections__pb2.ReindexSpaceRequest.SerializeToString,
             crossview_dot_v1_dot_types__pb2.Space.FromString,
             options,
             channel_credentials,

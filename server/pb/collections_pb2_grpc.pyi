@@ -112,6 +112,10 @@ class CollectionServiceStub:
     """Gives a label outside the training one of a space's metrics, as a new generation, without training.
     FAILED_PRECONDITION if no item has the label.
     """
+    ReindexSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ReindexSpaceRequest, _types_pb2.Space]
+    """Builds the indexes of a space again, in another kind, and measures the recall of their searches, without training.
+    Searches go on meanwhile. It is a job, like Train.
+    """
     ActivateSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ActivateSpaceRequest, _types_pb2.Space]
     """Makes a space, and one of its generations, the active one."""
     GetSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]
@@ -221,6 +225,10 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     AssignLabel: _aio.UnaryUnaryMultiCallable[_collections_pb2.AssignLabelRequest, _types_pb2.Space]  # type: ignore[assignment]
     """Gives a label outside the training one of a space's metrics, as a new generation, without training.
     FAILED_PRECONDITION if no item has the label.
+    """
+    ReindexSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.ReindexSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
+    """Builds the indexes of a space again, in another kind, and measures the recall of their searches, without training.
+    Searches go on meanwhile. It is a job, like Train.
     """
     ActivateSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.ActivateSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
     """Makes a space, and one of its generations, the active one."""
@@ -502,6 +510,16 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
         """Gives a label outside the training one of a space's metrics, as a new generation, without training.
         FAILED_PRECONDITION if no item has the label.
+        """
+
+    @_abc_1.abstractmethod
+    def ReindexSpace(
+        self,
+        request: _collections_pb2.ReindexSpaceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
+        """Builds the indexes of a space again, in another kind, and measures the recall of their searches, without training.
+        Searches go on meanwhile. It is a job, like Train.
         """
 
     @_abc_1.abstractmethod

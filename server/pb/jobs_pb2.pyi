@@ -34,6 +34,7 @@ class SubmitJobRequest(_message.Message):
     IMPORT_ITEMS_FIELD_NUMBER: _builtins.int
     CALIBRATE_SPACE_FIELD_NUMBER: _builtins.int
     MAKE_MAP_FIELD_NUMBER: _builtins.int
+    REINDEX_SPACE_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Names the job, as in TrainRequest. Empty: the id of the request itself, if it has one."""
@@ -55,6 +56,8 @@ class SubmitJobRequest(_message.Message):
     def calibrate_space(self) -> _collections_pb2.CalibrateSpaceRequest: ...
     @_builtins.property
     def make_map(self) -> _maps_pb2.MakeMapRequest: ...
+    @_builtins.property
+    def reindex_space(self) -> _collections_pb2.ReindexSpaceRequest: ...
     def __init__(
         self,
         *,
@@ -66,13 +69,14 @@ class SubmitJobRequest(_message.Message):
         import_items: _collections_pb2.ImportItemsRequest | None = ...,
         calibrate_space: _collections_pb2.CalibrateSpaceRequest | None = ...,
         make_map: _maps_pb2.MakeMapRequest | None = ...,
+        reindex_space: _collections_pb2.ReindexSpaceRequest | None = ...,
         request_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["assign_label", b"assign_label", "calibrate_space", b"calibrate_space", "evaluate", b"evaluate", "extend_space", b"extend_space", "fit_views", b"fit_views", "import_items", b"import_items", "make_map", b"make_map", "request", b"request", "train", b"train"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assign_label", b"assign_label", "calibrate_space", b"calibrate_space", "evaluate", b"evaluate", "extend_space", b"extend_space", "fit_views", b"fit_views", "import_items", b"import_items", "make_map", b"make_map", "reindex_space", b"reindex_space", "request", b"request", "train", b"train"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assign_label", b"assign_label", "calibrate_space", b"calibrate_space", "evaluate", b"evaluate", "extend_space", b"extend_space", "fit_views", b"fit_views", "import_items", b"import_items", "make_map", b"make_map", "request", b"request", "request_id", b"request_id", "train", b"train"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assign_label", b"assign_label", "calibrate_space", b"calibrate_space", "evaluate", b"evaluate", "extend_space", b"extend_space", "fit_views", b"fit_views", "import_items", b"import_items", "make_map", b"make_map", "reindex_space", b"reindex_space", "request", b"request", "request_id", b"request_id", "train", b"train"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["train", "extend_space", "assign_label", "evaluate", "fit_views", "import_items", "calibrate_space", "make_map"]  # noqa: Y015
+    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["train", "extend_space", "assign_label", "evaluate", "fit_views", "import_items", "calibrate_space", "make_map", "reindex_space"]  # noqa: Y015
     _WhichOneofArgType_request: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_request) -> _WhichOneofReturnType_request | None: ...
 

@@ -807,6 +807,7 @@ class Space(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     LABEL_TEST_FIELD_NUMBER: _builtins.int
     COST_FIELD_NUMBER: _builtins.int
+    INDEXES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     generation: _builtins.int
@@ -897,6 +898,10 @@ class Space(_message.Message):
     def cost(self) -> Global___TrainingCost:
         """The estimated cost of the training. Unset for a training of an earlier version."""
 
+    @_builtins.property
+    def indexes(self) -> _containers.RepeatedCompositeFieldContainer[Global___TargetIndex]:
+        """The indexes whose kind ReindexSpace chose, or a training of many items; others are exact."""
+
     def __init__(
         self,
         *,
@@ -931,14 +936,126 @@ class Space(_message.Message):
         labels: _abc.Iterable[Global___LabelReport] | None = ...,
         label_test: _builtins.str = ...,
         cost: Global___TrainingCost | None = ...,
+        indexes: _abc.Iterable[Global___TargetIndex] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["constraints", b"constraints", "cost", b"cost", "create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "active_space", b"active_space", "added", b"added", "axes", b"axes", "binary", b"binary", "constraints", b"constraints", "cost", b"cost", "create_time", b"create_time", "cross_view", b"cross_view", "described", b"described", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "ignored_labels", b"ignored_labels", "label_test", b"label_test", "labels", b"labels", "name", b"name", "notes", b"notes", "pairs", b"pairs", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "taxonomy", b"taxonomy", "thresholds", b"thresholds", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "active_space", b"active_space", "added", b"added", "axes", b"axes", "binary", b"binary", "constraints", b"constraints", "cost", b"cost", "create_time", b"create_time", "cross_view", b"cross_view", "described", b"described", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "ignored_labels", b"ignored_labels", "indexes", b"indexes", "label_test", b"label_test", "labels", b"labels", "name", b"name", "notes", b"notes", "pairs", b"pairs", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "taxonomy", b"taxonomy", "thresholds", b"thresholds", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Space: _TypeAlias = Space  # noqa: Y015
+
+@_typing.final
+class LiveFigure(_message.Message):
+    """The recall of approximate searches while the collection is open in the process that answers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUERIES_FIELD_NUMBER: _builtins.int
+    RECALL_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    queries: _builtins.int
+    """Number of searches that were repeated exactly, at most the last 500."""
+    recall: _builtins.float
+    """Mean share of the nearest items that they found, and its standard error."""
+    error: _builtins.float
+    def __init__(
+        self,
+        *,
+        queries: _builtins.int = ...,
+        recall: _builtins.float = ...,
+        error: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "queries", b"queries", "recall", b"recall"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LiveFigure: _TypeAlias = LiveFigure  # noqa: Y015
+
+@_typing.final
+class SearchRecall(_message.Message):
+    """The recall of searches in a target by queries of one view."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VIEW_FIELD_NUMBER: _builtins.int
+    EFFORT_FIELD_NUMBER: _builtins.int
+    RECALL_FIELD_NUMBER: _builtins.int
+    QUERIES_FIELD_NUMBER: _builtins.int
+    LIVE_FIELD_NUMBER: _builtins.int
+    view: _builtins.str
+    effort: _builtins.int
+    """Effort of a search for 10 items: lists to probe, candidates to compare; 0: such searches are exact."""
+    recall: _builtins.float
+    """Share of the 10 nearest items that other queries found with this effort."""
+    queries: _builtins.int
+    """Number of queries by which the effort was chosen."""
+    @_builtins.property
+    def live(self) -> Global___LiveFigure:
+        """Unset before the first search that was repeated exactly."""
+
+    def __init__(
+        self,
+        *,
+        view: _builtins.str = ...,
+        effort: _builtins.int = ...,
+        recall: _builtins.float = ...,
+        queries: _builtins.int = ...,
+        live: Global___LiveFigure | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["live", b"live"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["effort", b"effort", "live", b"live", "queries", b"queries", "recall", b"recall", "view", b"view"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchRecall: _TypeAlias = SearchRecall  # noqa: Y015
+
+@_typing.final
+class TargetIndex(_message.Message):
+    """The index of a target."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TARGET_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    ASKED_FIELD_NUMBER: _builtins.int
+    VECTORS_FIELD_NUMBER: _builtins.int
+    RECALL_FIELD_NUMBER: _builtins.int
+    SEARCHES_FIELD_NUMBER: _builtins.int
+    target: _builtins.str
+    kind: _builtins.str
+    """"flat", "scan", "ivf" or "hnsw"."""
+    asked: _builtins.str
+    """The kind that was asked for, such as "auto"."""
+    vectors: _builtins.str
+    """The type of stored components: "float32" or "float16"."""
+    recall: _builtins.float
+    """The recall that searches promise."""
+    @_builtins.property
+    def searches(self) -> _containers.RepeatedCompositeFieldContainer[Global___SearchRecall]:
+        """By query view; empty if all searches are exact."""
+
+    def __init__(
+        self,
+        *,
+        target: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        asked: _builtins.str = ...,
+        vectors: _builtins.str = ...,
+        recall: _builtins.float = ...,
+        searches: _abc.Iterable[Global___SearchRecall] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked", b"asked", "kind", b"kind", "recall", b"recall", "searches", b"searches", "target", b"target", "vectors", b"vectors"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TargetIndex: _TypeAlias = TargetIndex  # noqa: Y015
 
 @_typing.final
 class LabelReport(_message.Message):

@@ -7,7 +7,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from crossview.engine.info import (
     CollectionInfo,
     ConstraintCounts,
+    LiveFigure,
+    SearchRecall,
     SpaceInfo,
+    TargetIndex,
     Threshold,
     TrainingCost,
     Trial,
@@ -33,6 +36,7 @@ def to_space(message: types_pb2.Space) -> SpaceInfo:
         cost=to_value(TrainingCost, message.cost) if message.HasField("cost") else None,
         thresholds=tuple(map(to_threshold, message.thresholds)),
         labels=tuple(to_value(LabelReport, one) for one in message.labels),
+        indexes=tuple(map(_to_index, message.indexes)),
     )
 
 
@@ -49,6 +53,7 @@ def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
         cost=None if space.cost is None else to_message(types_pb2.TrainingCost, space.cost),
         thresholds=[from_threshold(one) for one in space.thresholds],
         labels=[to_message(types_pb2.LabelReport, one) for one in space.labels],
+        indexes=[_from_index(one) for one in space.indexes],
     )
 
 
@@ -59,6 +64,24 @@ def _to_tuning(message: types_pb2.Tuning) -> Tuning:
 def _from_tuning(tuning: Tuning) -> types_pb2.Tuning:
     tried = [to_message(types_pb2.Tuning.Trial, trial) for trial in tuning.tried]
     return to_message(types_pb2.Tuning, tuning, tried=tried)
+
+
+def _to_index(message: types_pb2.TargetIndex) -> TargetIndex:
+    return to_value(TargetIndex, message, searches=tuple(map(_to_recall, message.searches)))
+
+
+def _from_index(index: TargetIndex) -> types_pb2.TargetIndex:
+    return to_message(types_pb2.TargetIndex, index, searches=[_from_recall(one) for one in index.searches])
+
+
+def _to_recall(message: types_pb2.SearchRecall) -> SearchRecall:
+    live = to_value(LiveFigure, message.live) if message.HasField("live") else None
+    return to_value(SearchRecall, message, live=live)
+
+
+def _from_recall(recall: SearchRecall) -> types_pb2.SearchRecall:
+    live = None if recall.live is None else to_message(types_pb2.LiveFigure, recall.live)
+    return to_message(types_pb2.SearchRecall, recall, live=live)
 
 
 def to_collection(message: collections_pb2.Collection) -> CollectionInfo:

@@ -52,6 +52,7 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
         hits_per=message.hits_per or SearchRequest.hits_per,
         diversity=message.diversity,
         include_missing=message.include_missing,
+        recall=message.recall,
         **options,
     )
 

@@ -70,6 +70,8 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "views": lambda one: one.views(),
     "spaces": lambda one: one.spaces(),
     "spaces.get": lambda one: one.spaces.get("raw"),
+    "spaces.reindex": lambda one: one.spaces.reindex("raw"),
+    "memory.recalls": lambda one: one.memory.recalls(),
     "spaces.made_by": lambda one: one.spaces.made_by("x"),
     "items": lambda one: one.items(),
     "count": lambda one: one.count(),

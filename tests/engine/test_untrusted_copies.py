@@ -26,6 +26,7 @@ from crossview.engine.catalog.database import HEAD
 from crossview.engine.collection import Collection
 from crossview.engine.errors import InvalidInputError, StorageError
 from crossview.engine.home import Home
+from crossview.engine.index_choice import Curve, IndexChoice, MeasuredRecall, Point
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.training_keys import packed_keys, unpacked_keys
@@ -168,6 +169,66 @@ def test_what_no_collection_can_hold_is_refused_with_a_reason(home: Home, copy: 
             home.restore("new", copy, replace)
     assert home.names() == []
     assert list(home.path.iterdir()) == []
+
+
+def choice(target: str = "v", space: str = "pca", **changed: object) -> tuple[object, ...]:
+    """A row of the choices of indexes."""
+    curve = Curve(k=10, points=(Point(3, 0.9, 0.01),))
+    measured = MeasuredRecall(view="v", queries=5, curves=(curve,), confirmed=0.9)
+    return space, 1, target, json.dumps(IndexChoice(kind="ivf", measured=(measured,)).to_json() | changed)
+
+
+def measured(**changed: object) -> tuple[object, ...]:
+    """A row whose measured recall differs."""
+    return choice(measured=[{"view": "v", "queries": 5, "curves": [], "confirmed": 0.9} | changed])
+
+
+def curve(**changed: object) -> tuple[object, ...]:
+    """A row with one curve that differs."""
+    return measured(curves=[{"k": 10, "share": 1.0, "points": [[3, 0.9, 0.01]]} | changed])
+
+
+WRONG_CHOICES = {
+    "unknown kind": (choice(kind="../x"), "an index has the unknown kind '../x'"),
+    "kind that decides": (choice(kind="auto"), "an index has the unknown kind 'auto'"),
+    "number as a kind": (choice(kind=7), "kind of an index has a wrong type"),
+    "unknown asked kind": (choice(asked="x"), "an index is auto"),
+    "vectors": (choice(vectors="float8"), "vectors are stored as float32 or float16, not as 'float8'"),
+    "recall above 1": (choice(recall=1.5), "recall is a share of the nearest items"),
+    "recall of text": (choice(recall="much"), "recall of an index has a wrong type"),
+    "no object": (("pca", 1, "v", "[]"), "column choice of table index_choices holds"),
+    "a further field": (choice(more=1), "its spaces cannot be read"),
+    "a missing field": (("pca", 1, "v", '{"kind": "ivf"}'), "its spaces cannot be read"),
+    "no queries": (measured(queries=0), "not a number above 0"),
+    "confirmed": (measured(confirmed=-1.0), "a recall that is not a share"),
+    "k": (curve(k=0), "not a number above 0"),
+    "share": (curve(share=2.0), "a recall that is not a share"),
+    "effort of a fraction": (curve(points=[[3.5, 0.9, 0.01]]), "not a number above 0"),
+    "great effort": (curve(points=[[2**40, 0.9, 0.01]]), "not a number above 0"),
+    "recall of a point": (curve(points=[[3, 9.0, 0.01]]), "a recall that is not a share"),
+    "text in a point": (curve(points=[[3, "x", 0.01]]), "its spaces cannot be read"),
+    "short point": (curve(points=[[3]]), "its spaces cannot be read"),
+    "unknown target": (choice("x"), "target 'x' of space 'pca' cannot have an index of kind 'ivf'"),
+    "kind of sketches": (choice("x:~sketch", kind="binary-lists"), "cannot have an index of kind 'binary-lists'"),
+    "unknown space": (choice(space="other"), "which does not exist"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_CHOICES)
+def test_a_wrong_choice_of_an_index_is_refused(home: Home, copy: Path, what: str):
+    """Its values reach libraries that search, and messages."""
+    values, words = WRONG_CHOICES[what]
+    change(copy, "INSERT INTO index_choices VALUES (?, ?, ?, ?)", values=values)
+    with pytest.raises(InvalidInputError, match=words):
+        home.restore("new", copy)
+
+
+def test_a_sound_choice_of_an_index_is_restored(home: Home, copy: Path):
+    for values in (choice(), choice(space="raw"), choice("v:~sketch", kind="binary-lists", measured=[])):
+        change(copy, "INSERT INTO index_choices VALUES (?, ?, ?, ?)", values=values)
+    with home.restore("new", copy) as made:
+        assert [one.kind for one in made.spaces.get("pca").indexes] == ["ivf"]
+        assert len(made.search(SearchRequest([QUERY], space="pca"))[0].hits) == 10
 
 
 def with_state(copy: Path, made: bytes) -> Path:

@@ -13,7 +13,10 @@ from crossview.engine.explanation import AgreeingPart, Agreement, Contribution, 
 from crossview.engine.info import (
     CollectionInfo,
     ConstraintCounts,
+    LiveFigure,
+    SearchRecall,
     SpaceInfo,
+    TargetIndex,
     Trial,
     Tuning,
     ViewInfo,
@@ -169,6 +172,18 @@ def test_what_was_tuned_survives() -> None:
     assert convert_info.to_space(convert_info.from_space("pets", given)) == given
 
 
+def test_indexes_survive() -> None:
+    """With the recall of each query view, and the live recall where there is one."""
+    searches = (
+        SearchRecall(view="color", effort=23, recall=0.995, queries=300, live=LiveFigure(40, 0.98, 0.01)),
+        SearchRecall(view="sift", effort=0, recall=1.0, queries=300),
+    )
+    made = TargetIndex(target="color", kind="ivf", asked="auto", vectors="float16", recall=0.99, searches=searches)
+    exact = TargetIndex(target="sift", kind="flat", asked="flat", vectors="float32", recall=0.99)
+    given = replace(SPACE, indexes=(made, exact))
+    assert convert_info.to_space(convert_info.from_space("pets", given)) == given
+
+
 def test_comparisons_survive() -> None:
     """Of every kind, with columns beside the items and without; columns that disagree are refused."""
     items, numbers = np.arange(8), np.array([0.5, 2.0])
@@ -270,7 +285,8 @@ def test_requests_survive() -> None:
     examples = [Query("color", key="a", weight=2.0), Query("", text="red", weight=-0.5), Query("color", key="b")]
     combined = SearchRequest(examples, combine="context", with_examples=True, targets=("sift",), fuse="learn")
     fused = SearchRequest([Query(key="a")], fuse="rank", targets=("sift",))
-    for one in (search, moved, weighted, listed, likely, probable, combined, fused):
+    exact = SearchRequest([Query("color", key="a")], exact=True)
+    for one in (search, moved, weighted, listed, likely, probable, combined, fused, exact, replace(exact, recall=0.5)):
         assert convert_search.to_search_request(convert_search.from_search_request(one)) == one
     query = search_pb2.Query(view="color", key="a")
     assert convert_search.to_search_request(search_pb2.SearchRequest(queries=[query])) == SearchRequest(search.queries)

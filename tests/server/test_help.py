@@ -77,11 +77,11 @@ def test_summaries_fit_their_line(group: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_help_of_search_fits_a_screen() -> None:
-    """Of 61 lines and 100 columns."""
+    """Of 63 lines and 100 columns."""
     environment = {**os.environ, "COLUMNS": "100"}
     command = [sys.executable, "-m", "crossview.server.cli", "search", "-h"]
     lines = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout.splitlines()
-    assert len(lines) <= 61
+    assert len(lines) <= 63
     assert max(map(len, lines)) <= 100
 
 

@@ -384,6 +384,7 @@ OTHER = {
     "hint('index', name, '--'",  # of an audit
     "crossview alias ALIAS --delete",  # usage
     "crossview alias {} NAME",  # usage
+    "again with: `collection.spaces.reindex(",  # a line of the log: tests/engine/spaces/test_live_recall.py
     "cancel them, with: crossview job list",  # of a server: tests/server/test_aliases.py
     "crossview serve --max-megapixels N",  # it goes on until it is stopped
     "crossview serve --device {}",  # likewise

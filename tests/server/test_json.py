@@ -100,6 +100,7 @@ space list rows
 space activate rows old
 space extend rows one --views b
 space assign rows musl owl
+space reindex rows --space raw --targets a --index ivf
 calibrate rows --view a --space raw
 search rows --key cat/1 --view a --space raw --targets a --probabilities
 search rows --key cat/1 --view a --space raw --explain
