@@ -156,7 +156,7 @@ def test_live_recall_finds_a_broken_index_within_a_thousand_queries(many, monkey
         monkeypatch.setattr(IndexChoice, "effort", lambda *_: 1)
         broken = ask()
     assert broken.recall + 3 * broken.error < 0.99 <= good.recall + 3 * good.error
-    assert "crossview space reindex" in caplog.text
+    assert "`collection.spaces.reindex('raw')`" in caplog.text
 
 
 @pytest.mark.parametrize(
