@@ -16,7 +16,7 @@ from crossview.index.searcher import Chosen
 
 _LEAST_ROWS = 50_000
 """Number of codes below which a scan is fast enough."""
-_PROBES = 16
+_PROBES = 8
 _SAMPLES = 64
 """Codes for each list from which k-means learns the centroids."""
 

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import faiss
@@ -169,7 +170,8 @@ def complete(squares: NDArray[np.float32], numbers: RowNumbers, wanted: int) -> 
     return Found(numbers, distances, missing[:, wanted - 1] if wanted else np.zeros(len(numbers), bool))
 
 
-def ladder(least: int, greatest: int) -> list[int]:
+@lru_cache(1024)
+def ladder(least: int, greatest: int) -> tuple[int, ...]:
     """Return efforts from the least to the greatest, each about 1.4 times the one before."""
     count = max(1, round(np.log(max(1, greatest / least)) / np.log(1.4)) + 1)
-    return sorted({int(one) for one in np.geomspace(least, max(least, greatest), count).round()})
+    return tuple(sorted({int(one) for one in np.geomspace(least, max(least, greatest), count).round()}))

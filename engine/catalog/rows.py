@@ -63,7 +63,7 @@ class RowStore:
             if numbers is not None:
                 found.append(np.array(numbers.split(","), np.int64))
                 data.append(bytes.fromhex(digits))
-        numbers = np.concatenate([np.empty(0, np.int64), *found])
+        numbers = found[0] if len(found) == 1 else np.concatenate([np.empty(0, np.int64), *found])
         order = np.argsort(numbers)
         values = np.frombuffer(b"".join(data), "<f4").astype(np.float32, copy=False).reshape(len(numbers), view.dim)
         return ViewRows(numbers[order], values[order])

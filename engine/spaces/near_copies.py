@@ -90,7 +90,7 @@ def copies_in_view(
         stored = version.joined_view(view).rows(tx, np.unique(found.ids[close]).tolist())
     others, copies = sketch.points(stored.rows), list[Copies]()
     for point, ids, inside, item in zip(points, found.ids, close, own, strict=True):
-        places = np.flatnonzero(np.isin(stored.ids, ids[inside]))
+        places = np.arange(len(stored.ids)) if len(points) == 1 else np.flatnonzero(np.isin(stored.ids, ids[inside]))
         distances = np.sqrt(((others[places].astype(np.float64) - point) ** 2).sum(axis=1))
         near = [
             (distance / sketch.reach if distance else 0.0, one)
