@@ -159,7 +159,7 @@ class Contender:
     @contextmanager
     def _process(self) -> Iterator["_Asked"]:
         python = asking.STORES if ENGINES[self._name].peer else asking.OURS
-        arguments = self._name, self._kind, self._folder, self._data.folder
+        arguments = self._name, self._kind, self._folder, self._data.folder.absolute()
         log = self._folder.with_suffix(".log")
         process = _Asked(Process(python, "benchmarks.scale.worker", arguments, self._folder, log), self._limits.timeout)
         try:
