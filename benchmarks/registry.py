@@ -54,6 +54,7 @@ MODULES: Mapping[str, str] = {
     "near-pairs": "speed.near_pairs",
     "store": "store.benchmark",
     "scale": "scale.benchmark",
+    "large": "scale.large",
     "serve-speed": "serve.benchmark",
     "hostile": "serve.hostile",
     "many-collections": "serve.many",
