@@ -55,7 +55,9 @@ class Curve:
 
     k: int
     share: float = 1.0
-    """The share of the items that a filter selects, drawn by chance; 1 without a filter."""
+    """The share of the items that a filter selects; 1 without a filter."""
+    correlated: bool = False
+    """Whether the filter selects items that lie in one direction, instead of items drawn by chance."""
     points: tuple[Point, ...]
 
     def effort(self, recall: float) -> int:
@@ -83,8 +85,10 @@ class MeasuredRecall:
         return sorted([one for one in self.curves if one.share == 1], key=lambda one: one.k)
 
     @cached_property
-    def _filtered(self) -> list[Curve]:
-        return sorted([one for one in self.curves if one.share < 1], key=lambda one: -one.share)
+    def _filtered(self) -> dict[bool, list[Curve]]:
+        """The curves under filters that are correlated with the vectors, and under others, by falling share."""
+        filtered = sorted([one for one in self.curves if one.share < 1], key=lambda one: -one.share)
+        return {kind: [one for one in filtered if one.correlated is kind] for kind in (False, True)}
 
     @classmethod
     def from_json(cls, tree: Mapping[str, Any]) -> Self:
@@ -92,8 +96,10 @@ class MeasuredRecall:
         curves = [{**one, "points": tuple(Point(*point) for point in one["points"])} for one in tree["curves"]]
         return cls(**{**tree, "curves": tuple(Curve(**one) for one in curves)})
 
-    def effort(self, k: int, share: float, recall: float) -> int:
+    def effort(self, k: int, share: float, recall: float, correlated: bool = False) -> int:
         """Return the effort of a search for k items among a share of all items; 0 for an exact search.
+
+        ``correlated`` states whether the filter depends on the vectors.
 
         Between measured shares it is that of the next smaller share. Beyond the measured k and shares, it grows
         with k and with the inverse of the share.
@@ -102,9 +108,10 @@ class MeasuredRecall:
             return 0
         curve = next((one for one in self._plain if one.k >= k), self._plain[-1])
         effort = math.ceil(curve.effort(recall) * max(1, k / curve.k))
-        if share >= 1 or not effort or not self._filtered:
+        filtered_curves = self._filtered[correlated]
+        if share >= 1 or not effort or not filtered_curves:
             return effort
-        narrow = next((one for one in self._filtered if one.share <= share), self._filtered[-1])
+        narrow = next((one for one in filtered_curves if one.share <= share), filtered_curves[-1])
         base, filtered = self._plain[0].effort(recall), narrow.effort(recall) * max(1, narrow.share / share)
         return max(effort, math.ceil(effort * filtered / base)) if base and filtered else 0
 
@@ -125,11 +132,11 @@ class IndexChoice:
     def _of_view(self) -> dict[str, MeasuredRecall]:
         return {one.view: one for one in self.measured}
 
-    def effort(self, view: str, k: int, share: float, recall: float = 0.0) -> int:
+    def effort(self, view: str, k: int, share: float, recall: float = 0.0, correlated: bool = False) -> int:
         """Return the effort of a search by a query of a view, for k of a share of all items, with a recall [default:
         the promised one]; 0 for an exact search."""
         measured = self._of_view.get(view)
-        return 0 if measured is None else measured.effort(k, share, recall or self.recall)
+        return 0 if measured is None else measured.effort(k, share, recall or self.recall, correlated)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -123,6 +123,11 @@ class Index(Searcher, Protocol):
     def get(self, ids: ArrayLike) -> Any:
         """Return the vectors of the ids; KeyError names an absent one."""
 
+    def is_correlated(self, only: Selection) -> bool:
+        """Return whether a filter depends on the vectors, so that its matches are near each other, and searches for
+        them need more effort than among as many vectors drawn by chance."""
+        return False
+
     def blocks(self) -> Iterator[tuple[Ids, Any]]:
         """Yield ids, shape (n,), and their vectors in blocks, each id once, in the order of storage."""
 

@@ -21,6 +21,11 @@ _COLUMN = "base"
 """Name of the array of a snapshot that contains the base as FAISS writes it."""
 _ADDED_AT_ONCE = 1 << 18
 """Rows to convert to float32 and to add at a time."""
+_COMPARED = 4_000
+"""Chosen rows, and others, by which a filter is found to depend on the rows."""
+_FAR = 1.5
+"""Squared distance of the means, in those that chance makes, from which on a filter depends on the rows."""
+_REMEMBERED = 64
 _MOST_SAMPLES = 1 << 18
 """Maximum number of rows from which a base learns centroids or codebooks."""
 
@@ -145,12 +150,38 @@ class ApproximateSearcher(FaissSearcher[F]):
 
     def __init__(self, dim: int, vectors: str = "float32") -> None:
         super().__init__(FlatSearcher(dim, vectors))
+        self._correlated: dict[Chosen, bool] = {}
+        """What is known of filters; versions share it, since a filter belongs to one version."""
 
     def _is_large(self, rows: int) -> bool:
         return rows >= self.least_rows
 
     def _suits(self, queries: int, k: int, chosen: Chosen | None, effort: int) -> bool:
         return effort != EXACT and (chosen is None or self._count(chosen) > self.few)
+
+    def is_correlated(self, chosen: Chosen) -> bool:
+        """Return whether the mean of the chosen rows is farther from that of all rows than chance explains."""
+        if self._base is None:
+            return False
+        found = self._correlated.get(chosen)
+        if found is None:
+            if len(self._correlated) >= _REMEMBERED:
+                self._correlated.clear()
+            found = self._correlated[chosen] = self._is_far(chosen)
+        return found
+
+    def _is_far(self, chosen: Chosen) -> bool:
+        """Compare the means of samples of the chosen rows and of all rows, in standard errors of the mean."""
+        numbers = _spread(chosen, self.rows, _COMPARED)
+        if len(numbers) < 2:
+            return False
+        some, every = (self.restored(self.rows.take(one)) for one in (numbers, self._every()))
+        expected = every.var(axis=0, dtype=np.float64).sum() * (1 / len(some) + 1 / len(every))
+        distance = ((some.mean(axis=0, dtype=np.float64) - every.mean(axis=0, dtype=np.float64)) ** 2).sum()
+        return bool(distance > _FAR * expected)
+
+    def _every(self) -> RowNumbers:
+        return np.linspace(0, self._built - 1, min(self._built, _COMPARED)).astype(np.int64)
 
     def efforts(self, k: int, share: float = 1.0) -> Sequence[int]:
         """Return the efforts of searches for k neighbours among a share of the rows; empty without a base."""
@@ -159,6 +190,16 @@ class ApproximateSearcher(FaissSearcher[F]):
     @abstractmethod
     def _range(self, base: F, k: int, share: float) -> tuple[int, int]:
         """Return the least and the greatest effort of a search for k neighbours among a share of the rows."""
+
+
+def _spread(chosen: Chosen, rows: Rows, most: int) -> RowNumbers:
+    """Return the numbers of at most about ``most`` chosen rows, spread evenly over all of them."""
+    counts = [len(chunk) if one is None else one.count for chunk, one in zip(rows.chunks, chosen, strict=True)]
+    found = [np.empty(0, np.int64)]
+    for one, count, start in zip(chosen, counts, rows.offsets, strict=False):
+        places = np.linspace(0, count - 1, min(count, -(-most * count // max(1, sum(counts))))).astype(np.int64)
+        found.append(start + (places if one is None else one.numbers[places].astype(np.int64)))
+    return np.concatenate(found)
 
 
 def complete(squares: NDArray[np.float32], numbers: RowNumbers, wanted: int) -> Found:

@@ -66,6 +66,10 @@ class RowSearcher(ABC):
         """Return this searcher over compacted or loaded rows, prepared for fast searches, which may take long."""
         return self.over(rows)
 
+    def is_correlated(self, chosen: Chosen) -> bool:
+        """Return whether a choice of rows depends on them, see ``Index.is_correlated``."""
+        return False
+
     def columns(self) -> Mapping[str, Column]:
         """Return the arrays to write into a snapshot."""
         return self.rows.columns()

@@ -62,6 +62,10 @@ class StoredIndex(Index):
         """Return the efforts to choose from for k neighbours among a share of the vectors, ascending."""
         return self._searcher.efforts(k, share)
 
+    def is_correlated(self, only: Selection) -> bool:
+        """Return whether a filter depends on the vectors."""
+        return self._searcher.is_correlated(self._chosen(only))
+
     def selection(self, ids: ArrayLike) -> Selection:
         """Return a filter of the ids, prepared for this version."""
         return self._rows.select(ascending(check_ids(ids)))

@@ -93,7 +93,8 @@ class IndexedSpace:
         share = 1.0 if only is None else len(only.ids) / max(1, len(index))
         if choice is None or not share or not (efforts := index.efforts(k, share)):
             return EXACT
-        effort = choice.effort(view, k, share, recall)
+        correlated = only is not None and share < 1 and index.is_correlated(only)
+        effort = choice.effort(view, k, share, recall, correlated)
         return EXACT if effort > efforts[-1] else max(effort, efforts[0]) if effort else EXACT
 
     def read_bytes(self, request: SearchRequest, target: Target) -> int:

@@ -55,14 +55,30 @@ def _measured(
     asked, others = _Asked(index, items[:half], vectors[:half]), _Asked(index, items[half:], vectors[half:])
     curves = [asked.curve(k) for k in _K]
     few = _Asked(index, items[:_FILTERED], vectors[:_FILTERED])
+    ids = index.ids()
     for share in _SHARES:
-        ids = index.ids()
         some = index.selection(ids[rng.random(len(ids)) < share])
         curves.append(few.curve(_K[0], share, some))
+    along = _along_a_direction(index, rng)
+    for share in _SHARES:
+        some = index.selection(along[: max(1, int(share * len(along)))])
+        curves.append(replace(few.curve(_K[0], share, some), correlated=True))
     found = MeasuredRecall(view=view, queries=half, curves=tuple(curves))
     effort = found.effort(_K[0], 1.0, recall)
     confirmed = others.recall(_K[0], effort).recall if effort and len(others.items) else 1.0
     return MeasuredRecall(view=view, queries=half, curves=tuple(curves), confirmed=confirmed)
+
+
+def _along_a_direction(index: Index, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return the ids of an index by their position on the line through two of its vectors.
+
+    The first of them are a filter that depends on the vectors, as the condition on a class or a colour does.
+    """
+    first, second = index.get(rng.choice(index.ids(), 2, replace=False))
+    blocks = [(ids, vectors @ (second - first)) for ids, vectors in index.blocks()]
+    order = np.argsort(np.concatenate([positions for _, positions in blocks]))
+    found: NDArray[np.int64] = np.concatenate([ids for ids, _ in blocks])[order]
+    return found
 
 
 def _queries(

@@ -167,3 +167,14 @@ def test_a_filter_far_from_the_query_still_finds_its_nearest_items():
     assert recall(index.search(vectors[:1], 10, only, effort), index.search(vectors[:1], 10, only)) >= 0.5
     near = index._searcher._base.nearest(vectors[:1], 500, ivf._probing(effort))[1]
     assert not np.isin(near[near >= 0] + 7, only).any()
+
+
+def test_filters_that_depend_on_the_vectors_are_told_from_those_that_do_not(kind):
+    index, vectors = built(kind, 4000)
+    rng = np.random.default_rng(0)
+    by_chance = np.flatnonzero(rng.random(4000) < 0.3) + 7
+    on_one_side = np.argsort(vectors @ rng.normal(size=DIM))[:1200] + 7
+    assert not index.is_correlated(index.selection(by_chance))
+    assert index.is_correlated(index.selection(on_one_side))
+    assert index.is_correlated(index.selection(on_one_side))  # as it is remembered
+    assert not index.is_correlated(index.selection([]))

@@ -192,7 +192,12 @@ def test_efforts_grow_with_k_and_with_narrower_filters():
     measured = MeasuredRecall(
         view="a",
         queries=1,
-        curves=(Curve(k=10, points=points), Curve(k=100, points=harder), Curve(k=10, share=0.1, points=harder)),
+        curves=(
+            Curve(k=10, points=points),
+            Curve(k=100, points=harder),
+            Curve(k=10, share=0.1, points=harder),
+            Curve(k=10, share=0.1, points=tuple(replace_effort(point, 7) for point in points), correlated=True),
+        ),
     )
     choice = IndexChoice(kind="ivf", recall=0.9, measured=(measured,))
     assert choice.effort("a", 10, 1.0) == 10
@@ -200,6 +205,7 @@ def test_efforts_grow_with_k_and_with_narrower_filters():
     assert choice.effort("a", 1000, 1.0) == 300
     assert choice.effort("a", 10, 0.5) == choice.effort("a", 10, 0.1) == 30
     assert choice.effort("a", 10, 0.01) == 300
+    assert choice.effort("a", 10, 0.1, correlated=True) == 70
     assert choice.effort("a", 10, 1.0, 0.99) == 100
     assert choice.effort("a", 10, 1.0, 0.999) == choice.effort("a", 10, 1.0, 1.0) == choice.effort("b", 10, 1.0) == 0
     assert IndexChoice.from_json(choice.to_json()) == choice
