@@ -16,32 +16,36 @@ def plan(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="A collection, for its items and views [default: give --items].", show_default=False
+            metavar="[NAME]", help="A collection, for its items and views [default: give --size].", show_default=False
         ),
     ] = None,
     items: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="Number of items to plan for [default: those of NAME].", show_default=False
+            "--size",
+            metavar="N",
+            min=1,
+            help="Number of items to plan for [default: those of NAME].",
+            show_default=False,
         ),
     ] = None,
     widths: Annotated[
         str,
         typer.Option(
-            "--views", metavar="WIDTHS", help="Columns of each view, such as color:64,text:384.", show_default=False
+            "--widths", metavar="WIDTHS", help="Columns of each view, such as color:64,text:384.", show_default=False
         ),
     ] = "",
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Estimate the memory, disk and time that a collection takes, by kind of index.
+    """Estimate the memory, disk and time of each kind of index.
 
     The star marks the kind that auto chooses here. Times are those of one core, right within a factor of two.
 
     Examples:
         crossview plan pets
-        crossview plan pets --items 5000000
-        crossview plan --items 10000000 --views image:512,text:384 --json
+        crossview plan pets --size 5000000
+        crossview plan --size 10000000 --widths image:512,text:384 --json
     """
     from crossview.engine.errors import InvalidInputError
     from crossview.engine.plan import planned
@@ -54,7 +58,7 @@ def plan(
         items = info.items if items is None else items
         views = views or {view.name: view.dim for view in info.views if view.dim}
     if items is None or not views:
-        raise InvalidInputError("a plan needs a collection, or --items and --views")
+        raise InvalidInputError("a plan needs a collection, or --size and --widths")
     found = planned(items, views, available_memory())
     print_json(found) if as_json else _print(found)
 
