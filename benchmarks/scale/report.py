@@ -7,6 +7,7 @@ from benchmarks.frame.benchmark import Document
 from benchmarks.frame.tables import Row, rows_with, table
 from benchmarks.scale.contender import BUILD, CHANGES, CONDITIONS, CURVE, WRITES
 from benchmarks.scale.data import VIEWS
+from benchmarks.scale.ratio import FAISS, INDEX, PAIRS
 
 RECALLS = (0.9, 0.95, 0.99)
 WANTED = 0.95  # recall of the effort that is shown of several
@@ -48,6 +49,8 @@ _RATIO = (
     "Indexes of ours without a collection, and raw FAISS with the same parameters, take turns query by query in one "
     f"process. Wanted: at most {MOST_RATIO:g} times the time of FAISS."
 )
+_OURS = {f"{FAISS} {theirs}": f"{INDEX} {ours}" for ours, theirs in PAIRS.items()}
+"""The indexes of ours that are compared with those of FAISS, by the method of the latter."""
 
 
 def markdown(document: Document) -> str:
@@ -157,8 +160,7 @@ def _ratios(rows: Sequence[Row]) -> Iterator[list[str]]:
     for row in rows_with(of_part, metric="ratio"):
         names = {name: row[name] for name in ("queries", "task", "effort")}
         times = {one["method"]: one["value"] for one in rows_with(of_part, metric="ms", **names)}
-        theirs = times.pop(row["method"])
-        (ours,) = times.values()
+        theirs, ours = times[row["method"]], times[_OURS[row["method"]]]
         ratio = f"{row['value']:.2f}"
         cells = [short(ours), short(theirs), f"**{ratio}**" if row["value"] > MOST_RATIO else ratio]
         yield [row["method"], row["queries"], row["task"], str(row["effort"] or ""), *cells]
