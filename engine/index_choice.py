@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 from crossview.engine.errors import InvalidInputError
-from crossview.engine.info import SearchRecall, TargetIndex
+from crossview.engine.target_index import SearchRecall, TargetIndex
 
 AUTO, FLAT = "auto", "flat"
 KINDS = (AUTO, FLAT, "scan", "ivf", "hnsw")
@@ -18,9 +18,10 @@ VECTORS = ("float32", "float16")
 """The types in which an index stores the components of its vectors."""
 RECALL = 0.99
 """Default share of the nearest items that an approximate search must find."""
-_SHOWN_K = 10
 EXACT = 1.0
 """The recall of a search that misses nothing."""
+_SHOWN_K = 10
+"""Number of items of the searches that a description states."""
 
 
 def check_recall(recall: float) -> None:

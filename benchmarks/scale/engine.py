@@ -28,7 +28,7 @@ PROBES = Kind("nprobe", (1, 2, 4, 8, 16, 32, 64), (4, 16))
 VISITS = Kind("ef", (10, 16, 32, 64, 128, 256), (32, 128))
 
 
-class UnsupportedError(NotImplementedError):
+class UnsupportedError(RuntimeError):
     """A library cannot do this; the message says what."""
 
 

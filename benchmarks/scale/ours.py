@@ -82,20 +82,21 @@ class CrossviewIndex:
         self._index: Any = None
         self._selections: dict[Condition, Any] = {}
 
-    def build(self) -> None:
+    def _empty(self) -> Any:
         from crossview.index.registry import IndexSpec
 
         kind, _, vectors = self._kind.partition(" ")
-        index = IndexSpec(kind, {"vectors": vectors} if vectors else {}).empty(DIM)
+        return IndexSpec(kind, {"vectors": vectors} if vectors else {}).empty(DIM)
+
+    def build(self) -> None:
+        index = self._empty()
         for batch in self._data.batches():
             index = index.changed((), batch.ids, batch.rows)
         self._index = index.compacted()
         self._index.save(self._path, {})
 
     def open(self) -> None:
-        from crossview.index.registry import KINDS
-
-        self._index, _ = KINDS[self._kind.partition(" ")[0]].load(self._path)  # type: ignore[attr-defined]  # all kinds are classes
+        self._index, _ = type(self._empty()).load(self._path)
 
     def search(self, queries: Vectors, effort: int, only: Condition | None) -> Ids:
         if only is not None and only not in self._selections:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +97,10 @@ class Worker:
         for first in range(0, changed, _AT_ONCE):
             last = min(first + _AT_ONCE, changed)
             ids, rows = order[first:last], self._data.replacements(first, last)
-            replacing += _seconds(lambda ids=ids, rows=rows: engine.replace(ids, rows))  # type: ignore[misc]
+            replacing += _seconds(partial(engine.replace, ids, rows))
         for first in range(changed, 2 * changed, _AT_ONCE):
             ids = order[first : min(first + _AT_ONCE, 2 * changed)]
-            deleting += _seconds(lambda ids=ids: engine.delete(ids))  # type: ignore[misc]
+            deleting += _seconds(partial(engine.delete, ids))
         return {"replacing": replacing, "deleting": deleting}
 
     def maintain(self) -> Mapping[str, Any]:

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.index_choice import IndexChoice
-from crossview.engine.info import LiveFigure, SearchRecall, SpaceInfo
+from crossview.engine.info import SpaceInfo
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.recall_tuning import ROUNDING
 from crossview.engine.spaces.space import Vectors
 from crossview.engine.spaces.target import Target
+from crossview.engine.target_index import LiveFigure, SearchRecall
 from crossview.index.base import Neighbors, Searcher, Selection
 
 _log = logging.getLogger(__name__)

@@ -33,7 +33,7 @@ from crossview.engine.training.division import Division
 from crossview.engine.training.estimate import Estimate, Figures, Key, Median, Sample, Statistic, Values
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.measures import blocks
-from crossview.engine.training.stored_vectors import TargetIndex
+from crossview.engine.training.stored_vectors import IndexedTarget
 from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, Costs, costs
 
 _ROWS_AT_ONCE = 16_384
@@ -87,7 +87,7 @@ class Trial(NamedTuple):
     """Without their rows."""
     rows: Examples
     """The queries and, unless the view to find items in has an index, all items, with their rows."""
-    indexes: Mapping[str, TargetIndex]
+    indexes: Mapping[str, IndexedTarget]
     """By view."""
     division: Division
 

@@ -18,7 +18,7 @@ from crossview.index.base import Index
 
 
 @dataclass(frozen=True, eq=False)
-class TargetIndex:
+class IndexedTarget:
     """A target and its index."""
 
     target: Target
@@ -37,7 +37,7 @@ class StoredVectors(NamedTuple):
 
     rows: Examples
     """The items whose rows are read."""
-    indexes: Mapping[tuple[str, str], TargetIndex]
+    indexes: Mapping[tuple[str, str], IndexedTarget]
     """By space and view, of the spaces that are measured as they are."""
 
     @classmethod
@@ -60,7 +60,7 @@ class StoredVectors(NamedTuple):
                 (target, *more) = space.targets_of(view)
                 index = None if more or space.rerank else versions.index_at(tx, space, target)
                 if index is not None:
-                    indexes[space.name, view] = TargetIndex(target, index)
+                    indexes[space.name, view] = IndexedTarget(target, index)
         every = not all(views for _, views in targets) or len(indexes) < sum(len(views) for _, views in targets)
         needed = [part for one in divisions.parts for part in (one.queries, compared_with(one))]
         return cls(with_rows(tx, items if every else items.of_ids(np.concatenate(needed))), indexes)

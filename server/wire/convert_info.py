@@ -7,10 +7,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from crossview.engine.info import (
     CollectionInfo,
     ConstraintCounts,
-    LiveFigure,
-    SearchRecall,
     SpaceInfo,
-    TargetIndex,
     Threshold,
     TrainingCost,
     Trial,
@@ -18,6 +15,7 @@ from crossview.engine.info import (
     ViewInfo,
 )
 from crossview.engine.labels import LabelReport
+from crossview.engine.target_index import LiveFigure, SearchRecall, TargetIndex
 from crossview.server.wire.fields import to_message, to_value
 from crossview.server.wire.names import collection_name, parse_collection, parse_space, space_name
 from crossview.v1 import collections_pb2, types_pb2

@@ -10,22 +10,13 @@ from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
 from crossview.engine.explanation import AgreeingPart, Agreement, Contribution, ExplainRequest, Explanation, Place
-from crossview.engine.info import (
-    CollectionInfo,
-    ConstraintCounts,
-    LiveFigure,
-    SearchRecall,
-    SpaceInfo,
-    TargetIndex,
-    Trial,
-    Tuning,
-    ViewInfo,
-)
+from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Trial, Tuning, ViewInfo
 from crossview.engine.item import Capture, Failure, ImportReport, Item, NewItem
 from crossview.engine.learners.comparisons import Comparisons, Taxonomy
 from crossview.engine.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.recipe import Grouping, Pair, Recipe, Tune
 from crossview.engine.strategy import Moved, Weighted
+from crossview.engine.target_index import LiveFigure, SearchRecall, TargetIndex
 from crossview.server.wire import (
     convert,
     convert_evaluation,

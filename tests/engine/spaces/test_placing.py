@@ -44,9 +44,9 @@ def test_placing_tells_how_far_it_is(some, monkeypatch):
     """Item by item of each view, in blocks."""
     some.train(Recipe(spec="pca", views=("color", "gist")), space="made")
     monkeypatch.setattr(indexed, "_PLACED_AT_ONCE", 25)
-    told = []
-    built(some, "made", lambda *step: told.append(step))
-    assert told == [(f"placing {view}", done, 60) for view in ("color", "gist") for done in (25, 50, 60)]
+    steps = []
+    built(some, "made", lambda *step: steps.append(step))
+    assert steps == [(f"placing {view}", done, 60) for view in ("color", "gist") for done in (25, 50, 60)]
 
 
 def test_placing_is_cancelled_between_two_blocks(some, monkeypatch):
