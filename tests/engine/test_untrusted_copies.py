@@ -346,6 +346,7 @@ class Tried(NamedTuple):
     done: str
     why: str
     megabytes: int
+    """More than the process held before: tests that ran in it earlier leave memory behind."""
     seconds: float
     """Of the processor: other processes may be busy."""
 
@@ -357,21 +358,22 @@ def tried(base: Path, root: Path, seeds: range) -> Iterator[Tried]:
     for seed in seeds:
         shutil.copyfile(base, case)
         done = "; ".join(mutations.mutate(case, np.random.default_rng(seed)))
-        reset_peak()
-        began = time.process_time()
+        before, began = reset_peak(), time.process_time()
         try:
             why = mutations.attempt(home, case)
         except BaseException as error:
             raise AssertionError(f"copy {seed} ({done}) was neither restored nor refused") from error
-        yield Tried(seed, done, why, peak(), time.process_time() - began)
+        yield Tried(seed, done, why, peak() - before, time.process_time() - began)
         for path in root.glob("case.db*"):
             path.unlink()
         assert home.names() == []
         assert sorted(path.name for path in root.rglob("*")) == ["home", "inner", "outer"], done
 
 
-def reset_peak() -> None:
+def reset_peak() -> int:
+    """Let peak() begin anew, and return the megabytes that this process uses now."""
     Path("/proc/self/clear_refs").write_text("5")
+    return peak()
 
 
 def peak() -> int:
