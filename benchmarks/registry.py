@@ -55,6 +55,7 @@ MODULES: Mapping[str, str] = {
     "store": "store.benchmark",
     "scale": "scale.benchmark",
     "large": "scale.large",
+    "million": "scale.million",
     "serve-speed": "serve.benchmark",
     "hostile": "serve.hostile",
     "many-collections": "serve.many",
