@@ -59,6 +59,14 @@ class NotInstalledError(CrossviewError, ImportError):
     """The work needs libraries that are not installed; the message states how to install them."""
 
 
+class EngineUnavailableError(CrossviewError, ConnectionError):
+    """The engine of a published collection does not answer, or not in time; what it has acknowledged is not lost."""
+
+
+class EngineFullError(CrossviewError, RuntimeError):
+    """The engine of a published collection takes no more data, because its memory, its disk or a quota is full."""
+
+
 class InputWarning(UserWarning):
     """Something was given in an odd way and used nevertheless; the message states what, and how it was used.
 

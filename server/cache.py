@@ -114,6 +114,10 @@ class OpenCollections:
         with self._changed:
             return sorted(name for name, entry in self._entries.items() if entry.collection is not None)
 
+    def every_name(self) -> list[str]:
+        """Return the names of all collections, in order."""
+        return self.home.names()
+
     def create(self, name: str, views: Sequence[str] | None, description: str) -> CollectionInfo:
         """Create a collection and keep it open; raise the errors of ``Home.create``."""
         with self._entry(name) as entry, entry.opening:

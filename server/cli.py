@@ -37,6 +37,7 @@ from crossview.server.commands import (
     neighbors,
     opening,
     plan,
+    publish,
     search,
     serve,
     spaces,
@@ -67,6 +68,9 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "compact": copies.compact,
         "export": transfer.export,
         "import": transfer.import_,
+        "publish": publish.publish,
+        "published": publish.published,
+        "unpublish": publish.unpublish,
     },
     "Items and views": {
         "index": index.index,

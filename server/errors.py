@@ -19,6 +19,10 @@ class ServerFaultError(CrossviewError, RuntimeError):
     """The server failed unexpectedly; the message contains the id of the error in the server's log."""
 
 
+class NotServedError(CrossviewError, NotImplementedError):
+    """The server answers from a bundle and an engine, and the call needs the catalog of a collection."""
+
+
 class UnauthenticatedError(CrossviewError, PermissionError):
     """The server takes only calls with a key, and the call has none, or one that is unknown, revoked or expired."""
 

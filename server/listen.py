@@ -56,6 +56,16 @@ T = TypeVar("T")
 _log = logging.getLogger("crossview.server")
 
 
+def collections_of(settings: ServerSettings, pictures: PicturePool) -> OpenCollections:
+    """Return the collections that a server answers from: those of its home, or published ones."""
+    home = Home(settings.home)
+    if settings.bundle is None:
+        return OpenCollections(home, settings.deletion_seconds, pictures, settings.load)
+    from crossview.server.published import PublishedCollections
+
+    return PublishedCollections(home, settings.bundle, settings.engine or "", pictures)
+
+
 class RunningServer:
     """A server that answers calls from its construction to ``stop``, or to the end of its ``with`` block.
 
@@ -67,7 +77,7 @@ class RunningServer:
         self.settings = settings
         self._tracing = tracing_of(settings)
         pictures = partial(PicturePool, settings.workers, settings.picture_limits)
-        self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds, pictures(), settings.load)
+        self.collections = collections_of(settings, pictures())
         self.jobs = Jobs(
             self.collections.home, settings.jobs, pictures, None if self._tracing is None else self._tracing.end_job
         )
@@ -248,7 +258,8 @@ class RunningServer:
         self._load_and_serve()
         if self._stopping.wait(_SETTLED_SECONDS):
             return
-        self.writing.start()
+        if self.settings.bundle is None:
+            self.writing.start()
         seconds = self.settings.idle_seconds
         put_off = 0
         while not self._stopping.wait(min(_UPKEEP_SECONDS, seconds / 2 + 0.01)):

@@ -13,6 +13,7 @@ from crossview.server.jobs.awaited import AwaitedJobs
 from crossview.server.jobs.job_service import JobService, OperationsService
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.methods import METHODS, Method, Touch, job_of
+from crossview.server.published import PublishedCollections, without_catalog
 from crossview.server.services.collection_service import CollectionService
 from crossview.server.services.question_service import QuestionService
 from crossview.server.services.search_service import TOGETHER, SearchService
@@ -38,14 +39,15 @@ def served_methods(
     for path, method in METHODS.items():
         if method.each is None:
             answer = getattr(services[method.service], method.name) if method.threaded else None
-            if answer is not None and method.touches is Touch.ITEMS:
+            if answer is not None and method.touches is Touch.ITEMS and settings.bundle is None:
                 answer = forwarded(answer, method.response, writing, collections)
             served[path] = Served(method, answer, awaited=_awaiting(method, awaited))
     path = "/crossview.v1.SearchService/Search"
     together = Together(search.alike, search.search_together, TOGETHER)
     served[path] = replace(served[path], immediate=search.search_in_loop, together=together)
     streams = ((path, method) for path, method in METHODS.items() if method.each is not None)
-    return served | {path: replace(served[method.answered_by], method=method) for path, method in streams}
+    served |= {path: replace(served[method.answered_by], method=method) for path, method in streams}
+    return without_catalog(served) if isinstance(collections, PublishedCollections) else served
 
 
 def _awaiting(method: Method, awaited: AwaitedJobs) -> Callable[[Any], Awaitable[Message | None]] | None:

@@ -55,6 +55,10 @@ class ServerSettings:
 
     home: Path | None = None
     """Folder of the collections [default: $CROSSVIEW_HOME, or ~/.crossview]."""
+    bundle: str | None = None
+    """Address of published bundles, to serve published collections instead of those of the home."""
+    engine: str | None = None
+    """Address of the engine with the items of published collections."""
     host: str = "127.0.0.1"
     """Address to listen on."""
     port: int = 50051
@@ -178,6 +182,10 @@ class ServerSettings:
             raise InvalidInputError(
                 f"one process listens on a socket, not {self.processes}: give a socket or processes"
             )
+        if (self.bundle is None) != (self.engine is None):
+            raise InvalidInputError("published collections are in a bundle and an engine: give both bundle and engine")
+        if self.bundle is not None and self.web:
+            raise InvalidInputError("the pages need the catalog of a collection: leave web out, or bundle and engine")
         if not self.host:
             raise InvalidInputError("the server's host is empty: give the address to listen on, such as 127.0.0.1")
         if not self.admin_host:

@@ -299,6 +299,13 @@ class Items:
         found = {deleted: sorted(map(int, ids.split(","))) for deleted, ids in changed}
         return Changes(found.get(False, []), found.get(True, []))
 
+    def keys_deleted_since(self, sequence: int) -> list[str]:
+        """Return the keys of the items that were deleted after a change, and that no live item has."""
+        gone = items.alias()
+        live = sa.select(items.c.id).where(LIVE, items.c.key == gone.c.key)
+        query = sa.select(gone.c.key).where(gone.c.deleted.is_(True), gone.c.sequence > sequence, ~live.exists())
+        return list(self._connection.scalars(query.distinct()))
+
     def attributes(self, ids: Sequence[int]) -> dict[int, Attributes]:
         """Return the attributes of items by id."""
         return {row.id: row.attributes for row in self._among(sa.select(items.c.id, items.c.attributes), ids)}

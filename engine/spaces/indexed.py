@@ -23,10 +23,10 @@ from crossview.engine.runtime.cancellation import checkpoint, report_progress
 from crossview.engine.runtime.progress import Progress, reporting_as
 from crossview.engine.runtime.threads import in_turn, one_blas_thread
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
-from crossview.engine.spaces.space import Placed, Space, raw_space
+from crossview.engine.spaces.space import Placed, Space, Vectors, raw_space
 from crossview.engine.spaces.target import Neighbor, Target, view_of
 from crossview.engine.strategy import Nearest
-from crossview.index.base import EXACT, Index, Searcher, Selection
+from crossview.index.base import EXACT, Ids, Index, Searcher, Selection
 from crossview.index.registry import IndexSpec
 from crossview.index.snapshot import EarlierSnapshotError, SnapshotError
 
@@ -169,6 +169,14 @@ class IndexedSpace:
         """Return the space after new snapshots, which contain ``changes`` of the changes to each target's index."""
         held = [(target, self.indexes[target], count) for target, count in changes.items() if target in self.indexes]
         return self.holding({target: replace(one, unsaved=max(0, one.unsaved - count)) for target, one, count in held})
+
+    def present(self, target: Target, vector: Vectors, ids: Ids, only: Selection | None) -> set[int]:
+        """Return which of some ascending ids a target has among the selected ones.
+
+        ``vector`` is any vector of the target, (1, width).
+        """
+        chosen = ids if only is None else np.intersect1d(ids, only.ids)
+        return set(self.searcher(target).search(vector, len(chosen), chosen).ids[0].tolist()) if len(chosen) else set()
 
     def searcher(self, target: Target) -> Searcher:
         """Return the searcher of a target: its index, which has the vectors in memory."""

@@ -7,7 +7,6 @@ search finds them once for each query, among the raw rows of the items.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crossview.engine.query import Query
 from crossview.engine.spaces.indexed import IndexedSpace
@@ -15,6 +14,7 @@ from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Asked, Selector
 from crossview.engine.spaces.query_rows import query_rows
 from crossview.engine.spaces.sketches import Rows
+from crossview.engine.spaces.space import Vectors
 from crossview.engine.spaces.target import Neighbor, Target
 from crossview.engine.spaces.version import Version
 from crossview.features.stages import stage
@@ -63,8 +63,7 @@ def _robust_rows(
         rows.append(query_rows(version, loaded, view, queries, [asked.numbers[place] for place in places]).rows)
     by_key = [(item, place) for place, item in enumerate(asked.own) if item is not None]
     if by_key:
-        with version.read() as tx:
-            stored = version.joined_view(view).rows(tx, {item for item, _ in by_key})
+        stored = version.rows(view, {item for item, _ in by_key})
         row_of = dict(zip(stored.ids.tolist(), stored.rows, strict=True))
         places += [place for item, place in by_key if item in row_of]
         rows += [row_of[item][None] for item, _ in by_key if item in row_of]
@@ -86,8 +85,7 @@ def copies_in_view(
     close = found.distances <= sketch.radii(points)[:, None]
     if not close.any():
         return [{}] * len(rows)
-    with version.read() as tx:
-        stored = version.joined_view(view).rows(tx, np.unique(found.ids[close]).tolist())
+    stored = version.rows(view, np.unique(found.ids[close]).tolist())
     others, copies = sketch.points(stored.rows), list[Copies]()
     for point, ids, inside, item in zip(points, found.ids, close, own, strict=True):
         places = np.arange(len(stored.ids)) if len(points) == 1 else np.flatnonzero(np.isin(stored.ids, ids[inside]))
@@ -126,13 +124,11 @@ def copies_first(
 
 
 def _present(
-    indexed: IndexedSpace, target: Target, vector: NDArray[np.generic], copies: Sequence[Copies], only: Selector
+    indexed: IndexedSpace, target: Target, vector: Vectors, copies: Sequence[Copies], only: Selector
 ) -> set[int]:
     """Return the near copies in a target that ``only`` selects; ``vector`` is any one vector, (1, width)."""
-    ids = np.unique([item for near in copies for item in near])
-    if only is not None:
-        ids = np.intersect1d(ids, only(target).ids)
-    return set(indexed.searcher(target).search(vector, len(ids), ids).ids[0].tolist()) if len(ids) else set()
+    ids = np.unique([item for near in copies for item in near]).astype(np.int64)
+    return indexed.present(target, vector, ids, None if only is None else only(target)) if len(ids) else set()
 
 
 def _first(found: list[Neighbor], near: Copies, k: int) -> list[Neighbor]:

@@ -8,11 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.checks import check_text
 from crossview.engine.catalog.extractors import check_fitted, inputs_of
 from crossview.engine.catalog.joined import JoinedView
-from crossview.engine.catalog.lookup import item_id
 from crossview.engine.catalog.values import check_row
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.errors import CrossviewError, InvalidInputError, NotFoundError, few
@@ -192,33 +190,29 @@ def _stored(
     version: Version, view: JoinedView, by_key: Mapping[int, str], queries: Sequence[Query]
 ) -> dict[int, tuple[int, NDArray[np.float32]]]:
     """Return the ids and rows of the items of queries by key, by query number."""
-    with version.read() as tx:
-        ids = tx.items.ids_of(by_key.values())
-        found = view.rows(tx, set(ids.values()))
-        rows = dict(zip(found.ids.tolist(), found.rows, strict=True))
-        for number, key in by_key.items():
-            if key not in ids or ids[key] not in rows:
-                with _naming(number, queries):
-                    raise _why_none(tx, view, key)
+    ids = version.ids_of(by_key.values())
+    found = version.rows(view.name, set(ids.values()))
+    rows = dict(zip(found.ids.tolist(), found.rows, strict=True))
+    for number, key in by_key.items():
+        if key not in ids or ids[key] not in rows:
+            with _naming(number, queries):
+                raise _why_none(version, view, key)
     return {number: (ids[key], rows[ids[key]]) for number, key in by_key.items()}
 
 
 def without_row(version: Version, view_name: str, keys: Collection[str]) -> dict[str, CrossviewError]:
     """Return an error for each key without a row of a view: the item does not exist, or it lacks the view."""
-    view = version.joined_view(view_name)
-    with version.read() as tx:
-        ids = tx.items.ids_of(keys)
-        having = set(view.rows(tx, set(ids.values())).ids.tolist())
-        return {key: _why_none(tx, view, key) for key in keys if ids.get(key) not in having}
+    view, ids = version.joined_view(view_name), version.ids_of(keys)
+    having = set(version.rows(view_name, set(ids.values())).ids.tolist())
+    return {key: _why_none(version, view, key) for key in keys if ids.get(key) not in having}
 
 
-def _why_none(tx: Transaction, view: JoinedView, key: str) -> CrossviewError:
+def _why_none(version: Version, view: JoinedView, key: str) -> CrossviewError:
     """Return the error for an unknown key, the more likely mistake, or for an item that lacks a view."""
     try:
-        item = item_id(tx, key)
+        having = version.views_of(key)
     except NotFoundError as error:
         return error
-    having = [one.name for one in tx.views.all() if len(tx.rows.get(one, [item]).ids)]
     lacking = [part.name for part in view.parts if part.name not in having]
     return InvalidInputError(
         f"item {key!r} has no row of view {lacking[0]!r}; it has rows of: {', '.join(having) or 'no view'}"

@@ -176,21 +176,21 @@ def suggest(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reque
     """
     queries, results, protocols = request.queries, {}, []
     ignored = indexed.space.ignored_labels
-    labels = version.remembered.value(("labels", ignored), lambda: _labels(version, ignored))
+    labels = version.remembered.value(("labels", ignored), lambda: labels_of(version, ignored))
     for view, numbers in by_view(queries).items():
         described = query_rows(version, loaded, view, queries, numbers)
         voters = Voters(version, indexed, view, tuple(request.targets), request.k, labels)
         shares, calibration = voters.shares(described.rows, described.own), _calibration(voters)
         protocols.append(calibration.protocol)
-        likeliest = _likeliest(indexed.space, view, described.rows)
+        likeliest = likeliest_of(indexed.space, view, described.rows)
         for number, item, votes, of_all in zip(numbers, described.own, shares, likeliest, strict=True):
             known = () if item is None else labels.get(item, ())
-            found = _suggested(number, votes, calibration, request.min_share, known)
+            found = suggested_labels(number, votes, calibration, request.min_share, known)
             results[number] = replace(found, likeliest=of_all)
     return Suggestions(tuple(results[number] for number in range(len(queries))), "; ".join(protocols))
 
 
-def _labels(version: Version, ignored: tuple[str, ...]) -> Mapping[int, tuple[str, ...]]:
+def labels_of(version: Version, ignored: tuple[str, ...]) -> Mapping[int, tuple[str, ...]]:
     """Return the labels of the labelled items without the ignored ones; NotReadyError if no item has a label."""
     with version.read() as tx:
         labels = without_labels(tx.items.labels(), ignored)
@@ -209,7 +209,7 @@ def _calibration(voters: Voters) -> VoteCalibration:
     return voters.version.remembered.value(place, lambda: calibrate(voters))
 
 
-def _likeliest(space: Space, view: str, rows: NDArray[np.float32]) -> Sequence[LikeliestClass | None]:
+def likeliest_of(space: Space, view: str, rows: NDArray[np.float32]) -> Sequence[LikeliestClass | None]:
     """Return the likeliest class of each of (n, d) rows if the learner also knows classes by orderings alone."""
     # the raw space lists the parts of a joined view only
     place = space.views.index(view) if view in space.views else -1
@@ -222,7 +222,7 @@ def _likeliest(space: Space, view: str, rows: NDArray[np.float32]) -> Sequence[L
     return [LikeliestClass(name, share, name in described) for name, share in best]
 
 
-def _suggested(
+def suggested_labels(
     number: int, votes: Mapping[str, float], calibration: VoteCalibration, min_share: float, known: tuple[str, ...]
 ) -> SuggestedLabels:
     """Return the labels with votes, the most probable first, divided by whether they are probable enough."""

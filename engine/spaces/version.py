@@ -1,6 +1,6 @@
 """Versions: a collection in memory in one state of its catalog; a search that finds its data there reads no table."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +14,8 @@ from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import RAW, no_space
 from crossview.engine.catalog.item_pages import ItemPages, Shown
 from crossview.engine.catalog.joined import JoinedView, joined_view
+from crossview.engine.catalog.lookup import item_id, with_views
+from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.conditions.tree import Condition, Field, FieldTest, Value
 from crossview.engine.errors import NotReadyError
@@ -118,6 +120,22 @@ class Version:
     def _joined(self) -> dict[str, JoinedView]:
         """Cache of ``joined_view``."""
         return {}
+
+    def rows(self, view: str, ids: Iterable[int]) -> ViewRows:
+        """Return the rows of those of the items that have a view."""
+        with self.read() as tx:
+            return self.joined_view(view).rows(tx, ids)
+
+    def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
+        """Return the ids of those of the keys that items have."""
+        with self.read() as tx:
+            return tx.items.ids_of(keys)
+
+    def views_of(self, key: str) -> tuple[str, ...]:
+        """Return the views that an item has; NotFoundError for an unknown key."""
+        with self.read() as tx:
+            (item,) = with_views(tx, tx.items.by_id([item_id(tx, key)]))
+            return item.views
 
     @property
     def default_space(self) -> str:

@@ -73,6 +73,24 @@ class NetworkOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PublishedOptions:
+    """The options of a server without a catalog."""
+
+    PANEL: ClassVar[str] = "Published collections"
+
+    bundle: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Serve published collections: the address that `publish --to` wrote the bundles to."
+        ),
+    ] = None
+    engine: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Engine with their items: milvus://HOST:PORT or milvus:FILE.db."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class LoadOptions:
     """The options that limit and distribute the load of a server."""
 
@@ -212,6 +230,7 @@ def serve(
     load: LoadOptions,
     access: AccessOptions,
     watch: WatchOptions,
+    published: PublishedOptions,
     config: ConfigOption = None,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print all settings in TOML with the origin of each, and exit.")
@@ -230,8 +249,12 @@ def serve(
         crossview serve --host 0.0.0.0 --tls-cert server.pem --tls-key server.key
         crossview serve --http-port 8080
         crossview serve --web --http-port 8080
+        crossview serve --bundle s3://models/crossview --engine milvus://milvus:19530
     """
-    options = {**asdict(network), **asdict(load), **asdict(access), **asdict(watch), "home": home}
+    options = {
+        **{name: value for one in (network, load, access, watch, published) for name, value in asdict(one).items()},
+        "home": home,
+    }
     configuration = configuration_of(
         {name: value for name, value in options.items() if _is_given(context, name)}, config
     )
@@ -241,7 +264,7 @@ def serve(
     settings = configuration.settings
     _warn_of_network(settings)
     served = Home(settings.home)
-    for name in settings.load:
+    for name in settings.load if settings.bundle is None else ():
         served.open(name).close()  # report a wrong name now, not only in the log
     run_server(settings)
 
@@ -284,9 +307,9 @@ def _until(stopping: threading.Event, settings: ServerSettings, show: Callable[[
 
     settings = successor(settings)
     running, served = start(settings), Home(settings.home)
-    if not served.names():
+    if settings.bundle is None and not served.names():
         _note(f"warning: no collections to serve: {served.emptiness()}; is --home right?")
-    _note(f"crossview serves {served.path} on {running.address}", err=False)
+    _note(f"crossview serves {settings.bundle or served.path} on {running.address}", err=False)
     if running.http_port is not None:
         _note(f"and over HTTP on {settings.host}:{running.http_port}", err=False)
     pages = page_address(settings, running.http_port) if settings.web else ""

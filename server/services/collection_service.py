@@ -68,7 +68,7 @@ class CollectionService(ItemWrites):
         """Return a page of names."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         who = identity_here()
-        names = [name for name in sorted(self.collections.home.names()) if name > after and who.reaches(name)]
+        names = [name for name in self.collections.every_name() if name > after and who.reaches(name)]
         return pb.ListCollectionsResponse(
             collections=[pb.Collection(name=collection_name(name)) for name in names[:size]],
             next_page_token=pages.to_token(names[size - 1]) if len(names) > size else "",

@@ -18,6 +18,7 @@ from crossview.features import errors as image_errors
 from crossview.server import errors as server_errors
 from crossview.server.errors import (
     DeadlineExceededError,
+    NotServedError,
     OverloadedError,
     PermissionDeniedError,
     ServerFaultError,
@@ -61,6 +62,9 @@ STATUSES: tuple[tuple[type[Exception], Code], ...] = (
     (UnauthenticatedError, Code.UNAUTHENTICATED),
     (PermissionDeniedError, Code.PERMISSION_DENIED),
     (ServerStoppedError, Code.UNAVAILABLE),
+    (errors.EngineUnavailableError, Code.UNAVAILABLE),
+    (errors.EngineFullError, Code.RESOURCE_EXHAUSTED),
+    (NotServedError, Code.UNIMPLEMENTED),
     (DeadlineExceededError, Code.DEADLINE_EXCEEDED),
     (errors.CancelledError, Code.CANCELLED),
     (errors.StorageError, Code.INTERNAL),

@@ -1,0 +1,81 @@
+"""Aliases: which generation of a published collection answers; one change of an alias replaces it for all servers."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from crossview.engine.errors import NotReadyError
+from crossview.engine.publishing.generation import alias_of
+from crossview.engine.publishing.milvus import Milvus
+
+_ALIASES = "cv_aliases"
+"""The collection that stands for the aliases that Milvus Lite lacks."""
+_FIELDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "alias": ("VARCHAR", {"max_length": 255}),
+    "collection": ("VARCHAR", {"max_length": 255}),
+    "vector": ("FLOAT_VECTOR", {"dim": 2}),
+}
+
+
+def point(engine: Milvus, name: str, collection: str) -> None:
+    """Let the alias of a published collection stand for a collection of the engine, in one step."""
+    alias = alias_of(name)
+    if engine.address.is_file:
+        _make(engine)
+        engine.call("upsert", _ALIASES, [{"alias": alias, "collection": collection, "vector": [0.0, 0.0]}])
+    elif pointed(engine, name):
+        engine.call("alter_alias", collection, alias)
+    else:
+        engine.call("create_alias", collection, alias)
+
+
+def pointed(engine: Milvus, name: str) -> str:
+    """Return the collection of the engine that an alias stands for; "" if there is no such alias."""
+    return all_pointed(engine).get(alias_of(name), "")
+
+
+def all_pointed(engine: Milvus) -> dict[str, str]:
+    """Return the collection of the engine for each alias of a published collection."""
+    if engine.address.is_file:
+        _make(engine)
+        rows = engine.call("query", _ALIASES, filter='alias != ""', output_fields=["alias", "collection"])
+        return {row["alias"]: row["collection"] for row in rows}
+    found = {}
+    for alias in engine.call("list_aliases")["aliases"]:
+        if alias.startswith("cv_"):
+            found[alias] = engine.call("describe_alias", alias)["collection_name"]
+    return found
+
+
+def remove(engine: Milvus, name: str) -> None:
+    """Remove the alias of a published collection."""
+    alias = alias_of(name)
+    if engine.address.is_file:
+        engine.call("delete", _ALIASES, ids=[alias])
+    elif pointed(engine, name):
+        engine.call("drop_alias", alias)
+
+
+def description(engine: Milvus, collection: str) -> Mapping[str, Any]:
+    """Return what the items of a generation say of it: name, bundle, space; NotReadyError for foreign collections."""
+    text = engine.call("describe_collection", collection)["description"]
+    try:
+        found = json.loads(text)
+        return {"name": str(found["name"]), "bundle": str(found["bundle"]), "space": str(found["space"])}
+    except (ValueError, LookupError, TypeError):
+        raise NotReadyError(
+            f"collection {collection} of engine {engine.address} was not published by crossview: publish again"
+        ) from None
+
+
+def items_of(alias: str) -> re.Pattern[str]:
+    """Return the pattern of the names of the items of all generations of an alias."""
+    return re.compile(rf"{re.escape(alias)}_[0-9a-f]{{12}}_items")
+
+
+def _make(engine: Milvus) -> None:
+    if not engine.call("has_collection", _ALIASES):
+        schema = engine.schema(_FIELDS, "")
+        index = engine.index("vector", "FLAT", "L2", {})
+        engine.call("create_collection", _ALIASES, schema=schema, index_params=index, consistency_level="Strong")

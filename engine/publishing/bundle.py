@@ -1,0 +1,216 @@
+"""Bundles: what a space learned, and what its queries need, as a few files that never change.
+
+A bundle is the catalog of a collection without its items: the fitted views, one generation of one space, and its
+thresholds; and the models of its views. Whoever opens it restores this catalog into a home of its own, with the checks
+of a copy that is not trusted. Its digest identifies what it contains, so that the same state is published once.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from crossview.engine.catalog.copies import copy_database, finish_copy
+from crossview.engine.catalog.database import HEAD, storage_errors
+from crossview.engine.catalog.description import RAW, no_space
+from crossview.engine.catalog.folder import CollectionFolder
+from crossview.engine.catalog.models import FOLDER, Models
+from crossview.engine.catalog.new_catalog import NewCatalog
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.publishing.object_storage import ObjectStorage
+from crossview.features.inputs import models_of
+
+FORMAT, VERSION = "crossview bundle", 1
+MANIFEST, CATALOG, VOTES = "manifest.json", "catalog.db", "votes.json"
+_MOST_MANIFEST = 1 << 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bundle:
+    """The description of a bundle, its manifest."""
+
+    name: str
+    """The name under which the collection is published."""
+    space: str
+    generation: int
+    """The generation of the space; 0 for ``raw``."""
+    digest: str
+    """SHA-256, hexadecimal, of everything that answers depend on."""
+    sequence: int
+    """The number of the last change of the collection when the bundle was made."""
+    crossview: str
+    """The version of the program that made it."""
+    created: str
+    """ISO 8601 in UTC."""
+    files: Mapping[str, str]
+    """SHA-256 of each file, by its path."""
+    format: str = FORMAT
+    version: int = VERSION
+
+    @property
+    def folder(self) -> str:
+        """The path of the bundle below the address of all bundles."""
+        return f"{self.name}/{self.digest[:12]}"
+
+    def packed(self) -> bytes:
+        """Return the content of the manifest."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False).encode()
+
+
+def make_bundle(source: CollectionFolder, space: str, name: str, folder: Path, votes: Callable[[str], bytes]) -> Bundle:
+    """Write the files of a bundle of a space [default: the active one] into an empty folder; return its description.
+
+    ``votes`` returns the calibrated votes of a space, which the digest does not contain: they change with the items.
+
+    Raises NotFoundError for an unknown space, NotReadyError for ``raw`` without a fitted view, StorageError.
+    """
+    with closing(source.open_catalog()) as catalog, catalog.read() as tx:
+        space = space or tx.active_space() or RAW
+        generation = 0 if space == RAW else tx.spaces.in_use().get(space)
+        if generation is None:
+            raise no_space(tx, space)
+        if not any(view.revision for view in tx.views.all()):
+            raise NotReadyError(f"no view of collection {source.name!r} is fitted: index items before you publish it")
+        sequence = tx.sequence()
+        tables = dict(_tables(source.database, space, generation))
+    models = _copied_models(source.path.parent, tables, folder)
+    _write_catalog(tables, folder, space)
+    (folder / VOTES).write_bytes(votes(space))
+    content = {table: rows for table, rows in tables.items() if table != "collection"}
+    hashed = hashlib.sha256(repr((VERSION, name, space, sorted(models.items()), sorted(content.items()))).encode())
+    return Bundle(
+        name=name,
+        space=space,
+        generation=generation,
+        digest=hashed.hexdigest(),
+        sequence=sequence,
+        crossview=version("crossview"),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        files={**models, **{path: _sha256(folder / path) for path in (CATALOG, VOTES)}},
+    )
+
+
+def upload(bundle: Bundle, folder: Path, storage: ObjectStorage) -> bool:
+    """Write a bundle below an address, the manifest last; return False if it is there already.
+
+    Raises StorageError.
+    """
+    if storage.exists(f"{bundle.folder}/{MANIFEST}"):
+        return False
+    for path in bundle.files:
+        storage.upload(f"{bundle.folder}/{path}", folder / path)
+    storage.write(f"{bundle.folder}/{MANIFEST}", bundle.packed())
+    return True
+
+
+def read_bundle(storage: ObjectStorage, folder: str) -> Bundle:
+    """Return the description of a bundle; NotFoundError, InvalidInputError for a damaged or newer one, StorageError."""
+    place = f"{storage}/{folder}"
+    content = storage.read(f"{folder}/{MANIFEST}")
+    try:
+        found = json.loads(content[:_MOST_MANIFEST])
+        names = {one.name for one in fields(Bundle)}
+        if found["format"] != FORMAT:
+            raise ValueError("it does not describe a bundle")
+        if found["version"] > VERSION:
+            raise InvalidInputError(f"bundle {place} has a newer format, {found['version']}: upgrade crossview")
+        made = Bundle(**{name: value for name, value in found.items() if name in names})
+        if not all(_PATH.fullmatch(path) for path in made.files) or not _HASH.fullmatch(made.digest):
+            raise ValueError("a path or a digest is wrong")
+        return made
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(f"bundle {place} is damaged ({error}): publish the collection again") from None
+
+
+def fetch(bundle: Bundle, storage: ObjectStorage, home: Home) -> None:
+    """Make the collection of a bundle, without items, in an empty home.
+
+    Raises InvalidInputError for files that differ from those that were published, NotFoundError, StorageError.
+    """
+    with tempfile.TemporaryDirectory(dir=home.path) as made:
+        for path, sha256 in bundle.files.items():
+            file = (home.path if path.startswith(FOLDER) or path == VOTES else Path(made)) / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            storage.download(f"{bundle.folder}/{path}", file)
+            if _sha256(file) != sha256:
+                raise InvalidInputError(f"{storage}/{bundle.folder}/{path} is damaged: publish the collection again")
+        home.restore(bundle.name, Path(made) / CATALOG).close()
+
+
+_PATH = re.compile(
+    rf"{re.escape(CATALOG)}|{re.escape(VOTES)}|{re.escape(FOLDER)}/(files/[0-9a-f]{{64}}|[a-z0-9][a-z0-9_-]*\.json)"
+)
+_HASH = re.compile(r"[0-9a-f]{64}")
+_WHERE: Mapping[str, str] = {
+    "collection": "1",
+    "views": "1",
+    "view_revisions": "revision = (SELECT revision FROM views WHERE id = view_id)",
+    "spaces": "name = :space",
+    "generations": "space = :space AND generation = :generation",
+    "thresholds": "space = :space AND (generation = :generation OR :generation = 0)",
+}
+"""The rows of each table that a bundle contains."""
+Tables = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def _tables(database: Path, space: str, generation: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the rows of each table, by column, sorted."""
+    with storage_errors(), closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True)) as opened:
+        opened.row_factory = sqlite3.Row
+        opened.execute("BEGIN")
+        for table, where in _WHERE.items():
+            query = f"SELECT * FROM {table} WHERE {where}"  # noqa: S608 - constants of this module
+            rows = opened.execute(query, {"space": space, "generation": generation}).fetchall()
+            yield table, sorted((dict(row) for row in rows), key=lambda row: str(list(row.values())[:4]))
+
+
+def _write_catalog(tables: Tables, folder: Path, space: str) -> None:
+    """Write the catalog without items, as one sealed file."""
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        new = NewCatalog(Path(made), HEAD, lambda how: InvalidInputError(f"the collection is damaged: {how}"))
+        with closing(new):
+            for table, columns in new.tables.items():
+                rows = tables.get(table, ())
+                if table == "collection":
+                    rows = [{**row, "active_space": "" if space == RAW else space} for row in rows]
+                new.bring(table, table, ([row[column] for column in columns] for row in rows))
+            finished = new.finish()
+        copy_database(finished, folder / CATALOG)
+        finish_copy(folder / CATALOG)
+
+
+def _copied_models(home: Path, tables: Tables, folder: Path) -> dict[str, str]:
+    """Copy the models of views below a folder; return the hash of each file by its path."""
+    copied, models = {}, Models(home)
+    wanted = {
+        digest
+        for view in tables["views"]
+        for digest in models_of(view["extractor"], json.loads(view["params"])).values()
+    }
+    for model in models.all() if wanted else ():
+        if model.digest in wanted:
+            files = {f"{FOLDER}/files/{one}": home / FOLDER / "files" / one for one in model.manifest.files.values()}
+            files[f"{FOLDER}/{model.name}.json"] = home / FOLDER / f"{model.name}.json"
+            for path, file in files.items():
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, folder / path)
+                copied[path] = _sha256(folder / path)
+    return copied
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,0 +1,291 @@
+"""A published collection: the methods that search and change the items in an engine, with what a bundle knows."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NoReturn, Self, TypeVar, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.errors import CrossviewError, InvalidInputError, NotFoundError
+from crossview.engine.hits import HitLists
+from crossview.engine.info import CollectionInfo, SpaceInfo
+from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, one_or_several
+from crossview.engine.publishing.milvus import Milvus
+from crossview.engine.publishing.object_storage import ObjectStorage
+from crossview.engine.publishing.placing import placed
+from crossview.engine.publishing.records import Record
+from crossview.engine.publishing.serving import Serving, current_bundle
+from crossview.engine.publishing.source import records_of
+from crossview.engine.publishing.suggesting import suggest
+from crossview.engine.query import (
+    Embedding,
+    HitList,
+    OneQuery,
+    Query,
+    SameRequest,
+    SearchRequest,
+    Suggestions,
+    SuggestRequest,
+    Verdict,
+    request_of,
+)
+from crossview.engine.spaces.arranging import is_arranged
+from crossview.engine.spaces.same import same
+from crossview.engine.spaces.search import answer, check_queries, check_request, embed, no_targets, searched_targets
+from crossview.engine.strategy import Nearest
+from crossview.features.pictures import IN_PROCESS, Pictures
+
+T = TypeVar("T")
+_LOOK_EVERY = 1.0
+"""Seconds between two looks at the alias."""
+_LAST_CALLS = 60.0
+"""Seconds that the calls of a former generation have to end."""
+
+
+class PublishedCollection:
+    """A collection that was published to an engine. Several threads, and several servers, can use it at once.
+
+    It follows the alias of the collection: within seconds of a new publication, it answers from the new generation.
+    """
+
+    def __init__(self, name: str, storage: ObjectStorage, engine: Milvus, pictures: Pictures = IN_PROCESS) -> None:
+        """Open the generation in use. Raises NotReadyError if nothing is published, and the errors of ``Serving``."""
+        self.name, self._storage, self._engine, self._pictures = name, storage, engine, pictures
+        self._serving = self._opened(current_bundle(engine, name))
+        self.memory = self
+        """What a server loads before it serves: opening a generation has loaded it."""
+        self.items = PublishedItems(self)
+        """The items."""
+        self._changing = threading.Condition()
+        self._users: dict[int, int] = {}
+        self._ended = threading.Event()
+        self._follower = threading.Thread(target=self._follow, name=f"alias of {name}", daemon=True)
+        self._follower.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the calls, and remove what was fetched."""
+        self._ended.set()
+        self._follower.join()
+        self._serving.close()
+
+    def load(self) -> None:
+        """Load what the first request needs: opening has done so."""
+
+    @property
+    def bundle(self) -> str:
+        """The path of the bundle in use, below the address of all bundles."""
+        return self._serving.bundle.folder
+
+    def info(self) -> CollectionInfo:
+        """Return the description of the collection: that of the bundle, with the number of items of the engine."""
+        with self.using() as serving:
+            return replace(serving.collection.info(), items=serving.in_use.count())
+
+    def spaces(self) -> tuple[SpaceInfo, ...]:
+        """Return the published space."""
+        with self.using() as serving:
+            return (serving.collection.spaces.get(serving.bundle.space),)
+
+    def open_pages(self, request: SearchRequest) -> NoReturn:
+        """Raise InvalidInputError: an engine has no pages."""
+        raise InvalidInputError("a published collection has no pages: leave page_size out, and ask for k hits")
+
+    def count(self) -> int:
+        """Return the number of items."""
+        with self.using() as serving:
+            return serving.in_use.count()
+
+    def search(self, request: SearchRequest | None = None, **query: Unpack[OneQuery]) -> list[HitList]:
+        """Return the k nearest items of every query in every target, as ``Collection.search``.
+
+        Raises InvalidInputError for what an engine cannot do, such as fusions, groups, sorted lists and scores.
+        """
+        wanted = request_of(request, query)
+        check_request(wanted)
+        _check_possible(wanted)
+        return HitLists(
+            self._answered(
+                wanted.space,
+                searched_targets(wanted),
+                lambda serving, version, space: answer(version, space, serving.loaded, wanted),
+            )
+        )
+
+    def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
+        """Return the vector of every query for every target, as ``Collection.embed``."""
+        check_queries(queries)
+        return self._answered(
+            space,
+            no_targets(queries),
+            lambda serving, version, one: embed(version, one.space, serving.loaded, queries, one_or_several(targets)),
+        )
+
+    def same(self, request: SameRequest) -> list[Verdict | Failure]:
+        """Return whether the two queries of each pair are the same, as ``Collection.same``."""
+        queries = [query for pair in request.pairs for query in pair]
+        check_queries(queries)
+        return self._answered(
+            request.space,
+            no_targets(queries),
+            lambda serving, version, one: same(version, one.space, serving.loaded, request),
+        )
+
+    def suggest(self, request: SuggestRequest) -> Suggestions:
+        """Return labels for every query, by vote of the nearest labelled items, as ``Collection.suggest``."""
+        return self._answered(
+            request.space,
+            no_targets(request.queries),
+            lambda serving, version, one: suggest(version, one, serving, request),
+        )
+
+    def _answered(self, space: str, targets_of: Any, make: Callable[..., T]) -> T:
+        with self.using() as serving:
+            return serving.answered(space, targets_of, lambda version, one: make(serving, version, one))
+
+    @contextmanager
+    def using(self) -> Iterator[Serving]:
+        """Give the generation in use, which stays usable during the block, even if another one replaces it."""
+        with self._changing:
+            serving = self._serving
+            self._users[id(serving)] = self._users.get(id(serving), 0) + 1
+        try:
+            yield serving
+        finally:
+            with self._changing:
+                self._users[id(serving)] -= 1
+                self._changing.notify_all()
+
+    def _opened(self, folder: str) -> Serving:
+        made = Serving(self._storage, folder, self._engine, self._pictures)
+        try:
+            made.warm_up()
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def _follow(self) -> None:
+        """Look at the alias from time to time, and go over to another generation once it is ready to answer."""
+        while not self._ended.wait(_LOOK_EVERY):
+            try:
+                folder = current_bundle(self._engine, self.name)
+                if folder == self._serving.bundle.folder:
+                    continue
+                new = self._opened(folder)
+            except CrossviewError:  # the engine or the storage does not answer, or the alias is gone: look again
+                continue
+            with self._changing:
+                former, self._serving = self._serving, new
+                self._wait_for_calls(former)
+            former.close()
+
+    def _wait_for_calls(self, former: Serving) -> None:
+        """Wait until no call uses a former generation; the caller holds the lock."""
+        self._changing.wait_for(lambda: not self._users.get(id(former)), _LAST_CALLS)
+        self._users.pop(id(former), None)
+
+
+def _check_possible(request: SearchRequest) -> None:
+    """Raise InvalidInputError for a search that needs all items in memory."""
+    reason = "a published collection is searched by its engine, which cannot"
+    strategy = request.strategy
+    if not isinstance(strategy, Nearest):
+        raise InvalidInputError(f"{reason} score all items: leave out weights, moves, combine and lists by score")
+    if strategy.fuse or any(not query.view for query in request.queries):
+        raise InvalidInputError(f"{reason} fuse targets: name the view of each query, and leave out fuse")
+    if strategy.sort_by or is_arranged(request, ()):
+        raise InvalidInputError(f"{reason} group or sort hits: leave out per, diversity and sort_by")
+    if request.filter and request.filter.axes:
+        raise InvalidInputError(f"{reason} compare scores: leave score conditions out")
+    if getattr(strategy, "feedback", ""):
+        raise InvalidInputError(f"{reason} know feedback, which the collection has: leave it out")
+
+
+class PublishedItems:
+    """The items of a published collection.
+
+    A write puts the items as they are and the change together in the collection on the desk, which has the views, the
+    checks and the rules of every collection, and sends the result to the engine. It returns when searches find it. Two
+    servers that change one item at the same moment leave the later change.
+    """
+
+    def __init__(self, collection: PublishedCollection) -> None:
+        self._collection = collection
+
+    def get(self, key: str) -> Item:
+        """Return one item; NotFoundError if the key does not exist."""
+        with self._collection.using() as serving:
+            found = serving.in_use.records([key])
+        if key not in found:
+            raise NotFoundError(f"no item {key!r} in collection {self._collection.name!r}")
+        return found[key].item
+
+    def put(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
+        """Add or update items by key, as ``Collection.items.put``."""
+        return self._changed(
+            [item.key for item in items], lambda serving: serving.desk.items.put(list(items), workers=workers)
+        )
+
+    def update(self, updates: Sequence[ItemUpdate], match_paths: bool = False) -> ImportReport:
+        """Change labels, attributes and texts of existing items, as ``Collection.items.update``."""
+        if match_paths:
+            raise InvalidInputError("a published collection knows items by their keys: leave match_paths out")
+        return self._changed([one.key for one in updates], lambda serving: serving.desk.items.update(list(updates)))
+
+    def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
+        """Store (n, d) rows as rows of a view of the items with these keys; missing items are created."""
+        named = one_or_several(keys)
+        return self._changed(named, lambda serving: serving.desk.items.put_vectors(view, named, rows))
+
+    def delete(self, keys: Sequence[str]) -> int:
+        """Delete items by key; return the number of deleted items."""
+        with self._collection.using() as serving, serving.writing:
+            found = serving.in_use.records(one_or_several(keys))
+            now = time.time_ns()
+            serving.in_use.mark_deleted([replace(one, written=now, by_server=True) for one in found.values()])
+            serving.in_use.settle(list(found))
+            return len(found)
+
+    def _changed(self, keys: Sequence[str], change: Callable[[Serving], ImportReport]) -> ImportReport:
+        with self._collection.using() as serving, serving.writing:
+            desk = serving.desk
+            known = serving.in_use.records(keys)
+            desk.items.put([_as_new(record) for record in known.values()])
+            try:
+                report = change(serving)
+                self._sent(serving, set(keys) | known.keys())
+            finally:
+                desk.items.delete(desk.items.keys())
+            return report
+
+    def _sent(self, serving: Serving, keys: set[str]) -> None:
+        """Send the items on the desk to the engine, and wait until searches find them."""
+        with serving.desk._opened.read() as tx:
+            records = records_of(tx, sorted(tx.items.keys()), serving.views)
+        now = time.time_ns()
+        written = [replace(record, written=now, by_server=True) for record in records]
+        serving.in_use.put(written, placed(serving.space, serving.parts, written))
+        serving.in_use.settle([record.item.key for record in written])
+
+
+def _as_new(record: Record) -> NewItem:
+    item = record.item
+    return NewItem(
+        item.key,
+        rows=record.rows,
+        labels=item.labels,
+        attributes=item.attributes,
+        source=item.source,
+        text=item.text or None,
+        notion_labels=item.notion_labels,
+    )

@@ -1,0 +1,111 @@
+"""What comes after a publication: sending later changes, listing what is published, and removing it."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TypedDict
+
+from crossview.engine.collection import Collection
+from crossview.engine.errors import EngineUnavailableError, NotReadyError
+from crossview.engine.publishing import aliases
+from crossview.engine.publishing.generation import Generation, Names, alias_of, drop
+from crossview.engine.publishing.milvus import Milvus
+from crossview.engine.publishing.object_storage import ObjectStorage
+from crossview.engine.publishing.publish import Filling, Publication, PublishRequest, publish
+from crossview.engine.publishing.serving import Serving
+
+_LOOK_EVERY = 1.0
+"""Seconds between two looks at the catalog."""
+_KEPT = 1
+"""Former generations that stay in the engine, for a way back."""
+
+
+class Listed(TypedDict):
+    """A published collection."""
+
+    name: str
+    space: str
+    bundle: str
+    items: int
+    generations: int
+
+
+def follow(collection: Collection, request: PublishRequest, stopping: threading.Event) -> Iterator[Publication]:
+    """Send the changes of a collection to its engine until an event; yield what was published after each new space.
+
+    Another generation of the space is published as a whole. An engine that does not answer is asked again.
+
+    Raises the errors of ``publish``.
+    """
+    found = publish(collection, request)
+    while not stopping.is_set():
+        if request.engine is None:
+            return
+        path = "/".join(found.bundle.rsplit("/", 2)[1:])
+        with closing(Serving(ObjectStorage(request.to), path, request.engine)) as serving:
+            filling = Filling(collection, serving, request.index)
+            while not stopping.wait(_LOOK_EVERY) and _generation(collection, found.space) == found.generation:
+                try:
+                    filling.follow()
+                except EngineUnavailableError:
+                    continue
+        if not stopping.is_set():
+            found = publish(collection, request)
+            yield found
+
+
+def _generation(collection: Collection, space: str) -> int:
+    """Return the generation of a space that is in use; 0 for ``raw``."""
+    return next((one.generation for one in collection.spaces() if one.name == space and one.generations), 0)
+
+
+def listed(engine: Milvus) -> list[Listed]:
+    """Return the published collections of an engine, by name."""
+    found = list[Listed]()
+    for alias, collection in aliases.all_pointed(engine).items():
+        facts = aliases.description(engine, collection)
+        generation = Generation(engine=engine, names=Names.of_items(collection), views=(), targets=(), indexes={})
+        found.append(
+            Listed(
+                name=facts["name"],
+                space=facts["space"],
+                bundle=facts["bundle"],
+                items=generation.count(),
+                generations=len(_generations(engine, alias)),
+            )
+        )
+    return sorted(found, key=lambda one: one["name"])
+
+
+def remove(engine: Milvus, name: str) -> int:
+    """Remove a published collection from an engine; return how many generations it had.
+
+    Raises NotReadyError if the engine does not have it.
+    """
+    found = _generations(engine, alias_of(name))
+    if not found and not aliases.pointed(engine, name):
+        raise NotReadyError(f"engine {engine.address} has no published collection {name!r}")
+    aliases.remove(engine, name)
+    for one in found:
+        drop(engine, one)
+    return len(found)
+
+
+def drop_former(engine: Milvus, name: str) -> int:
+    """Remove the generations before the one in use, but for the last one; return how many were removed."""
+    used = aliases.pointed(engine, name)
+    former = [one for one in _generations(engine, alias_of(name)) if one.items != used]
+    states = [
+        (Generation(engine=engine, names=one, views=(), targets=(), indexes={}).state().get("sequence", 0), one)
+        for one in former
+    ]
+    gone = [one for _, one in sorted(states, key=lambda pair: pair[0])][: max(0, len(states) - _KEPT)]
+    for one in gone:
+        drop(engine, one)
+    return len(gone)
+
+
+def _generations(engine: Milvus, alias: str) -> list[Names]:
+    """Return the names of the generations of a published collection."""
+    pattern = aliases.items_of(alias)
+    return [Names.of_items(one) for one in sorted(engine.call("list_collections")) if pattern.fullmatch(one)]

@@ -1,0 +1,64 @@
+"""The kinds of index that an engine builds for the targets of a published generation."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.spaces.target import Target
+
+AUTO = "auto"
+KINDS = ("flat", "ivf", "hnsw", "diskann")
+MANY = 200_000
+"""Vectors up to which an exact scan is quick enough."""
+_LINKS, _CONSTRUCTION = 32, 200
+_EFFORTS = (8, 16, 32, 64, 128, 256, 512)
+
+
+class EngineIndex(NamedTuple):
+    """A kind of index, as the engine names and describes it."""
+
+    kind: str
+    """One of ``KINDS``."""
+    type: str
+    metric: str
+    parameters: Mapping[str, Any]
+    effort: str = ""
+    """The parameter of a search that states its effort; "" if every search is exact."""
+    efforts: Sequence[int] = ()
+
+    def parameters_of_search(self, effort: int, k: int) -> dict[str, int]:
+        """Return the parameters of a search for k neighbours with an effort; the greatest for 0, an exact search."""
+        if not self.effort:
+            return {}
+        chosen = effort or self.efforts[-1]
+        return {self.effort: chosen if self.effort == "nprobe" else max(chosen, k)}
+
+
+def engine_index(asked: str, target: Target, count: int) -> EngineIndex:
+    """Return the index for so many vectors or codes of a target; InvalidInputError for a kind that does not suit them.
+
+    ``auto`` scans up to 200,000 vectors, and reads lists of near vectors beyond; hidden codes are scanned.
+    """
+    if asked not in (AUTO, *KINDS):
+        raise InvalidInputError(f"an index of an engine is auto, {', '.join(KINDS)}, not {asked!r}")
+    if target.hidden:
+        asked = "flat"
+    kind = ("flat" if count <= MANY else "ivf") if asked == AUTO else asked
+    lists = max(1, min(65_536, round(4 * math.sqrt(count)), count // 39 or 1))
+    efforts = [one for one in (1, 2, 4, *_EFFORTS, 1_024, 2_048, 4_096) if one < lists]
+    probes = "nprobe", (*efforts, lists)
+    if target.codes:
+        if kind not in ("flat", "ivf"):
+            raise InvalidInputError(f"target {target} contains codes, which have no index {kind}: choose flat or ivf")
+        if kind == "flat":
+            return EngineIndex(kind, "BIN_FLAT", "HAMMING", {})
+        return EngineIndex(kind, "BIN_IVF_FLAT", "HAMMING", {"nlist": lists}, *probes)
+    if kind == "flat":
+        return EngineIndex(kind, "FLAT", "L2", {})
+    if kind == "ivf":
+        return EngineIndex(kind, "IVF_FLAT", "L2", {"nlist": lists}, *probes)
+    if kind == "hnsw":
+        built = {"M": _LINKS, "efConstruction": _CONSTRUCTION}
+        return EngineIndex(kind, "HNSW", "L2", built, "ef", _EFFORTS)
+    return EngineIndex(kind, "DISKANN", "L2", {}, "search_list", _EFFORTS)

@@ -1,0 +1,195 @@
+"""The connection to Milvus: calls with a limit of time, and errors that name the engine and the way out.
+
+All calls of this program can be repeated without harm, so the library repeats a call that the engine did not answer
+until the limit. After a failure, further calls fail at once for a while: an engine that is down or too slow must not
+occupy every thread of a server.
+"""
+
+import importlib
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from crossview.engine.errors import EngineFullError, EngineUnavailableError, NotReadyError
+from crossview.engine.publishing.address import EngineAddress
+
+TESTED = "2.3.5 (server) and 2.5.1 (Lite)"
+"""The versions of Milvus that the tests run."""
+MOST_FOUND = 16_384
+"""Hits or rows of one call, a limit of the engine."""
+_TIMEOUT = 10.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 4.0
+"""Seconds in which calls fail at once after a failure; they double with each further failure."""
+_FULL = ("quota", "exceed", "insufficient", "no space", "out of memory", "deny to write", "memory limit")
+"""Words of the messages of an engine that takes no more data."""
+_STARTING = ("not ready", "not available", "no available", "not loaded", "channel", "timeout", "timed out", "lack")
+"""Words of the messages of an engine that has not loaded its data yet."""
+
+
+class Milvus:
+    """A connection to a Milvus server, or to Milvus Lite in a file; several threads may use it.
+
+    It connects at the first call. Raises NotReadyError if the library is not installed.
+    """
+
+    def __init__(self, address: EngineAddress, timeout: float = _TIMEOUT) -> None:
+        self.address = address
+        self._timeout = timeout
+        self._library = _library(address)
+        self._client: Any = None
+        self._connecting = threading.Lock()
+        self._breaker = _Breaker()
+
+    @property
+    def negates(self) -> bool:
+        """Whether expressions can have ``not`` and ``exists``, and collections can have aliases."""
+        return not self.address.is_file
+
+    def call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Return what a method of the client of the library returns.
+
+        Raises EngineUnavailableError, EngineFullError, and NotReadyError for a call that the engine refuses.
+        """
+        with self._answered():
+            return getattr(self._connected(), method)(*arguments, timeout=self._timeout, **options)
+
+    def schema(self, fields: Mapping[str, tuple[str, Mapping[str, Any]]], description: str) -> Any:
+        """Return a schema of fields, given with their type and its options; the first one is the primary key."""
+        types = self._library.DataType
+        schema = self._library.MilvusClient.create_schema(
+            auto_id=False, enable_dynamic_field=False, description=description
+        )
+        for number, (name, (kind, options)) in enumerate(fields.items()):
+            named = {key: getattr(types, value) if key == "element_type" else value for key, value in options.items()}
+            schema.add_field(name, getattr(types, kind), is_primary=not number, **named)
+        return schema
+
+    def index(self, field: str, kind: str, metric: str, parameters: Mapping[str, Any]) -> Any:
+        """Return the description of an index of a field."""
+        made = self._library.MilvusClient.prepare_index_params()
+        made.add_index(field, index_type=kind, metric_type=metric, params=dict(parameters))
+        return made
+
+    def pages(
+        self, collection: str, expression: str, fields: Sequence[str], size: int
+    ) -> Iterator[list[dict[str, Any]]]:
+        """Yield the rows of a collection that fulfil an expression, so many at a time, in any order."""
+        iterator = self.call(
+            "query_iterator", collection, batch_size=size, filter=expression, output_fields=list(fields),
+            consistency_level="Strong",
+        )  # fmt: skip
+        try:
+            while True:
+                with self._answered():
+                    page = iterator.next()
+                if not page:
+                    return
+                yield [dict(row) for row in page]
+        finally:
+            iterator.close()
+
+    def version(self) -> str:
+        """Return the version of a server; "" for Milvus Lite, which does not state it."""
+        return "" if self.address.is_file else str(self.call("get_server_version"))
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._connecting:
+            if self._client is not None:
+                self._client.close()
+            self._client = None
+
+    def _connected(self) -> Any:
+        with self._connecting:
+            if self._client is None:
+                address = self.address
+                options: dict[str, Any] = {} if address.is_file else {"token": address.token, "timeout": self._timeout}
+                if address.database:
+                    options["db_name"] = address.database
+                if address.uri.startswith("https"):
+                    options |= {"secure": True, "server_pem_path": address.authorities}
+                self._client = self._library.MilvusClient(address.uri, **options)
+            return self._client
+
+    @contextmanager
+    def _answered(self) -> Iterator[None]:
+        """Turn the errors of the library into ours, and note whether the engine answered."""
+        self._breaker.check(self.address)
+        try:
+            yield
+        except Exception as error:
+            made = self._understood(error)
+            if made is None:
+                raise
+            if isinstance(made, EngineUnavailableError):
+                self._breaker.failed()
+            raise made from error
+        self._breaker.worked()
+
+    def _understood(self, error: Exception) -> Exception | None:
+        """Return our error for one of the library; None for another one."""
+        import grpc
+
+        if not isinstance(error, self._library.MilvusException | grpc.RpcError):
+            return None
+        code, text = getattr(error, "code", ""), str(getattr(error, "message", "") or error)
+        status = code() if callable(code) else code
+        short = " ".join(text.split())[:300]
+        if isinstance(status, grpc.StatusCode) or "StatusCode" in f"{status} {short}" or "connect" in short.lower():
+            if "UNIMPLEMENTED" in f"{status} {short}":
+                return NotReadyError(f"engine {self.address} lacks a method that publishing needs: use Milvus {TESTED}")
+            if "UNAUTHENTICATED" in f"{status} {short}" or "auth" in short.lower():
+                return NotReadyError(f"engine {self.address} refuses the token in CROSSVIEW_ENGINE_TOKEN: {short}")
+            return EngineUnavailableError(f"engine {self.address} does not answer: start it, or wait ({short})")
+        if any(word in short.lower() for word in _FULL):
+            return EngineFullError(f"engine {self.address} takes no more data: give it memory or disk ({short})")
+        if any(word in short.lower() for word in _STARTING):
+            return EngineUnavailableError(f"engine {self.address} is starting or recovering: wait ({short})")
+        return NotReadyError(f"engine {self.address} refused: {short}")
+
+
+class _Breaker:
+    """Lets calls fail at once for a while after a failure; one call then tries again."""
+
+    def __init__(self) -> None:
+        self._changing = threading.Lock()
+        self._until, self._pause = 0.0, 0.0
+
+    def check(self, address: EngineAddress) -> None:
+        """Raise EngineUnavailableError in the pause after a failure."""
+        with self._changing:
+            now = time.monotonic()
+            if now < self._until:
+                raise EngineUnavailableError(f"engine {address} did not answer a moment ago: it is asked again soon")
+            if self._pause:
+                self._until = now + self._pause  # the others wait for the outcome of this call
+
+    def failed(self) -> None:
+        """Note a failure."""
+        with self._changing:
+            self._pause = min(2 * self._pause or _FIRST_PAUSE, _LONGEST_PAUSE)
+            self._until = time.monotonic() + self._pause
+
+    def worked(self) -> None:
+        """Note an answer."""
+        with self._changing:
+            self._until, self._pause = 0.0, 0.0
+
+
+def _library(address: EngineAddress) -> Any:
+    """Return the library of Milvus; NotReadyError states how to install it."""
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs the errors that it raises
+    try:
+        library = importlib.import_module("pymilvus")
+        if address.is_file:
+            importlib.import_module("milvus_lite")
+    except ImportError as error:
+        extra = "milvus-lite" if address.is_file else "milvus"
+        raise NotReadyError(
+            f"engine {address} needs {error.name}, which is not installed: run python -m pip install "
+            f"'crossview[{extra}]'"
+        ) from error
+    return library

@@ -1,0 +1,110 @@
+"""Object storage: files below an address such as ``s3://bucket/path``, by fsspec; a plain path is a folder."""
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from crossview.engine.errors import NotFoundError, NotReadyError, StorageError
+
+
+class ObjectStorage:
+    """A place in object storage, or a folder.
+
+    Raises NotReadyError if the library of the address is not installed.
+    """
+
+    def __init__(self, address: str | Path) -> None:
+        self.address = str(address).rstrip("/")
+        try:
+            fsspec = importlib.import_module("fsspec")
+            self._files, self._path = fsspec.core.url_to_fs(self.address)
+        except (ImportError, ValueError) as error:
+            raise NotReadyError(
+                f"{self.address} cannot be used: {error}; run python -m pip install 'crossview[publish]', and for "
+                "s3:// and gs:// also s3fs or gcsfs"
+            ) from error
+
+    def __str__(self) -> str:
+        return self.address
+
+    def below(self, name: str) -> "ObjectStorage":
+        """Return the place of a name below this one."""
+        return ObjectStorage(f"{self.address}/{name}")
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is a file or folder of this name."""
+        with self._reached(name):
+            self._files.invalidate_cache()
+            return bool(self._files.exists(self._at(name)))
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file; NotFoundError, StorageError."""
+        with self._reached(name):
+            return bytes(self._files.cat_file(self._at(name)))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file as a whole or not at all; StorageError."""
+        with self._reached(name):
+            self._files.makedirs(self._parent(name), exist_ok=True)
+            if self._is_local:
+                part = self._at(f"{name}.part")
+                self._files.pipe_file(part, content)
+                self._files.mv(part, self._at(name))
+            else:
+                self._files.pipe_file(self._at(name), content)
+
+    def upload(self, name: str, file: Path) -> None:
+        """Copy a file of this machine there; StorageError."""
+        with self._reached(name):
+            self._files.makedirs(self._parent(name), exist_ok=True)
+            self._files.put_file(str(file), self._at(name))
+
+    def download(self, name: str, file: Path) -> None:
+        """Copy a file to this machine; NotFoundError, StorageError."""
+        with self._reached(name):
+            self._files.get_file(self._at(name), str(file))
+
+    def names(self, name: str = "") -> list[str]:
+        """Return the names of the files and folders in a folder, sorted; [] if there is none."""
+        with self._reached(name):
+            self._files.invalidate_cache()
+            at = self._at(name) if name else self._path
+            if not self._files.exists(at):
+                return []
+            return sorted(str(one).rstrip("/").rpartition("/")[2] for one in self._files.ls(at, detail=False))
+
+    def delete(self, name: str) -> None:
+        """Delete a file or a folder, if it exists; StorageError."""
+        with self._reached(name):
+            if self._files.exists(self._at(name)):
+                self._files.rm(self._at(name), recursive=True)
+
+    def opened(self, name: str, mode: str = "rb") -> Any:
+        """Return a file of Python; NotFoundError, StorageError."""
+        with self._reached(name):
+            return self._files.open(self._at(name), mode)
+
+    @property
+    def _is_local(self) -> bool:
+        protocol = self._files.protocol
+        return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+
+    def _at(self, name: str) -> str:
+        return f"{self._path}/{name}"
+
+    def _parent(self, name: str) -> str:
+        return self._at(name).rpartition("/")[0]
+
+    @contextmanager
+    def _reached(self, name: str) -> Iterator[None]:
+        """Turn the errors of fsspec and of the libraries below it into ours."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise NotFoundError(f"{self.address} has no {name or 'such folder'}") from None
+        except Exception as error:
+            # Each library of a kind of storage has error classes of its own.
+            short = " ".join(str(error).split())[:200] or type(error).__name__
+            raise StorageError(f"{self.address} cannot be reached: {short}") from error

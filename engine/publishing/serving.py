@@ -1,0 +1,162 @@
+"""One published generation, ready to answer: the collection of its bundle, and its items in the engine."""
+
+import json
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.collection import Collection
+from crossview.engine.errors import CrossviewError, InvalidInputError, NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.publishing import aliases
+from crossview.engine.publishing.bundle import VOTES, Bundle, fetch, read_bundle
+from crossview.engine.publishing.generation import Generation, Names
+from crossview.engine.publishing.index_kinds import EngineIndex, engine_index
+from crossview.engine.publishing.milvus import Milvus
+from crossview.engine.publishing.object_storage import ObjectStorage
+from crossview.engine.publishing.suggesting import read_calibrations
+from crossview.engine.publishing.version import PublishedSpace, PublishedVersion
+from crossview.engine.spaces.loaded import LoadedSpaces
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.suggestion import VoteCalibration
+from crossview.engine.spaces.versions import TargetsOf
+from crossview.features.pictures import IN_PROCESS, Pictures
+
+T = TypeVar("T")
+_DESK = "desk"
+
+
+class Serving:
+    """One generation with all that answers need, in a temporary folder; close it after use."""
+
+    def __init__(self, storage: ObjectStorage, folder: str, engine: Milvus, pictures: Pictures = IN_PROCESS) -> None:
+        """Fetch the bundle at a path below an address. Raises the errors of ``read_bundle`` and ``fetch``."""
+        self.bundle: Bundle = read_bundle(storage, folder)
+        self._made = tempfile.TemporaryDirectory(prefix="crossview-published-")
+        try:
+            home = Home(Path(self._made.name), pictures)
+            fetch(self.bundle, storage, home)
+            self.collection: Collection = home.open(self.bundle.name)
+            self.desk: Collection = home.copy(self.bundle.name, _DESK)
+            """A collection in which writes put items together; otherwise it has none."""
+        except BaseException:
+            self._made.cleanup()
+            raise
+        self.engine = engine
+        self.writing = threading.Lock()
+
+    def close(self) -> None:
+        """Remove the temporary folder."""
+        for one in (self.collection, self.desk):
+            one.close()
+        self._made.cleanup()
+
+    @cached_property
+    def space(self) -> Space:
+        """The space of the bundle."""
+        opened = self.collection._opened
+        with opened.read() as tx:
+            return opened.loaded.get(tx, self.bundle.space)
+
+    @cached_property
+    def votes(self) -> Mapping[str, VoteCalibration]:
+        """The calibrated votes by query view; InvalidInputError if the bundle is damaged."""
+        try:
+            return read_calibrations((Path(self._made.name) / VOTES).read_bytes())
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise InvalidInputError(f"the votes of bundle {self.bundle.folder} are damaged: {error}") from error
+
+    @property
+    def loaded(self) -> LoadedSpaces:
+        """The extractors of the views."""
+        return self.collection._opened.loaded
+
+    @cached_property
+    def parts(self) -> Mapping[str, Sequence[str]]:
+        """The single views of each view of the space."""
+        with self.collection._opened.read() as tx:
+            return {view: [part.name for part in joined_view(tx, view).parts] for view in self.space.views}
+
+    @cached_property
+    def views(self) -> tuple[str, ...]:
+        """The single views whose rows the items of the engine have."""
+        return tuple(dict.fromkeys(part for parts in self.parts.values() for part in parts))
+
+    def generation(self, indexes: Mapping[str, EngineIndex] | None = None) -> Generation:
+        """Return the generation in the engine, with its indexes as stored, or with new ones.
+
+        Raises NotReadyError for a generation that is not published completely.
+        """
+        made = Generation(
+            engine=self.engine,
+            names=Names.of(self.bundle.name, self.bundle.digest),
+            views=self.views,
+            targets=self.space.indexed_targets,
+            indexes=indexes or {},
+            rerank=self.space.rerank,
+        )
+        if indexes is not None:
+            return made
+        state = made.state()
+        if not state.get("complete"):
+            raise NotReadyError(f"collection {self.bundle.name!r} is not published completely: publish it again")
+        stored = {name: EngineIndex(**one) for name, one in state["indexes"].items()}
+        return replace(made, indexes=stored, efforts=state.get("efforts", {}))
+
+    @cached_property
+    def in_use(self) -> Generation:
+        """The generation in the engine, as its state describes it."""
+        return self.generation()
+
+    def indexes(self, asked: str, count: int) -> dict[str, EngineIndex]:
+        """Return the index of each target for so many items."""
+        return {str(one): engine_index(asked, one, count) for one in self.space.indexed_targets}
+
+    def answered(self, space: str, targets_of: TargetsOf, answer: Callable[[PublishedVersion, PublishedSpace], T]) -> T:
+        """Return what a function makes of the generation; ``targets_of`` checks the request.
+
+        Raises NotFoundError for another space than the published one, and the errors of the functions.
+        """
+        versions = self.collection._opened.versions()
+        local, indexed = versions.answered(
+            space or self.bundle.space, lambda *_: [], lambda version, one: (version, one)
+        )
+        if indexed.space.name != self.bundle.space:
+            raise NotReadyError(f"only space {self.bundle.space!r} of {self.bundle.name!r} is published")
+        version = PublishedVersion.over(local, self.in_use)
+        targets_of(version, indexed.space)
+        return answer(version, PublishedSpace.over(indexed, version))
+
+    def warm_up(self) -> None:
+        """Load what the first request needs: the space, and the targets in the engine."""
+        import numpy as np
+
+        generation = self.in_use
+        generation.load()
+        for view in self.space.views:
+            width = sum(one.dim for one in self.collection.views() if one.name in self.parts[view])
+            with suppress(CrossviewError):  # a row of equal values suits few spaces
+                probes = self.space.probe(view, np.full((1, width), 0.5, np.float32))
+                for target, vectors in probes.items():
+                    generation.search(target, vectors, 1, "", generation.effort(target))
+
+
+def current_bundle(engine: Milvus, name: str) -> str:
+    """Return the path of the bundle that answers for a published collection; NotReadyError if there is none."""
+    collection = aliases.pointed(engine, name)
+    if not collection:
+        raise NotReadyError(
+            f"engine {engine.address} has no published collection {name!r}: publish it with: crossview publish {name}"
+        )
+    return str(aliases.description(engine, collection)["bundle"])
+
+
+def described(bundle: Bundle) -> str:
+    """Return the description that the items of a generation have in the engine."""
+    return json.dumps({"name": bundle.name, "bundle": bundle.folder, "space": bundle.space}, ensure_ascii=False)

@@ -1,0 +1,125 @@
+"""Labels for queries of a published collection, by votes of its nearest labelled items.
+
+Shares of votes are calibrated on the labelled items of the collection when its bundle is made.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossview.engine.collection import Collection
+from crossview.engine.conditions.tree import Field, FieldTest
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.item import Item
+from crossview.engine.labels import without_labels
+from crossview.engine.publishing.expression import expression_of
+from crossview.engine.publishing.version import EngineSelection, PublishedSpace, PublishedVersion
+from crossview.engine.query import Suggestions, SuggestRequest
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.matching import by_view, neighbours
+from crossview.engine.spaces.query_rows import query_rows
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.suggestion import (
+    VoteCalibration,
+    Voters,
+    calibrate,
+    check_request,
+    labels_of,
+    likeliest_of,
+    suggested_labels,
+    vote_shares,
+)
+from crossview.engine.spaces.target import Target, on_common_scale
+from crossview.engine.spaces.version import Version
+
+if TYPE_CHECKING:
+    from crossview.engine.publishing.serving import Serving
+
+_HAS_LABEL = FieldTest(Field("label"), "exists")
+
+
+def calibrations(collection: Collection, space: str) -> bytes:
+    """Return the content of the file of votes of a space of a collection; views that cannot vote are left out."""
+    found = {}
+    for view in collection.spaces.get(space).views:
+
+        def calibrated(version: Version, indexed: IndexedSpace, view: str = view) -> VoteCalibration:
+            labels = labels_of(version, indexed.space.ignored_labels)
+            return calibrate(Voters(version, indexed, view, (), SuggestRequest.k, labels))
+
+        def targets(_: Version, one: Space, view: str = view) -> Sequence[Target]:
+            return one.targets_for(view)
+
+        try:
+            made = collection._opened.versions().answered(space, targets, calibrated)
+        except NotReadyError:  # no item has a label, or too few have
+            continue
+        found[view] = {
+            "shares": made.shares.tolist(),
+            "probabilities": made.probabilities.tolist(),
+            "protocol": made.protocol,
+        }
+    return json.dumps(found).encode()
+
+
+def read_calibrations(content: bytes) -> Mapping[str, VoteCalibration]:
+    """Return the calibrations of the file of votes by view; ValueError for other content."""
+    return {
+        str(view): VoteCalibration(
+            np.asarray(one["shares"], np.float64), np.asarray(one["probabilities"], np.float64), str(one["protocol"])
+        )
+        for view, one in json.loads(content).items()
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LabelledItems(EngineSelection):
+    """The items with a label that counts."""
+
+    ignored: tuple[str, ...]
+
+    def keeps(self, item: Item) -> bool:
+        """Return whether an item has such a label."""
+        return any(label not in self.ignored for label in item.labels)
+
+
+def suggest(
+    version: PublishedVersion, indexed: PublishedSpace, serving: "Serving", request: SuggestRequest
+) -> Suggestions:
+    """Return the labels of every query. Raises NotReadyError for a view without calibrated votes."""
+    check_request(request)
+    if request.k != SuggestRequest.k:
+        raise InvalidInputError(f"votes of a published collection are calibrated for k={SuggestRequest.k}: leave k out")
+    results, protocols = {}, []
+    for view, numbers in by_view(request.queries).items():
+        calibration = serving.votes.get(view)
+        if calibration is None:
+            raise NotReadyError(f"no votes of view {view!r} are calibrated: label items, and publish the collection")
+        rows = query_rows(version, serving.loaded, view, request.queries, numbers)
+        probes = indexed.space.probe(view, rows.rows, tuple(request.targets))
+        found = neighbours(indexed, probes, rows.own, request.k, lambda _: _labelled(version, indexed))
+        labels = without_labels(
+            {version.numbers.of(key): item.labels for key, item in version.met.items()}, indexed.space.ignored_labels
+        )
+        comparable = on_common_scale(probes.keys())
+        protocols.append(calibration.protocol)
+        for place, (number, of_all) in enumerate(
+            zip(numbers, likeliest_of(indexed.space, view, rows.rows), strict=True)
+        ):
+            votes = vote_shares([lists[place] for lists in found.values()], labels, request.k, comparable)
+            own = rows.own[place]
+            known = () if own is None else version.records[version.numbers.keys[own]].item.labels
+            made = suggested_labels(number, votes, calibration, request.min_share, known)
+            results[number] = replace(made, likeliest=of_all)
+    return Suggestions(tuple(results[number] for number in range(len(request.queries))), "; ".join(protocols))
+
+
+def _labelled(version: PublishedVersion, indexed: PublishedSpace) -> EngineSelection:
+    ignored = indexed.space.ignored_labels
+    expression = expression_of(_HAS_LABEL, version.generation.engine.negates)
+    if ignored:
+        expression = expression._replace(exact=False)
+    return _LabelledItems(np.empty(0, np.int64), version, condition=_HAS_LABEL, expression=expression, ignored=ignored)

@@ -1,0 +1,258 @@
+"""The published form of a version: the space comes from a bundle, and the items are in an engine.
+
+Items of an engine have keys, and the search of this program has numbers for items; each request gives the keys that it
+meets numbers of its own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from crossview.engine.publishing.expression import Expression, expression_of, fulfils, quoted
+from numpy.typing import NDArray
+
+from crossview.engine.catalog.item_pages import Shown
+from crossview.engine.catalog.rows import ViewRows
+from crossview.engine.conditions.tree import Condition
+from crossview.engine.errors import InvalidInputError, NotFoundError, few, warn_of
+from crossview.engine.hits import TEXT_SHOWN
+from crossview.engine.item import Item
+from crossview.engine.publishing.generation import Found, Generation
+from crossview.engine.publishing.milvus import MOST_FOUND
+from crossview.engine.publishing.records import Record, item_of
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.space import Vectors
+from crossview.engine.spaces.target import Neighbor, Target
+from crossview.engine.spaces.version import Version
+from crossview.index.base import EXACT, Ids, Neighbors
+from crossview.index.positions import Selection
+
+_MANY = 1 << 60
+"""A number of items that no engine has: searches ask for as many hits as they want."""
+_SPARE = 4
+"""Hits to find for each wanted one, if some are left out afterwards."""
+_LISTED = 5_000
+"""Keys of one expression."""
+
+
+class Numbers:
+    """The numbers of the items that one request meets."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, int] = {}
+        self.keys: list[str] = []
+        """The key of each number."""
+
+    def of(self, key: str) -> int:
+        """Return the number of a key."""
+        found = self._of.get(key)
+        if found is None:
+            found = self._of[key] = len(self.keys)
+            self.keys.append(key)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSelection(Selection):
+    """The items that pass a condition, as the engine and this program decide it together."""
+
+    condition: Condition
+    expression: Expression
+
+    def keeps(self, item: Item) -> bool:
+        """Return whether an item that the expression keeps passes."""
+        return self.expression.exact or fulfils(self.condition, item)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PublishedVersion(Version):
+    """A version for one request, whose items are those of a generation in an engine."""
+
+    generation: Generation
+    numbers: Numbers = field(default_factory=Numbers)
+    met: dict[str, Item] = field(default_factory=dict)
+    """The items that searches found, by key."""
+    records: dict[str, Record] = field(default_factory=dict)
+    """The items that were read with their rows, by key."""
+
+    @classmethod
+    def over(cls, version: Version, generation: Generation) -> "PublishedVersion":
+        """Return the version of a bundle with the items of a generation."""
+        given = {one.name: getattr(version, one.name) for one in fields(Version)}
+        return cls(**given | {"missing": False, "live": PublishedSearches()}, generation=generation)
+
+    def rows(self, view: str, ids: Iterable[int]) -> ViewRows:
+        """Return the rows of those of the items that have a view."""
+        parts, wanted = [part.name for part in self.joined_view(view).parts], sorted(ids)
+        records = self._read([self.numbers.keys[number] for number in wanted])
+        having = [
+            number
+            for number in wanted
+            if (one := records.get(self.numbers.keys[number])) is not None and all(part in one.rows for part in parts)
+        ]
+        rows = [np.concatenate([records[self.numbers.keys[number]].rows[part] for part in parts]) for number in having]
+        width = self.joined_view(view).dim
+        return ViewRows(np.array(having, np.int64), np.array(rows, np.float32).reshape(len(rows), width))
+
+    def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
+        """Return the numbers of those of the keys that items have."""
+        return {key: self.numbers.of(key) for key in self._read(list(keys))}
+
+    def views_of(self, key: str) -> tuple[str, ...]:
+        """Return the views that an item has; NotFoundError for an unknown key."""
+        found = self._read([key])
+        if not found:
+            raise NotFoundError(f"no item {key!r} in collection {self.collection!r}")
+        return tuple(found[key].rows)
+
+    def _read(self, keys: Sequence[str]) -> dict[str, Record]:
+        """Return the items of those of the keys that exist, each read once."""
+        if lacking := [key for key in keys if key not in self.records]:
+            self.records.update(self.generation.records(lacking))
+        return {key: self.records[key] for key in keys if key in self.records}
+
+    def full_items(self, keys: Sequence[str]) -> Mapping[str, Item]:
+        """Return the items of some keys with all that conditions ask."""
+        return {key: record.item for key, record in self._read(keys).items()}
+
+    def shown(self, ids: Set[int]) -> dict[int, Shown]:
+        """Return the content of items for hits."""
+        keys = {number: self.numbers.keys[number] for number in ids}
+        known = {key: self.met.get(key) or self.records[key].item for key in keys.values() if self._knows(key)}
+        if lacking := [key for key in keys.values() if key not in known]:
+            known |= self.full_items(lacking)
+        return {number: _shown(known[key]) for number, key in keys.items() if key in known}
+
+    def _knows(self, key: str) -> bool:
+        return key in self.met or key in self.records
+
+    def selection(self, only: Condition, space: IndexedSpace, target: Target) -> Selection:
+        """Return the items that pass a condition; warn of what the engine cannot decide."""
+        expression = expression_of(only, self.generation.engine.negates)
+        if expression.inexact:
+            warn_of(
+                f"the engine cannot decide {few(map(repr, expression.inexact))}: hits are tested after the search, "
+                "which takes longer"
+            )
+        return EngineSelection(np.empty(0, np.int64), self, condition=only, expression=expression)
+
+
+def _shown(item: Item) -> Shown:
+    import json
+
+    attributes = json.dumps(item.attributes, ensure_ascii=False) if item.attributes else "{}"
+    return Shown(item.key, item.labels, attributes, item.source, item.text[:TEXT_SHOWN])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedSpace(IndexedSpace):
+    """A space whose targets are in an engine."""
+
+    version: PublishedVersion
+
+    @classmethod
+    def over(cls, space: IndexedSpace, version: PublishedVersion) -> "PublishedSpace":
+        """Return a space of a bundle, for one request."""
+        given = {one.name: getattr(space, one.name) for one in fields(IndexedSpace)}
+        return cls(**given, version=version)
+
+    def searcher(self, target: Target) -> "EngineSearcher":  # type: ignore[override]  # has what searches need
+        """Return the searcher of a target."""
+        return EngineSearcher(self.version, target)
+
+    def present(self, target: Target, vector: Vectors, ids: Ids, only: Selection | None) -> set[int]:
+        """Return which of some ids a target has among the selected ones."""
+        numbers, chosen = self.version.numbers, only if isinstance(only, EngineSelection) else None
+        keys = [numbers.keys[number] for number in ids.tolist()]
+        found = self.version.generation.present(target, keys, chosen.expression.text if chosen else "")
+        items = self.version.full_items(sorted(found)) if chosen and not chosen.expression.exact else {}
+        kept = (key for key in found if key not in items or (chosen is not None and chosen.keeps(items[key])))
+        return {numbers.of(key) for key in kept}
+
+    def scores(self, target: Target, lists: Sequence[Sequence[Neighbor]]) -> Mapping[int, Mapping[str, float]]:
+        """Return no scores: an engine does not return vectors."""
+        return {}
+
+
+class PublishedSearches:
+    """The searches of published versions, see ``LiveRecall.search``: the engine has one effort for each target."""
+
+    def search(
+        self,
+        indexed: PublishedSpace,
+        view: str,
+        recall: float,
+        target: Target,
+        vectors: Vectors,
+        k: int,
+        only: Selection | None,
+    ) -> Neighbors:
+        """Return the k nearest of queries of a view in a target."""
+        effort = EXACT if recall >= 1 else indexed.version.generation.effort(target)
+        return indexed.searcher(target).search(vectors, k, only, effort)
+
+
+class EngineSearcher:
+    """The searches of one target of a generation, see ``Searcher``."""
+
+    def __init__(self, version: PublishedVersion, target: Target) -> None:
+        self._version, self._target = version, target
+
+    def __len__(self) -> int:
+        return _MANY
+
+    def efforts(self, k: int, share: float = 1.0) -> Sequence[int]:
+        """Return no efforts: those of an engine are other numbers."""
+        return ()
+
+    def search(self, vectors: Vectors, k: int, only: Selection | None = None, effort: int = EXACT) -> Neighbors:
+        """Return the k nearest items of each query among the selected ones, -1 where there are fewer."""
+        if k > MOST_FOUND:
+            raise InvalidInputError(f"an engine finds at most {MOST_FOUND:,} hits, not {k:,}: lower k")
+        chosen = only if isinstance(only, EngineSelection) else None
+        if chosen is None or chosen.expression.exact:
+            text = "" if chosen is None else chosen.expression.text
+            lists = self._version.generation.search(self._target, vectors, k, text, effort)
+        else:
+            lists = [self._tested(vector[None], k, chosen, effort) for vector in vectors]
+        return self._neighbors(lists, k)
+
+    def _tested(self, vector: NDArray[Any], k: int, chosen: EngineSelection, effort: int) -> list[Found]:
+        """Return the k nearest items that pass a condition that the engine cannot decide.
+
+        It tests ever more hits and, if most items do not pass, finds those that pass first.
+        """
+        generation, wanted = self._version.generation, _SPARE * k
+        while wanted <= MOST_FOUND:
+            (found,) = generation.search(self._target, vector, wanted, chosen.expression.text, effort)
+            passing = self._passing(found, chosen)
+            if len(passing) >= k or len(found) < wanted:
+                return passing[:k]
+            wanted *= _SPARE
+        keys = [
+            record.item.key
+            for page in generation.every_record(chosen.expression.text)
+            for record in page
+            if chosen.keeps(record.item)
+        ]
+        nearest = list[Found]()
+        for first in range(0, len(keys), _LISTED):
+            listed = f"key in [{', '.join(map(quoted, keys[first : first + _LISTED]))}]"
+            (found,) = generation.search(self._target, vector, k, listed, effort)
+            nearest = sorted([*nearest, *found], key=lambda one: one.distance)[:k]
+        return nearest
+
+    def _passing(self, found: Sequence[Found], chosen: EngineSelection) -> list[Found]:
+        items = self._version.full_items([one.key for one in found])
+        return [one for one in found if one.key in items and chosen.keeps(items[one.key])]
+
+    def _neighbors(self, lists: Sequence[Sequence[Found]], k: int) -> Neighbors:
+        width = max(map(len, lists), default=0)
+        ids = np.full((len(lists), width), -1, np.int64)
+        distances = np.full((len(lists), width), np.inf, np.float32)
+        for row, found in enumerate(lists):
+            for place, one in enumerate(found):
+                ids[row, place], distances[row, place] = self._version.numbers.of(one.key), one.distance
+                self._version.met[one.key] = item_of(one.row)
+        return Neighbors(ids, distances)
