@@ -124,6 +124,14 @@ class BasedSearcher(RowSearcher, Generic[B]):
             other._build(self)
         return other
 
+    def whole(self) -> Self:
+        """Return this searcher with a base of exactly the rows that are alive, in the order of their ids."""
+        if self._base is None or not (self.rows.waste or self._built < self.rows.offsets[-1]):
+            return self
+        whole = self.over(self.rows.compacted(0.0))
+        whole._build(self)
+        return whole
+
     @property
     def waste(self) -> float:
         """The share of rows that a compaction would drop or move, or put into the base."""

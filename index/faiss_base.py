@@ -84,14 +84,6 @@ class FaissSearcher(BasedSearcher[F]):
     base_type: type[F]
     changed_share = 1 / 16  # lower than for exact kinds, because a scan of changed rows soon takes longer than the base
 
-    def whole(self) -> Self:
-        """Return this searcher with a base of exactly the rows that are alive, in the order of their ids."""
-        if self._base is None or not (self.rows.waste or self._built < self.rows.offsets[-1]):
-            return self
-        whole = self.over(self.rows.compacted(0.0))
-        whole._build(self)
-        return whole
-
     def columns(self) -> Mapping[str, Column]:
         """Return the arrays to write into a snapshot, with the base."""
         whole = self.whole()

@@ -1,5 +1,6 @@
 """Exact Hamming search for large sets: multi-index hashing, and the rule that chooses between it and a scan."""
 
+from collections.abc import Mapping
 from typing import Self
 
 import numpy as np
@@ -8,6 +9,8 @@ from numpy.typing import NDArray
 from crossview.index.base import Codes, Ids
 from crossview.index.based import BasedSearcher, Found
 from crossview.index.binary_flat import BinaryFlatIndex, HammingSearcher
+from crossview.index.rows import Rows
+from crossview.index.snapshot import Column, Snapshot
 from crossview.index.substrings import Distances, Numbers, SubstringTables
 
 _LOOKUP = 64
@@ -17,6 +20,8 @@ with 256."""
 _LARGE = 1 << 19
 """Number of codes below which a scan is faster for any distances of neighbours: see ``AutoBinarySearcher``."""
 _SAMPLE, _NEIGHBORS = 32, 10
+_TABLES, _NONE = "tables.", "tables.none"
+"""Beginning of the names of the arrays of tables in a snapshot, and the empty array that says that scans are faster."""
 Nearest = tuple[Ids, NDArray[np.float32]]
 """Numbers of rows and their distances, both of shape (n,), in any order."""
 
@@ -36,7 +41,26 @@ class MultiIndexSearcher(BasedSearcher[SubstringTables]):
 
     def _tables(self) -> SubstringTables:
         codes = np.concatenate([chunk.rows for chunk in self.rows.main])
-        return SubstringTables(np.arange(len(codes)), codes, self.dim)
+        return SubstringTables.of(codes, self.dim)
+
+    def columns(self) -> Mapping[str, Column]:
+        """Return the arrays to write into a snapshot, with the tables: building them takes longer than reading."""
+        whole = self.whole()
+        if whole._base is not None:
+            return {**whole.rows.columns(), **whole._base.columns(_TABLES)}
+        scanned = {} if whole._due() else {_NONE: Column(np.uint8, (0,), [])}
+        return {**whole.rows.columns(), **scanned}
+
+    def read(self, snapshot: Snapshot, count: int, prefix: str = "") -> Self:
+        """Return this searcher over the ``count`` rows of a snapshot, with its tables if it has them."""
+        rows, tables = Rows.read(snapshot, count, self.no_rows(), prefix), f"{prefix}{_TABLES}"
+        without = snapshot.bytes_of(prefix + _NONE) is not None
+        if not without and snapshot.bytes_of(f"{tables}starts") is None:
+            return self.prepared(rows)
+        other = self.over(rows)
+        other._built, other._base_ids = count, other.rows.main_ids()
+        other._base = None if without else SubstringTables.read(snapshot, tables, count, self.dim)
+        return other
 
     def _ask(self, base: SubstringTables, queries: Codes, k: int, effort: int) -> Found:
         """Return the k nearest; short is a query for which the tables take longer than a scan."""

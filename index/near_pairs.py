@@ -222,13 +222,13 @@ def _plan(left: _Groups, right: _Groups, radius: int) -> list[_Part] | None:
 
 def _candidates_of_one(sample: Codes, right: _Groups, part: _Part) -> float:
     """Return the mean number of codes whose substring is near that of a code of the sample."""
-    table = SubstringTable(right.codes, part.start, part.stop)
+    table = SubstringTable.of(right.codes, part.start, part.stop)
     return float(table.counts(table.values(sample)[:, None] ^ part.flips).sum(axis=1).mean())
 
 
 def _within(groups: _Groups, part: _Part) -> Iterator[Iterator[Candidates]]:
     """Yield, for each difference of a substring within its radius, the pairs of groups with this difference, once."""
-    table = SubstringTable(groups.codes, part.start, part.stop)
+    table = SubstringTable.of(groups.codes, part.start, part.stop)
     rows = table.rows.astype(np.int64)  # ascending values keep lookups near each other in memory
     values = table.values(groups.codes)[rows]
     for bits, of_bits in itertools.groupby(part.flips.tolist(), int.bit_length):
@@ -245,7 +245,7 @@ def _within(groups: _Groups, part: _Part) -> Iterator[Iterator[Candidates]]:
 
 def _between(left: _Groups, right: _Groups, part: _Part) -> Iterator[Iterator[Candidates]]:
     """Yield, for each difference of a substring within its radius, the pairs of groups with this difference."""
-    table = SubstringTable(right.codes, part.start, part.stop)
+    table = SubstringTable.of(right.codes, part.start, part.stop)
     every = table.values(left.codes)
     rows = np.argsort(every, kind="stable")
     values = every[rows]

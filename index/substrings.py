@@ -6,16 +6,18 @@ After Norouzi, Punjani and Fleet, "Fast search in Hamming space with multi-index
 import functools
 import itertools
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossview.index.base import Codes, Ids
+from crossview.index.snapshot import Column, Snapshot
 
 Numbers = NDArray[np.uint32]
 Distances = NDArray[np.int64]
+Words = NDArray[np.uint64]
 _WIDEST = 24
 """Maximum number of bits of a substring: its table has 2^bits offsets."""
 
@@ -24,29 +26,58 @@ class SubstringTables:
     """Lookup tables over groups of equal codes: for each substring, a table from its values to the groups that have
     them."""
 
-    def __init__(self, ids: Ids, codes: Codes, dim: int) -> None:
-        """Build the tables from ascending ids or numbers of rows, shape (n,), and their codes of dim bits."""
+    def __init__(self, starts: Numbers, rows: Numbers, words: Words, tables: "Sequence[SubstringTable]") -> None:
+        """Take the tables of groups: where each group begins, its rows, ascending, and its code as words."""
+        self._starts, self._rows, self._words, self._tables = starts, rows, words, tables
+        self._widest = max(table.width for table in tables)
+
+    @classmethod
+    def of(cls, codes: Codes, dim: int) -> Self:
+        """Build the tables of codes of dim bits, shape (n, bytes)."""
         every = words(codes)
-        order = np.lexsort(every.T)  # stable: ids ascend within a group
+        order = np.lexsort(every.T)  # stable: rows ascend within a group
         changes = (every[order[1:]] != every[order[:-1]]).any(axis=1)
-        self._starts = np.concatenate([[0], np.flatnonzero(changes) + 1, [len(ids)]]).astype(np.uint32)
-        self._ids = ids[order]
-        first = order[self._starts[:-1]]
-        self._words, distinct = every[first], codes[first]
-        # Substrings of log2(n) bits make buckets of about one code (section 3.3); longer ones would make most of them
-        # empty, and the offsets larger than the codes.
-        count = max(math.ceil(dim / _WIDEST), math.ceil(dim / max(8.0, math.log2(len(distinct)))))
-        self._widest = math.ceil(dim / count)
-        edges = [dim * part // count for part in range(count + 1)]
-        self._tables = [SubstringTable(distinct, start, stop) for start, stop in itertools.pairwise(edges)]
+        starts = np.concatenate([[0], np.flatnonzero(changes) + 1, [len(codes)]]).astype(np.uint32)
+        first = order[starts[:-1]]
+        distinct = codes[first]
+        tables = [SubstringTable.of(distinct, *part) for part in _parts(dim, len(distinct))]
+        return cls(starts, order.astype(np.uint32), every[first], tables)
+
+    def columns(self, prefix: str) -> dict[str, Column]:
+        """Return the arrays to write into a snapshot."""
+        arrays: dict[str, NDArray[Any]] = {"starts": self._starts, "rows": self._rows, "words": self._words}
+        for number, table in enumerate(self._tables):
+            arrays |= {f"{number}.rows": table.rows, f"{number}.offsets": table.offsets}
+        return {prefix + name: Column(one.dtype, one.shape, [one]) for name, one in arrays.items()}
+
+    @classmethod
+    def read(cls, snapshot: Snapshot, prefix: str, count: int, dim: int) -> Self:
+        """Return the tables over ``count`` codes from the arrays of a snapshot, without a copy."""
+        starts = snapshot.bytes_of(f"{prefix}starts")
+        groups = 0 if starts is None else len(starts) // np.dtype(np.uint32).itemsize - 1
+        tables = [
+            SubstringTable(
+                snapshot.array(f"{prefix}{number}.rows", np.uint32, (groups,)),
+                snapshot.array(f"{prefix}{number}.offsets", np.uint32, ((1 << (stop - start)) + 1,)),
+                start,
+                stop,
+            )
+            for number, (start, stop) in enumerate(_parts(dim, groups))
+        ]
+        return cls(
+            snapshot.array(f"{prefix}starts", np.uint32, (groups + 1,)),
+            snapshot.array(f"{prefix}rows", np.uint32, (count,)),
+            snapshot.array(f"{prefix}words", np.uint64, (groups, -(-dim // 64))),
+            tables,
+        )
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._rows)
 
     @property
     def nbytes(self) -> int:
         """Bytes in use."""
-        groups = self._starts.nbytes + self._ids.nbytes + self._words.nbytes
+        groups = self._starts.nbytes + self._rows.nbytes + self._words.nbytes
         return groups + sum(table.nbytes for table in self._tables)
 
     def sizes(self, groups: Numbers) -> Numbers:
@@ -54,9 +85,10 @@ class SubstringTables:
         return self._starts[groups + 1] - self._starts[groups]
 
     def members(self, groups: Numbers, distances: Distances, most: int) -> tuple[Ids, NDArray[np.float32]]:
-        """Return the first ``most`` ids of each group, and their distances."""
+        """Return the first ``most`` rows of each group, and their distances."""
         sizes = np.minimum(self.sizes(groups), most)
-        return self._ids[ranges(self._starts[groups], sizes)], np.repeat(distances, sizes).astype(np.float32)
+        rows = self._rows[ranges(self._starts[groups], sizes)].astype(np.int64)
+        return rows, np.repeat(distances, sizes).astype(np.float32)
 
     def steps(self, code: Codes, most: int) -> Iterator[tuple[Numbers, Distances]]:
         """Yield groups and their distances from a code, shape (bytes,); after step t, all groups up to distance t.
@@ -79,14 +111,20 @@ class SubstringTables:
 class SubstringTable:
     """A table of the rows of codes by their bits ``start`` to ``stop``."""
 
-    def __init__(self, codes: Codes, start: int, stop: int) -> None:
+    def __init__(self, rows: Numbers, offsets: Numbers, start: int, stop: int) -> None:
         self._start, self._stop, self.width = start, stop, stop - start
-        values = self.values(codes)
-        self.rows = np.argsort(values, kind="stable").astype(np.uint32)
+        self.rows = rows
         """(n,) rows by the values of their substrings, then ascending."""
-        counts = np.bincount(values, minlength=1 << self.width)
-        self.offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
+        self.offsets = offsets
         """(2^width + 1,) where the rows of each value begin."""
+
+    @classmethod
+    def of(cls, codes: Codes, start: int, stop: int) -> Self:
+        """Build the table of codes, shape (n, bytes)."""
+        values = _substrings(codes, start, stop)
+        counts = np.bincount(values, minlength=1 << (stop - start))
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
+        return cls(np.argsort(values, kind="stable").astype(np.uint32), offsets, start, stop)
 
     @property
     def nbytes(self) -> int:
@@ -113,6 +151,14 @@ class SubstringTable:
         if len(values) + counts.sum(dtype=np.int64) > most:
             return None
         return self.rows[ranges(self.offsets[values], counts)]
+
+
+def _parts(dim: int, groups: int) -> list[tuple[int, int]]:
+    """Return the first and the last bit of the substrings of codes of dim bits, of so many groups."""
+    # Substrings of log2(n) bits make buckets of about one code (section 3.3); longer ones would make most of them
+    # empty, and the offsets larger than the codes.
+    count = max(math.ceil(dim / _WIDEST), math.ceil(dim / max(8.0, math.log2(groups))))
+    return list(itertools.pairwise(dim * part // count for part in range(count + 1)))
 
 
 @functools.cache

@@ -8,6 +8,7 @@ expression names all spellings of a text, or bounds the text by characters that 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from heapq import heapify, heappop, heapreplace
 from typing import Any, NamedTuple
 
@@ -63,10 +64,7 @@ def expression_of(condition: Condition, negates: bool = True) -> Expression:
 
 
 def fulfils(condition: Condition, item: Item) -> bool:
-    """Return whether an item fulfils a condition, exactly as a catalog decides it.
-
-    Raises InvalidInputError for a test of a score or of a match.
-    """
+    """Return whether an item fulfils a condition, as a catalog decides it; raises as ``expression_of``."""
     return bool(passing(condition, [item])[0])
 
 
@@ -78,9 +76,7 @@ def passing(condition: Condition, items: Sequence[Item]) -> Mask:
 def quoted(text: str) -> str:
     """Return a text as an expression has it; InvalidInputError for one that no expression can have."""
     if _UNWRITABLE.search(text):
-        raise InvalidInputError(
-            f"{text!r} has a line break or is not Unicode: a published collection cannot ask for it"
-        )
+        raise InvalidInputError(f"an engine cannot be asked for {text!r}: it has a line break or is not Unicode")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -118,8 +114,7 @@ class _Masks(Visitor[Mask]):
 def _check_decidable(field: Field) -> None:
     if field.kind in ("score", "match"):
         raise InvalidInputError(
-            f"a published collection cannot decide {field}, because an engine has no scores: leave it out, or search "
-            "the collection that was published"
+            f"a published collection cannot decide {field}: leave it out, or search the collection that was published"
         )
 
 
@@ -127,13 +122,9 @@ def _values(field: Field, items: Iterable[Item]) -> Iterator[tuple[int, Any]]:
     """Yield the place and the value of each item that has a field."""
     for place, item in enumerate(items):
         if field.kind == "attribute":
-            for value in _at(field.path, item):
-                yield place, value
-        elif field.kind in _LISTS:
-            if values := getattr(item, _LISTS[field.kind]):
-                yield place, list(values)
-        elif value := getattr(item, _TEXTS.get(field.kind, field.kind)):
-            yield place, value
+            yield from ((place, value) for value in _at(field.path, item))
+        elif value := getattr(item, (_TEXTS | _LISTS).get(field.kind, field.kind)):
+            yield place, list(value) if isinstance(value, tuple) else value
 
 
 def _at(path: Sequence[str], item: Item) -> Iterator[Any]:
@@ -273,10 +264,6 @@ class _Column(NamedTuple):
             return _Sides(_Kept(text), _Kept(f"{self.name} {_OPPOSITE[operator]} {value}"))
         return self.asked(text)
 
-    def one_of(self, listed: str) -> _Sides:
-        """Return the sides of the test whether the value is one of several."""
-        return self.compared("in", listed)
-
     def asked(self, text: str) -> _Sides:
         """Return the sides of an expression that only ``not`` negates."""
         return _Sides(_Kept(text), _Kept(f"not ({text})", depth=2) if self.negates else _UNKNOWN)
@@ -347,7 +334,7 @@ def _of_text(column: _Column, test: FieldTest) -> _Sides:
     if test.operator == "exists":
         return there
     if test.operator == "in":
-        return _either(list(_among(filter(None, test.values), column.one_of)))
+        return _either(list(_among(filter(None, test.values), partial(column.compared, "in"))))
     found = column.of_text(test.operator, value := str(test.values[0]))
     passes_empty = found is not _UNDECIDED and (test.operator[0] == "<" or not value)
     return _every([there, found]) if passes_empty else found
@@ -384,11 +371,13 @@ def _in_a_list(column: _Column) -> _Sides:
 
 def _equal(column: _Column, values: Sequence[Value]) -> Iterator[_Sides]:
     """Yield the sides of the tests whether an attribute has a value of each type: a list may not mix types."""
-    yield from _among((value for value in values if isinstance(value, str)), column.one_of, column.has_any)
+    yield from _among(
+        (value for value in values if isinstance(value, str)), partial(column.compared, "in"), column.has_any
+    )
     numbers = [repr(float(one)) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
     booleans = [str(one).lower() for one in values if isinstance(one, bool)]
     for listed in (f"[{', '.join(dict.fromkeys(one))}]" for one in (numbers, booleans) if one):
-        yield column.one_of(listed)
+        yield column.compared("in", listed)
         yield column.has_any(listed)
     if dates := [one for one in values if isinstance(one, Date)]:
         yield from (column.in_time("in", one) for one in dates)

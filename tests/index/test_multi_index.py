@@ -21,7 +21,7 @@ def clustered(count: int, bits: int, seed: int) -> np.ndarray:
 def test_after_each_step_every_group_at_its_distance_was_there(bits):
     """The pigeonhole bound of multi-index hashing, and no group twice within a step."""
     codes = np.unique(clustered(400, bits, seed=1), axis=0)
-    tables = SubstringTables(np.arange(len(codes)), codes, bits)
+    tables = SubstringTables.of(codes, bits)
     for query in clustered(5, bits, seed=2):
         true = np.unpackbits(codes ^ query, axis=1).sum(axis=1)
         seen = {}
@@ -50,7 +50,8 @@ def test_near_neighbours_are_looked_up_and_not_scanned_for(monkeypatch):
 def test_tables_are_built_anew_only_by_compaction_after_a_quarter_has_changed(monkeypatch):
     built = []
     monkeypatch.setattr(chunk, "MOST_ROWS", 2000)  # short chunks would be rewritten for a few dead rows, and tables too
-    monkeypatch.setattr(multi_index, "SubstringTables", lambda *args: built.append(1) or SubstringTables(*args))
+    made = SubstringTables.of
+    monkeypatch.setattr(SubstringTables, "of", lambda *args: built.append(1) or made(*args))
     codes = clustered(1300, 64, seed=1)
     index = MultiIndexHashing(64).changed([], np.arange(1000), codes[:1000])
     assert (len(built), index.waste) == (0, 1.0)
@@ -64,6 +65,25 @@ def test_tables_are_built_anew_only_by_compaction_after_a_quarter_has_changed(mo
     assert index.waste > 0.2
     assert index.compacted().waste < 0.07
     assert len(built) == 2
+
+
+@pytest.mark.parametrize("spread", ["clustered", "uniform"])
+def test_a_snapshot_contains_the_tables_or_that_none_are_worth_it(monkeypatch, tmp_path, spread):
+    """So that opening builds nothing, and answers the same; also after changes."""
+    monkeypatch.setattr(multi_index, "_LARGE", 1000)
+    monkeypatch.setattr(multi_index, "_LOOKUP", 2)
+    codes = clustered(2000, 64, seed=1)
+    if spread == "uniform":
+        codes = np.random.default_rng(1).integers(256, size=codes.shape, dtype=np.uint8)
+    index = AutoBinaryIndex(64).changed([], np.arange(len(codes)), codes).compacted()
+    index = index.changed(np.arange(3), [5000], codes[:1])
+    index.save(tmp_path / "index", {})
+    monkeypatch.setattr(SubstringTables, "of", None)
+    loaded, _ = AutoBinaryIndex.load(tmp_path / "index")
+    assert (loaded._searcher._base is None) == (index._searcher._base is None) == (spread == "uniform")
+    mine, theirs = loaded.search(codes[:50], 10), index.search(codes[:50], 10)
+    assert (mine.ids == theirs.ids).all()
+    assert (mine.distances == theirs.distances).all()
 
 
 @pytest.mark.parametrize("spread", ["clustered", "uniform"])
