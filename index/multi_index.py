@@ -21,7 +21,7 @@ _LARGE = 1 << 19
 """Number of codes below which a scan is faster for any distances of neighbours: see ``AutoBinarySearcher``."""
 _SAMPLE, _NEIGHBORS = 32, 10
 _TABLES, _NONE = "tables.", "tables.none"
-"""Beginning of the names of the arrays of tables in a snapshot, and the empty array that says that scans are faster."""
+"""Beginning of the names of the arrays of tables in a snapshot, and the array that says that scans are faster."""
 Nearest = tuple[Ids, NDArray[np.float32]]
 """Numbers of rows and their distances, both of shape (n,), in any order."""
 
@@ -48,8 +48,8 @@ class MultiIndexSearcher(BasedSearcher[SubstringTables]):
         whole = self.whole()
         if whole._base is not None:
             return {**whole.rows.columns(), **whole._base.columns(_TABLES)}
-        scanned = {} if whole._due() else {_NONE: Column(np.uint8, (0,), [])}
-        return {**whole.rows.columns(), **scanned}
+        refused = whole._is_large(whole._built) and not whole._due()
+        return {**whole.rows.columns(), **({_NONE: Column(np.uint8, (1,), [np.ones(1, np.uint8)])} if refused else {})}
 
     def read(self, snapshot: Snapshot, count: int, prefix: str = "") -> Self:
         """Return this searcher over the ``count`` rows of a snapshot, with its tables if it has them."""

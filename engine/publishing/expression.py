@@ -375,10 +375,10 @@ def _equal(column: _Column, values: Sequence[Value]) -> Iterator[_Sides]:
         (value for value in values if isinstance(value, str)), partial(column.compared, "in"), column.has_any
     )
     numbers = [repr(float(one)) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
-    booleans = [str(one).lower() for one in values if isinstance(one, bool)]
-    for listed in (f"[{', '.join(dict.fromkeys(one))}]" for one in (numbers, booleans) if one):
-        yield column.compared("in", listed)
-        yield column.has_any(listed)
+    if listed := ", ".join(dict.fromkeys(numbers)):
+        yield from (column.compared("in", f"[{listed}]"), column.has_any(f"[{listed}]"))
+    for one in dict.fromkeys(str(value).lower() for value in values if isinstance(value, bool)):
+        yield from (column.compared("in", f"[{one}]"), column.asked(f"json_contains({column.name}, {one})"))
     if dates := [one for one in values if isinstance(one, Date)]:
         yield from (column.in_time("in", one) for one in dates)
         yield _in_a_list(column)

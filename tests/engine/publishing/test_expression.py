@@ -201,8 +201,14 @@ def trees(tests: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
 CONDITIONS = trees(word_tests() | drawn_tests(ITEMS))
 
 
-Engine = Callable[[str], set[str]]
-"""Returns the keys of the items that an expression of the engine keeps."""
+@dataclass(frozen=True, repr=False)
+class Stored:
+    """The items as the embedded engine returns them, and an engine that has them, too."""
+
+    collection: Collection
+    items: list[Item]
+    kept: Callable[[str], set[str]]
+    """Returns the keys of the items that an expression of the engine keeps."""
 
 
 @pytest.fixture(scope="module")
