@@ -1,23 +1,23 @@
-"""Conditions decided for items alone, and by expressions of Milvus: they agree with the embedded engine."""
+"""Conditions decided for items alone, and by expressions of Milvus: both agree with the embedded engine."""
 
 import random
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conditions import contents
-from conditions import tests_of as drawn_tests
+from conditions import tests_of as usual_tests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossview.engine.collection import Collection
 from crossview.engine.conditions.dates import Date
-from crossview.engine.conditions.filter import Filter, field
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.conditions.tree import (
     COMPARISONS,
     EVERY,
@@ -39,21 +39,9 @@ from crossview.engine.publishing.spellings import MOST_SPELLINGS, spellings
 pytestmark = pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
 
 WORDS = [
+    *("K", "\u212a", "k", "é", "e\u0301", "e", "ệ", "e\u0302\u0323", "ê\u0323", "q\u0323\u0301", "q\u0301\u0323"),
     *(
-        "K",
-        "\u212a",
-        "k",
-        "é",
-        "e\u0301",
-        "e",
-        "ệ",
-        "e\u0302\u0323",
-        "ê\u0323",
-        "q\u0323\u0301",
-        "q\u0301\u0323",
         "क\u093c",
-    ),
-    *(
         "क",
         "\u0958",
         "가",
@@ -67,11 +55,11 @@ WORDS = [
         "\u212b",
         "猫",
         "🙂",
+    ),
+    *(
         "\uffff",
         "<",
         "<\u0338",
-    ),
-    *(
         "a/1",
         "a/é1",
         "a/e\u03011",
@@ -79,118 +67,76 @@ WORDS = [
         "a/\u0301",
         "a1",
         "a1\u0301",
-        "2021-05",
-        "2021-05-01",
-        "2021;05",
-        "2021\u037e05",
+        "photo",
+        "photo\u0301",
     ),
+    *("2021-05", "2021-05-01", "2021;05", "2021\u037e05", "2021-04-30T23:30:00-02:00", "2021-05-02T00:30:00+01:00"),
     *(
-        "2021-04-30T23:30:00-02:00",
-        "2021-05-02T00:30:00+01:00",
         "2021-05-01T10",
         "2021-05-01 10:00",
         "9999-12-31",
         "0001-01-01",
-    ),
-    *(
-        '"',
-        '""',
-        "\\",
-        '\\"',
-        '" or key != "',
         "a%",
         "a_",
         "a*",
         "%",
-        "'",
         "a\tb",
         "a\nb",
         "\r",
         "\x01",
-        "\x7f",
-        "\\n",
-        "\\u0041",
     ),
+    *("\x7f", '"', '""', "\\", '\\"', '" or key != "', "'", "\\n", "\\u0041", "key", "true", "1", "IMG_1.jpg"),
 ]
 """Texts whose spellings, ends or characters are special, and those that look alike."""
-DEEP = [{"x": {"y": 5}}, {"x": {"y": [5, "K"]}}, {"x": [{"y": 5}]}, {"x": {"0": 5}}, {"x": [5]}, {"x": {}}, {"x": []}]
-FORMS = [
-    None,
-    True,
-    False,
-    0,
-    1,
-    1.0,
-    -1,
-    2**53,
-    2**53 - 1,
-    2.0**63,
-    1e300,
-    5e-324,
-    -0.0,
-    "1",
-    "true",
-    "",
-    [],
-    {},
-    [[]],
+VALUES = [
+    *(None, True, False, 0, 1, 1.0, -1, -0.5, 2**53, 2**53 - 1, 2.0**63, 1e300, 5e-324, -0.0, "", [], {}, [[]], [{}]),
+    *([1], [1.0], [True], [None], ["1"], ["K"], [1, "e\u0301", True, None, 2.5], [[1]], [{"y": 1}], ["2021-05-01"]),
+    *({"y": 5}, {"y": [5, "K"]}, {"y": {"z": 1}}, {"y": None}, {"0": 5}, [5, 6]),
 ]
-LISTS = [[1], [1.0], [True], [None], ["1"], ["K"], [1, "e\u0301", True, None, 2.5], [[1]], [{"x": 1}], ["2021-05-01"]]
-ODD_NAMES = ["a b", "a/b", "~0", "~1", "0", "01", "-", "\\", '"]', "a\tb", "\x01", "é", "file", "not", "x]"]
+NAMES = ["a b", "a/b", "~0", "~1", "0", "01", "-", "\\", '"]', "a\tb", "\x01", "é", "", "file", "not", "x]", "a%"]
+PATHS = [("x",), ("x",), ("x", "y"), ("x", "y", "z"), ("x", "0"), ("w",), ("file", "camera"), ("file", "width")]
 
 
-def made_items() -> list[NewItem]:
+def various() -> list[NewItem]:
     """Items with each of the values above, alone and together with others."""
-    drawn = random.Random(0)
-    values = [*FORMS, *LISTS, *WORDS, *(DEEP[number]["x"] for number in range(len(DEEP)))]
-    items = list[NewItem]()
-    for number, value in enumerate(values):
-        word, other = drawn.choice(WORDS), WORDS[number % len(WORDS)]
-        attributes = {"x": value, drawn.choice(ODD_NAMES): drawn.choice(values), "w": word}
-        items.append(
-            NewItem(
-                f"{other}{number}" if number % 3 else f"a/{other}{number}",
-                rows={view: np.ones(2, np.float32) for view in drawn.choice([("v",), ("v", "w"), ("w",)])},
-                labels=tuple(drawn.sample(WORDS, number % 3)),
-                attributes=attributes if number % 5 else {},
-                text=drawn.choice([other, "", "1999", "IMG_1.jpg"]),
-                source=drawn.choice(["", word, "/photos/é/1.jpg"]),
-                capture=Capture(stamp="x", file={"camera": word, "width": number}) if number % 4 == 0 else None,
-            )
+    drawn, values = random.Random(0), [*VALUES, *WORDS]
+    return [
+        NewItem(
+            f"{drawn.choice(['', 'a/', 'é/'])}{WORDS[number % len(WORDS)]}{number}",
+            rows={view: np.ones(2, np.float32) for view in drawn.choice(["v", "w", "vw"])},
+            labels=tuple(drawn.sample(WORDS, number % 3)),
+            attributes={"x": value, drawn.choice(NAMES): drawn.choice(values), "w": drawn.choice(WORDS)},
+            text=drawn.choice(["", *WORDS]),
+            source=drawn.choice(["", "/photos/é/1.jpg", drawn.choice(WORDS)]),
+            capture=Capture(file={"camera": drawn.choice(WORDS), "width": number}) if number % 4 == 0 else None,
         )
-    return items
+        for number, value in enumerate(values)
+    ] + [NewItem("bare")]
 
 
-ITEMS = made_items()
+ITEMS = various()
 
 
 @st.composite
-def word_tests(draw: st.DrawFn) -> FieldTest:
-    """A test of a special text, or of a value anywhere in attributes."""
-    path = draw(st.sampled_from([("x",), ("x", "y"), ("x", "0"), ("w",), ("file", "camera"), ("file", "width")]))
-    kinds = st.sampled_from(["label", "key", "text", "path", "view", "attribute", "attribute"])
-    field = draw(kinds.map(lambda kind: Field(kind, path if kind == "attribute" else ())) | ODD_FIELDS)
-    words = st.sampled_from(WORDS) | st.sampled_from([item.key for item in ITEMS])
-    words |= st.tuples(words, st.integers(0, 3)).map(lambda one: one[0][: one[1]])
+def special_tests(draw: st.DrawFn) -> FieldTest:
+    """A test of a special text, or of a value anywhere in the attributes."""
+    paths = st.sampled_from(PATHS) | st.sampled_from(NAMES).map(lambda name: (name,))
+    kind = draw(st.sampled_from(["label", "key", "text", "path", "view", "missing", *["attribute"] * 4]))
+    field = Field(kind, draw(paths) if kind == "attribute" else ())
     operator = draw(st.sampled_from(["in", "in", "exists", *COMPARISONS, *OF_TEXT]))
-    if operator == "exists":
-        return FieldTest(field, "exists")
-    values: st.SearchStrategy[Any] = words
-    if field.kind == "attribute" and operator not in OF_TEXT:
-        dates = st.sampled_from(["2021-05", "2021-05-01", "2021-04-30T23:30:00Z", "9999-12", "0001-01-01"]).map(Date)
-        numbers = st.sampled_from([one for one in FORMS if isinstance(one, int | float) and not isinstance(one, bool)])
-        values = words | dates | numbers
+    values: st.SearchStrategy[Any] = st.sampled_from(WORDS) | st.sampled_from([item.key for item in ITEMS])
+    values |= st.tuples(values, st.integers(0, 3)).map(lambda one: one[0][: one[1]])
+    if kind in ("attribute", "missing") and operator not in OF_TEXT:
+        values |= st.sampled_from(["2021-05", "2021-05-01", "2021-04-30T23:30:00Z", "9999-12", "0001-01-01"]).map(Date)
+        values |= st.sampled_from([0, 1, 1.0, -0.5, 5, 2**53, 2**53 - 1, 2.0**63, 1e300, 5e-324])
         values |= st.sampled_from([None, True, False]) if operator == "in" else st.nothing()
-    most = 3 if operator == "in" else 1
-    return FieldTest(field, operator, tuple(draw(st.lists(values, min_size=min(most, 1), max_size=most))))
+    fewest, most = {"exists": (0, 0), "in": (0, 3)}.get(operator, (1, 1))
+    return FieldTest(field, operator, tuple(draw(st.lists(values, min_size=fewest, max_size=most))))
 
 
-ODD_FIELDS = st.sampled_from(ODD_NAMES).map(lambda name: Field("attribute", (name,)))
-
-
-def trees(tests: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
+def trees(tests: st.SearchStrategy[FieldTest]) -> st.SearchStrategy[Condition]:
     """Trees of a few tests."""
-    some = st.recursive(
+    some: st.SearchStrategy[Condition] = st.recursive(
         tests,
         lambda parts: parts.map(Not) | st.lists(parts, max_size=3).map(All) | st.lists(parts, max_size=3).map(Either),
         max_leaves=5,
@@ -198,48 +144,65 @@ def trees(tests: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
     return st.just(EVERY) | some
 
 
-CONDITIONS = trees(word_tests() | drawn_tests(ITEMS))
+TESTS = special_tests() | usual_tests(ITEMS)
 
 
 @dataclass(frozen=True, repr=False)
 class Stored:
-    """The items as the embedded engine returns them, and an engine that has them, too."""
+    """Items in the embedded engine, and as it returns them."""
 
     collection: Collection
     items: list[Item]
+
+    def passing(self, condition: Condition) -> set[str]:
+        """Return the keys of the items that fulfil a condition."""
+        found = passing(condition, self.items)
+        return {item.key for item, passes in zip(self.items, found, strict=True) if passes}
+
+
+@dataclass(frozen=True, repr=False)
+class Published:
+    """Items in an engine of Milvus, and as the embedded engine returns them."""
+
+    stored: Stored
     kept: Callable[[str], set[str]]
-    """Returns the keys of the items that an expression of the engine keeps."""
+    """Returns the keys of the items that an expression keeps."""
+    negates: bool = False
+
+    def check(self, condition: Condition) -> None:
+        """Check that the expression of a condition keeps the items that it must."""
+        wanted, expression = self.stored.passing(condition), expression_of(condition, self.negates)
+        kept = self.kept(expression.text)
+        assert wanted <= kept, (str(condition), expression, wanted - kept)
+        assert not expression.exact or wanted == kept, (str(condition), expression, kept - wanted)
+        assert not (expression.exact and expression.inexact)
+        assert expression.exact or expression.text or expression.inexact
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
     views = ["v=vectors:dim=2", "w=vectors:dim=2"]
-    with Home(tmp_path_factory.mktemp("made")).create("made", views) as collection:
+    with Home(tmp_path_factory.mktemp("stored")).create("stored", views) as collection:
         assert collection.items.put(ITEMS).failures == ()
-        collection.items.follow_files(FileChanges(missing=[item.key for item in ITEMS[::7]]))
-        yield collection
+        collection.items.follow_files(FileChanges(missing=tuple(item.key for item in ITEMS[::7])))
+        yield Stored(collection, list(collection.items()))
 
 
 @pytest.fixture(scope="module")
-def items(made: Collection) -> list[Item]:
-    return list(made.items())
-
-
-@pytest.fixture(scope="module")
-def lite(items: list[Item], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def lite(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
     """Milvus Lite with the items."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the libraries use what newer ones deprecate
-        pymilvus = pytest.importorskip("pymilvus")
-        manager = pytest.importorskip("milvus_lite.server_manager").server_manager_instance
+        warnings.simplefilter("ignore")  # the libraries use what others have deprecated
+        pymilvus = pytest.importorskip("pymilvus", reason="Milvus Lite is not installed")
+        lite = pytest.importorskip("milvus_lite.server_manager", reason="Milvus Lite is not installed")
     path = str(tmp_path_factory.mktemp("lite") / "items.db")
     client = pymilvus.MilvusClient(path)
-    yield filled(pymilvus, client, items)
+    yield published(pymilvus, client, stored)
     client.close()
-    manager.release_server(path)
+    lite.server_manager_instance.release_server(path)
 
 
-def filled(pymilvus: Any, client: Any, items: Sequence[Item]) -> Engine:
+def published(pymilvus: Any, client: Any, stored: Stored, negates: bool = False) -> Published:
     """Return an engine that has been given the items."""
     types, schema = pymilvus.DataType, pymilvus.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field("key", types.VARCHAR, is_primary=True, max_length=4_096)
@@ -253,67 +216,137 @@ def filled(pymilvus: Any, client: Any, items: Sequence[Item]) -> Engine:
     index.add_index("vector", index_type="FLAT", metric_type="L2")
     client.create_collection("items", schema=schema, index_params=index, consistency_level="Strong")
     rows = [
-        {"key": item.key, "labels": list(item.labels), "views": list(item.views), "attributes": dict(item.attributes),
-         "source": item.source, "text": item.text, "vector": [0.0, 0.0]}
-        for item in items
-    ]  # fmt: skip
+        {"key": item.key, "labels": list(item.labels), "views": list(item.views), "attributes": dict(item.attributes)}
+        | {"source": item.source, "text": item.text, "vector": [0.0, 0.0]}
+        for item in stored.items
+    ]
     client.insert("items", rows)
-    return lambda text: {row["key"] for row in client.query("items", filter=text, output_fields=["key"], limit=16_384)}
+
+    def kept(text: str) -> set[str]:
+        return {row["key"] for row in client.query("items", filter=text, output_fields=["key"], limit=16_384)}
+
+    return Published(stored, kept, negates)
 
 
-def check(engine: Engine, condition: Condition, items: Sequence[Item], negates: bool) -> None:
-    """Check that the expression of a condition keeps the items that it must."""
-    wanted = {item.key for item, passes in zip(items, passing(condition, items), strict=True) if passes}
-    expression = expression_of(condition, negates)
-    kept = engine(expression.text)
-    assert wanted <= kept, (str(condition), expression, wanted - kept)
-    if expression.exact:
-        assert wanted == kept, (str(condition), expression, kept - wanted)
-        assert expression.inexact == ()
-    elif not expression.text:
-        assert expression.inexact
-
-
-@settings(max_examples=400, deadline=None, derandomize=True)
-@given(CONDITIONS)
-def test_items_fulfil_the_conditions_that_the_catalog_finds_them_by(
-    made: Collection, items: list[Item], condition: Condition
-) -> None:
-    wanted = {item.key for item in made.items(Filter(condition))}
-    assert {item.key for item, passes in zip(items, passing(condition, items), strict=True) if passes} == wanted
-    assert all(fulfils(condition, item) is (item.key in wanted) for item in items[::9])
-
-
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(data=st.data())
-def test_any_items_fulfil_what_the_catalog_decides(kept: Collection, data: st.DataObject) -> None:
-    """Also items of any other content."""
-    kept.items.delete([item.key for item in kept.items()])
-    assert kept.items.put(data.draw(contents())).failures == ()
-    items = kept.items()
-    asked = [NewItem(item.key, attributes=item.attributes) for item in items]
-    for condition in data.draw(st.lists(trees(drawn_tests(asked)), min_size=8, max_size=8)):
-        wanted = [item.key for item in kept.items(Filter(condition))]
-        assert [item.key for item in items if fulfils(condition, item)] == wanted
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(condition=trees(TESTS))
+def test_items_fulfil_the_conditions_that_the_catalog_finds_them_by(stored: Stored, condition: Condition) -> None:
+    wanted = {item.key for item in stored.collection.items(Filter(condition))}
+    assert stored.passing(condition) == wanted
+    assert all(fulfils(condition, item) is (item.key in wanted) for item in stored.items[::9])
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
+def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
     """A collection that each example fills anew."""
-    with Home(tmp_path_factory.mktemp("kept")).create("kept", ["v=vectors:dim=2"]) as collection:
+    with Home(tmp_path_factory.mktemp("emptied")).create("emptied", ["v=vectors:dim=2"]) as collection:
         yield collection
 
 
-@settings(max_examples=1_000, deadline=None, derandomize=True)
-@given(CONDITIONS)
-def test_an_engine_keeps_all_items_that_fulfil_a_condition_and_no_other_one_if_its_expression_is_exact(
-    lite: Engine, items: list[Item], condition: Condition
-) -> None:
-    check(lite, condition, items, negates=False)
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_items_of_any_content_fulfil_what_the_catalog_decides(emptied: Collection, data: st.DataObject) -> None:
+    emptied.items.delete([item.key for item in emptied.items()])
+    assert emptied.items.put(data.draw(contents())).failures == ()
+    items = list(emptied.items())
+    asked = [NewItem(item.key, attributes=item.attributes) for item in items]
+    for condition in data.draw(st.lists(trees(usual_tests(asked)), min_size=8, max_size=8)):
+        wanted = [item.key for item in emptied.items(Filter(condition))]
+        assert [item.key for item in items if fulfils(condition, item)] == wanted
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
-@given(word_tests() | drawn_tests(ITEMS))
-def test_each_test_and_its_opposite_keep_what_they_must(lite: Engine, items: list[Item], test: FieldTest) -> None:
-    check(lite, test, items, negates=False)
-    check(lite, Not(test), items, negates=False)
+@settings(max_examples=600, deadline=None, derandomize=True)
+@given(test=TESTS)
+def test_an_engine_keeps_the_items_that_pass_a_test_or_its_opposite(lite: Published, test: FieldTest) -> None:
+    """And no other items, if the expression is exact."""
+    lite.check(test)
+    lite.check(Not(test))
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(condition=trees(TESTS))
+def test_an_engine_keeps_the_items_that_fulfil_a_condition(lite: Published, condition: Condition) -> None:
+    """And no other items, if the expression is exact."""
+    lite.check(condition)
+
+
+def test_a_text_in_an_expression_is_never_code(lite: Published) -> None:
+    """Whatever it contains: the engine finds the items that have it, and only these."""
+    for word in WORDS:
+        for field in (Field("text"), Field("path"), Field("label"), Field("attribute", ("w",))):
+            lite.check(FieldTest(field, "in", (word,)))
+            lite.check(FieldTest(field, "in", (word, "猫")))
+        if "\n" not in word and "\r" not in word:
+            assert expression_of(FieldTest(Field("text"), "in", (word,))).exact
+            assert lite.kept(f"text in [{quoted(word)}]") == {one.key for one in lite.stored.items if one.text == word}
+    for name in (*NAMES, *WORDS):
+        lite.check(FieldTest(Field("attribute", (name,)), ">=", (0,)))
+        lite.check(FieldTest(Field("attribute", ("x", name)), ">=", (0,)))
+
+
+@pytest.mark.parametrize("text", ["a\nb", "\r", "a\0", "\ud800"])
+def test_a_text_that_no_expression_can_have_is_refused_or_left_out(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="an engine cannot be asked for"):
+        quoted(text)
+    for field in (Field("key"), Field("label"), Field("attribute", (text,)), Field("attribute", ("x", text))):
+        for operator in ("in", "prefix", ">="):
+            test = FieldTest(field, operator, (text,)) if field.kind != "label" else FieldTest(field, "in", (text,))
+            assert not expression_of(test).exact
+            assert text not in expression_of(test).text
+
+
+def test_parts_that_an_engine_cannot_decide_are_named() -> None:
+    condition = Filter('label = a and text contains dog and (year >= 2021 or missing exists or file.camera like "x*")')
+    expression = expression_of(condition.condition)
+    assert expression.text == 'array_contains_any(labels, ["a"])'
+    assert not expression.exact
+    assert expression.inexact == ('text contains "dog"', "missing exists", 'file.camera like "x*"')
+    negated = Filter("not label = a and not text contains dog and not year exists").condition
+    assert expression_of(negated).inexact == ('not text contains "dog"',)
+    assert expression_of(negated, negates=False).inexact == (
+        'not label = "a"',
+        'not text contains "dog"',
+        "not year exists",
+    )
+    assert expression_of(Filter("year >= 2021").condition).inexact == ()
+    assert expression_of(EVERY) == ("", True, ())
+
+
+def test_an_expression_stays_within_the_limits_of_the_engine(lite: Published) -> None:
+    """Conditions of any depth, and of as many tests and values as conditions may have."""
+    tree: Condition = FieldTest(Field("key"), "in", ("bare",))
+    for number in range(MAX_DEPTH - 1):
+        kind = Either if number % 2 else All
+        tree = kind([FieldTest(Field("text"), "<", (str(one),)) for one in range(30)] + [tree])
+    for condition in (
+        tree,
+        Either(FieldTest(Field("attribute", ("x",)), "in", (number, "K", True)) for number in range(1_000)),
+        FieldTest(Field("key"), "in", ("bare", *(f"photos/été/{number}" for number in range(10_000)))),
+    ):
+        assert expression_of(condition, negates=False).exact
+        lite.check(condition)
+    endless = FieldTest(Field("key"), "in", tuple(f"{number:0200}" for number in range(10_000)))
+    expression = expression_of(All([endless, FieldTest(Field("label"), "exists")]))
+    assert expression[:2] == ("array_length(labels) != 0", False)
+    assert len(expression.inexact[0]) < 300
+
+
+@pytest.mark.parametrize("text", ["score.busy >= .5", "match >= .5"])
+def test_scores_are_refused(text: str) -> None:
+    for decide in (expression_of, lambda condition: fulfils(condition, Item("a"))):
+        with pytest.raises(InvalidInputError, match="a published collection cannot decide"):
+            decide(Filter(text).condition)
+
+
+def test_the_spellings_of_a_text_are_all_texts_with_its_normal_form() -> None:
+    letters = "Kk\u212aeéêẹ\u0301\u0302\u0323\u0338<क\u093c\u0958\u1100\u1161\u11a8가각"
+    by_form: dict[str, set[str]] = {}
+    for text in map("".join, (one for length in range(4) for one in product(letters, repeat=length))):
+        by_form.setdefault(unicodedata.normalize("NFC", text), set()).add(text)
+    for form, texts in by_form.items():
+        found = spellings(form)
+        assert found is not None
+        assert texts <= found
+        assert {unicodedata.normalize("NFC", text) for text in found} == {form}
+    assert spellings("K" * 7) is None is spellings("\u0301\u0323" * 9)
+    assert len(spellings("K" * 6) or ()) == MOST_SPELLINGS
