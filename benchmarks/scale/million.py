@@ -271,8 +271,9 @@ _STEPS = (
 )
 _SEARCHES = (
     "{queries:,} new items, one after another by one caller in process; the {k} nearest, with a promised recall of "
-    "{recall:g}. The first search for a query also reads the labels and attributes of its hits from the disk; later ones "
-    "have them in memory. FAISS's flat index takes turns, with one thread. The ratio is the median of those of each turn."
+    "{recall:g}. The first search for a query also reads the labels and attributes of its hits from the disk; later "
+    "ones have them in memory. FAISS's flat index takes turns, with one thread. The ratio is the median of those of "
+    "each turn."
 )
 _WRITES = "A single item of the view b changes, and the search that follows is compared with the same search before it."
 

@@ -4,7 +4,6 @@ import random
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -111,7 +110,7 @@ def various() -> list[NewItem]:
             capture=Capture(file={"camera": drawn.choice(WORDS), "width": number}) if number % 4 == 0 else None,
         )
         for number, value in enumerate(values)
-    ] + [NewItem("bare")]
+    ] + [NewItem("bare", rows={"v": np.ones(2, np.float32)})]
 
 
 ITEMS = various()
@@ -144,15 +143,20 @@ def trees(tests: st.SearchStrategy[FieldTest]) -> st.SearchStrategy[Condition]:
     return st.just(EVERY) | some
 
 
-TESTS = special_tests() | usual_tests(ITEMS)
+@st.composite
+def a_test(draw: st.DrawFn) -> FieldTest:
+    """A test of any kind, whose message does not contain the items."""
+    return draw(special_tests() | usual_tests(ITEMS))
 
 
-@dataclass(frozen=True, repr=False)
+TESTS = a_test()
+
+
 class Stored:
     """Items in the embedded engine, and as it returns them."""
 
-    collection: Collection
-    items: list[Item]
+    def __init__(self, collection: Collection) -> None:
+        self.collection, self.items = collection, list(collection.items())
 
     def passing(self, condition: Condition) -> set[str]:
         """Return the keys of the items that fulfil a condition."""
@@ -160,14 +164,13 @@ class Stored:
         return {item.key for item, passes in zip(self.items, found, strict=True) if passes}
 
 
-@dataclass(frozen=True, repr=False)
 class Published:
-    """Items in an engine of Milvus, and as the embedded engine returns them."""
+    """Items in an engine of Milvus, and in the embedded engine."""
 
-    stored: Stored
-    kept: Callable[[str], set[str]]
-    """Returns the keys of the items that an expression keeps."""
-    negates: bool = False
+    def __init__(self, stored: Stored, kept: Callable[[str], set[str]], negates: bool) -> None:
+        self.stored, self.negates = stored, negates
+        self.kept = kept
+        """Returns the keys of the items that an expression keeps."""
 
     def check(self, condition: Condition) -> None:
         """Check that the expression of a condition keeps the items that it must."""
@@ -185,7 +188,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
     with Home(tmp_path_factory.mktemp("stored")).create("stored", views) as collection:
         assert collection.items.put(ITEMS).failures == ()
         collection.items.follow_files(FileChanges(missing=tuple(item.key for item in ITEMS[::7])))
-        yield Stored(collection, list(collection.items()))
+        yield Stored(collection)
 
 
 @pytest.fixture(scope="module")
@@ -321,7 +324,7 @@ def test_an_expression_stays_within_the_limits_of_the_engine(lite: Published) ->
     for condition in (
         tree,
         Either(FieldTest(Field("attribute", ("x",)), "in", (number, "K", True)) for number in range(1_000)),
-        FieldTest(Field("key"), "in", ("bare", *(f"photos/été/{number}" for number in range(10_000)))),
+        FieldTest(Field("key"), "in", ("bare", *(f"photos/été/{number}" for number in range(4_000)))),
     ):
         assert expression_of(condition, negates=False).exact
         lite.check(condition)
