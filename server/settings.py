@@ -182,10 +182,6 @@ class ServerSettings:
             raise InvalidInputError(
                 f"one process listens on a socket, not {self.processes}: give a socket or processes"
             )
-        if (self.bundle is None) != (self.engine is None):
-            raise InvalidInputError("published collections are in a bundle and an engine: give both bundle and engine")
-        if self.bundle is not None and self.web:
-            raise InvalidInputError("the pages need the catalog of a collection: leave web out, or bundle and engine")
         if not self.host:
             raise InvalidInputError("the server's host is empty: give the address to listen on, such as 127.0.0.1")
         if not self.admin_host:
@@ -198,10 +194,17 @@ class ServerSettings:
             )
         for name in _RANGES:
             check_range(name, getattr(self, name))
+        self._check_published()
         self._check_origins()
         if self.web:
             self._check_web()
         self._check_ports()
+
+    def _check_published(self) -> None:
+        if (self.bundle is None) != (self.engine is None):
+            raise InvalidInputError("published collections are in a bundle and an engine: give both bundle and engine")
+        if self.bundle is not None and self.web:
+            raise InvalidInputError("the pages need the catalog of a collection: leave web out, or bundle and engine")
 
     def _check_origins(self) -> None:
         """Raise InvalidInputError for an origin that no browser sends."""

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from crossview.engine.errors import NotReadyError
-from crossview.engine.publishing.generation import alias_of
+from crossview.engine.publishing.generation import Generation, Names, alias_of, drop
 from crossview.engine.publishing.milvus import Milvus
 
 _ALIASES = "cv_aliases"
 """The collection that stands for the aliases that Milvus Lite lacks."""
+_KEPT = 1
+"""Former generations that stay in the engine, for a way back."""
 _FIELDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "alias": ("VARCHAR", {"max_length": 255}),
     "collection": ("VARCHAR", {"max_length": 255}),
@@ -69,9 +71,26 @@ def description(engine: Milvus, collection: str) -> Mapping[str, Any]:
         ) from None
 
 
-def items_of(alias: str) -> re.Pattern[str]:
-    """Return the pattern of the names of the items of all generations of an alias."""
-    return re.compile(rf"{re.escape(alias)}_[0-9a-f]{{12}}_items")
+def generations(engine: Milvus, alias: str) -> list[Names]:
+    """Return the names of the generations of an alias that the engine has."""
+    pattern = re.compile(rf"{re.escape(alias)}_[0-9a-f]{{12}}_items")
+    return [Names.of_items(one) for one in sorted(engine.call("list_collections")) if pattern.fullmatch(one)]
+
+
+def drop_former(engine: Milvus, name: str) -> int:
+    """Remove the generations before the one in use, but for the last one; return how many were removed."""
+    used = pointed(engine, name)
+    former = [one for one in generations(engine, alias_of(name)) if one.items != used]
+    gone = sorted(former, key=lambda one: _published(engine, one))[: max(0, len(former) - _KEPT)]
+    for one in gone:
+        drop(engine, one)
+    return len(gone)
+
+
+def _published(engine: Milvus, names: Names) -> float:
+    """Return when a generation was published completely, in seconds since 1970; 0 if it was not."""
+    generation = Generation(engine=engine, names=names, views=(), targets=(), indexes={})
+    return float(generation.state().get("published", 0.0))
 
 
 def _make(engine: Milvus) -> None:

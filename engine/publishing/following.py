@@ -16,8 +16,6 @@ from crossview.engine.publishing.serving import Serving
 
 _LOOK_EVERY = 1.0
 """Seconds between two looks at the catalog."""
-_KEPT = 1
-"""Former generations that stay in the engine, for a way back."""
 
 
 class Listed(TypedDict):
@@ -71,7 +69,7 @@ def listed(engine: Milvus) -> list[Listed]:
                 space=facts["space"],
                 bundle=facts["bundle"],
                 items=generation.count(),
-                generations=len(_generations(engine, alias)),
+                generations=len(aliases.generations(engine, alias)),
             )
         )
     return sorted(found, key=lambda one: one["name"])
@@ -82,30 +80,10 @@ def remove(engine: Milvus, name: str) -> int:
 
     Raises NotReadyError if the engine does not have it.
     """
-    found = _generations(engine, alias_of(name))
+    found = aliases.generations(engine, alias_of(name))
     if not found and not aliases.pointed(engine, name):
         raise NotReadyError(f"engine {engine.address} has no published collection {name!r}")
     aliases.remove(engine, name)
     for one in found:
         drop(engine, one)
     return len(found)
-
-
-def drop_former(engine: Milvus, name: str) -> int:
-    """Remove the generations before the one in use, but for the last one; return how many were removed."""
-    used = aliases.pointed(engine, name)
-    former = [one for one in _generations(engine, alias_of(name)) if one.items != used]
-    states = [
-        (Generation(engine=engine, names=one, views=(), targets=(), indexes={}).state().get("sequence", 0), one)
-        for one in former
-    ]
-    gone = [one for _, one in sorted(states, key=lambda pair: pair[0])][: max(0, len(states) - _KEPT)]
-    for one in gone:
-        drop(engine, one)
-    return len(gone)
-
-
-def _generations(engine: Milvus, alias: str) -> list[Names]:
-    """Return the names of the generations of a published collection."""
-    pattern = aliases.items_of(alias)
-    return [Names.of_items(one) for one in sorted(engine.call("list_collections")) if pattern.fullmatch(one)]

@@ -31,7 +31,9 @@ from crossview.engine.publishing.suggesting import calibrations
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.version import Version
 
 RECALL = 0.99
 _SAMPLE, _K = 50, 10
@@ -157,7 +159,8 @@ class State:
     after: int = 0
     """The id up to which all items were reached."""
     efforts: Mapping[str, int] = field(default_factory=dict)
-    complete: bool = False
+    published: float = 0.0
+    """When it was complete, in seconds since 1970; 0 before."""
 
     def to_json(self) -> dict[str, object]:
         """Return the state as JSON values."""
@@ -175,22 +178,20 @@ class Filling:
 
     def filled(self) -> Filled:
         """Fill, check and switch; return what was done."""
-        first = not self._state.complete
-        while self._state.after >= 0 and first:
+        while not self._state.published and self._next_chunks():
             checkpoint()
-            if not self._next_chunks():
-                break
         self.follow()
-        targets = self._checked_targets(first)
-        self._state.complete = True
+        checked = self._checked_targets()
+        self._state.published = self._state.published or time.time()
         self._note()
-        kept = self._take_over()
+        kept, switched = self._take_over(), self._switch()
+        counts = {str(target): self._generation.count(target) for target in self._serving.space.indexed_targets}
         return Filled(
             items=self._generation.count(),
-            targets=targets,
+            targets=tuple(replace(one, items=counts[one.target]) for one in checked),
             failures=tuple(self._failures),
             kept=kept,
-            switched=self._switch(),
+            switched=switched,
             sequence=self._state.sequence,
         )
 
@@ -266,9 +267,9 @@ class Filling:
     def _note(self) -> None:
         self._generation.set_state(self._state.to_json())
 
-    def _checked_targets(self, tune: bool) -> tuple[PublishedTarget, ...]:
+    def _checked_targets(self) -> tuple[PublishedTarget, ...]:
         """Return the targets with their number of items and their recall; NotReadyError for answers that differ."""
-        found = list[PublishedTarget]()
+        found, counts = list[PublishedTarget](), self._counts()
         for target in self._serving.space.indexed_targets:
             index = self._state.indexes[str(target)]
             effort, recall = self._tuned(target, index) if not target.hidden else (0, None)
@@ -280,10 +281,29 @@ class Filling:
                     "of this collection, and should find all: publish it again, under another name"
                 )
             count = self._generation.count(target)
+            if not self._state.published and count != counts[target]:
+                raise NotReadyError(
+                    f"target {target} has {count:,} items in engine {self._serving.engine.address}, and "
+                    f"{counts[target]:,} in this collection: publish it again"
+                )
             found.append(
                 PublishedTarget(target=str(target), index=index.kind, items=count, effort=effort, recall=recall)
             )
         return tuple(found)
+
+    def _counts(self) -> Mapping[Target, int]:
+        """Return the number of items that the engine should have in each target."""
+        left_out = {one.key for one in self._failures}
+
+        def counted(version: Version, indexed: IndexedSpace) -> dict[Target, int]:
+            gone = np.array(sorted(version.ids_of(left_out).values()), np.int64)
+            return {
+                target: len(one.index) - int(np.isin(gone, one.index.ids()).sum())
+                for target, one in indexed.indexes.items()
+            }
+
+        space = self._serving.bundle.space
+        return self._opened.versions().answered(space, lambda _, one: one.indexed_targets, counted)
 
     def _tuned(self, target: Target, index: EngineIndex) -> tuple[int, float | None]:
         """Return the least effort that reaches the recall, and its recall on a sample of stored items."""
@@ -343,6 +363,7 @@ class Filling:
         if former and not engine.address.is_file:
             time.sleep(_GRACE)
             self._copied(former)
+        aliases.drop_former(engine, name)
         return True
 
 

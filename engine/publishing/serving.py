@@ -104,7 +104,7 @@ class Serving:
         if indexes is not None:
             return made
         state = made.state()
-        if not state.get("complete"):
+        if not state.get("published"):
             raise NotReadyError(f"collection {self.bundle.name!r} is not published completely: publish it again")
         stored = {name: EngineIndex(**one) for name, one in state["indexes"].items()}
         return replace(made, indexes=stored, efforts=state.get("efforts", {}))

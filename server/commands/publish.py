@@ -122,7 +122,8 @@ def unpublish(name: NameArgument, engine: EngineOption, yes: YesOption = False, 
     from crossview.engine.publishing.milvus import Milvus
 
     with closing(Milvus(engine_address(engine))) as connection:
-        confirm(f"Remove {name} from engine {engine}?", yes)
+        if not yes:
+            confirm(f"Remove {name} from engine {engine}?", f"removing {name} from an engine needs --yes")
         count = remove(connection, name)
     print_result(Unpublished(name, count), f"removed {name} from engine {engine}: {count} generations", as_json)
 
