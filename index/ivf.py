@@ -84,7 +84,7 @@ class IvfSearcher(ApproximateSearcher[Lists]):
     def _new_base(self, before: Self) -> Lists:
         old, wanted = before._base, list_count(self._built)
         if old is not None and 1 / _KEPT < old.index.nlist / wanted < _KEPT:
-            lists, known = self._empty(faiss.clone_index(old.index.quantizer), old.index.nlist), before._known(old)
+            lists, known = self._empty(_copied(old.index.quantizer), old.index.nlist), before._known(old)
         else:
             lists, known = self._trained(wanted), (np.empty(0, np.int64), np.empty(0, np.int32))
         for start, rows, numbers in self._assigned(lists, *known):
@@ -166,6 +166,13 @@ class IvfIndex(FloatIndex):
 def list_count(count: int) -> int:
     """Return the number of lists for a number of rows: the power of two nearest to twice the square root."""
     return int(2 ** round(np.log2(2 * np.sqrt(count))))
+
+
+def _copied(centroids: Any) -> Any:
+    """Return centroids in memory of their own: FAISS's clone of a mapped index reads the mapping, which may end."""
+    copied = faiss.IndexFlatL2(centroids.d)
+    copied.add(centroids.reconstruct_n(0, centroids.ntotal))
+    return copied
 
 
 @lru_cache(256)

@@ -7,7 +7,7 @@ expression names all spellings of a text, or bounds the text by characters that 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
 from heapq import heapify, heappop, heapreplace
 from typing import Any, NamedTuple
@@ -39,8 +39,6 @@ _STABLE = re.compile("[ -:]*")
 _PLAIN = re.compile("[ -:<-JL-_a-~]*")
 """Characters that have one spelling; "K" can be the sign of Kelvin."""
 _CHANGED_BY_MARKS = re.compile("[A-Za-z<=>]")
-_MICROSECONDS_A_DAY = 86_400_000_000
-_FIRST_DAY, _LAST_DAY = date(1970, 1, 1).toordinal(), date.max.toordinal()
 
 
 class Expression(NamedTuple):
@@ -113,9 +111,7 @@ class _Masks(Visitor[Mask]):
 
 def _check_decidable(field: Field) -> None:
     if field.kind in ("score", "match"):
-        raise InvalidInputError(
-            f"a published collection cannot decide {field}: leave it out, or search the collection that was published"
-        )
+        raise InvalidInputError(f"a published collection cannot decide {field}: leave it out, or search the original")
 
 
 def _values(field: Field, items: Iterable[Item]) -> Iterator[tuple[int, Any]]:
@@ -129,8 +125,7 @@ def _values(field: Field, items: Iterable[Item]) -> Iterator[tuple[int, Any]]:
 
 def _at(path: Sequence[str], item: Item) -> Iterator[Any]:
     """Yield the value of an item at a path of attributes, if it has one; see ``Item.file``."""
-    of_file = path[0] == FILE and FILE not in item.attributes and item.file
-    found: Any = {FILE: item.file} if of_file else item.attributes
+    found: Any = {FILE: item.file, **item.attributes} if item.file else item.attributes
     for name in path:
         if not isinstance(found, Mapping) or name not in found:
             return
@@ -239,10 +234,8 @@ def _within(kept: _Kept, condition: Condition, wanted: bool) -> _Kept:
 
 
 def _can_be_named(path: Sequence[str]) -> bool:
-    """Return whether an expression can name an attribute.
-
-    The catalog alone knows the metadata of a file, and a number below the first level is a place in a list.
-    """
+    """Return whether an expression can name an attribute."""
+    # The catalog alone knows the metadata of a file, and a number below the first level is a place in a list.
     return path[0] != FILE and not any(
         not name or _CONTROL.search(name) or _UNWRITABLE.search(name) or (place and _DIGITS.fullmatch(name))
         for place, name in enumerate(path)
@@ -267,6 +260,10 @@ class _Column(NamedTuple):
     def asked(self, text: str) -> _Sides:
         """Return the sides of an expression that only ``not`` negates."""
         return _Sides(_Kept(text), _Kept(f"not ({text})", depth=2) if self.negates else _UNKNOWN)
+
+    def there(self) -> _Sides:
+        """Return the sides of the test whether the attributes have the path; ``exists`` takes all that follows it."""
+        return self.asked(f"(exists {self.name})") if self.negates else _UNDECIDED
 
     def has_any(self, listed: str) -> _Sides:
         """Return the sides of the test whether a list of the column has one of several values."""
@@ -324,8 +321,10 @@ def _next(prefix: str) -> str:
 
 def _day(moment: int, further: int) -> str:
     """Return the day that is so many after that of a moment, or "" beyond the calendar."""
-    day = moment // _MICROSECONDS_A_DAY + _FIRST_DAY + further
-    return date.fromordinal(day).isoformat() if 1 <= day <= _LAST_DAY else ""
+    try:
+        return (date(1970, 1, 1) + timedelta(days=further, microseconds=moment)).isoformat()
+    except OverflowError:
+        return ""
 
 
 def _of_text(column: _Column, test: FieldTest) -> _Sides:
@@ -343,17 +342,14 @@ def _of_text(column: _Column, test: FieldTest) -> _Sides:
 def _of_list(column: _Column, test: FieldTest) -> _Sides:
     """Return the sides of a test of a field that has several texts."""
     if test.operator == "exists":
-        without = f"array_length({column.name}) == 0"
-        return _Sides(_Kept(without.replace("==", "!=")), _Kept(without))
+        return column._replace(name=f"array_length({column.name})", is_text=True).compared("!=", "0")
     return _either(list(_among(filter(None, test.values), column.has_any))) if test.operator == "in" else _UNDECIDED
 
 
 def _of_attribute(column: _Column, test: FieldTest) -> _Sides:
     """Return the sides of a test of an attribute, whose value, or values in a list, can be of any type."""
-    if test.operator == "exists":
-        return column.asked(f"exists {column.name}") if column.negates else _UNDECIDED
-    if test.operator == "in":
-        return _either(list(_equal(column, test.values)))
+    if test.operator in ("in", "exists"):
+        return column.there() if test.operator == "exists" else _either(list(_equal(column, test.values)))
     (value,) = test.values
     if isinstance(value, Date):
         found = column.in_time(test.operator, value)
@@ -383,17 +379,20 @@ def _equal(column: _Column, values: Sequence[Value]) -> Iterator[_Sides]:
         yield from (column.in_time("in", one) for one in dates)
         yield _in_a_list(column)
     if None in values:
-        yield _UNDECIDED
+        yield _roughly(column.there())
 
 
 def _among(values: Iterable[Value], *tests: Callable[[str], _Sides]) -> Iterator[_Sides]:
     """Yield the sides of tests with a list of all spellings of some texts."""
-    found, complete = dict[str, None](), True
+    found, complete, characters = dict[str, None](), True, 0
     for text in dict.fromkeys(normal(str(value)) for value in values):
         forms = spellings(text)
         written = [quoted(form) for form in sorted(forms or {text}) if not _UNWRITABLE.search(form)]
         complete = complete and forms is not None and bool(written)
         found |= dict.fromkeys(written)
+        characters += sum(map(len, written))
+        if characters > _MOST_CHARACTERS:  # the expression will be too long
+            break
     if found:
         yield from (test(f"[{', '.join(found)}]") for test in tests)
     if not complete:

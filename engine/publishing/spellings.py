@@ -1,4 +1,4 @@
-"""All spellings of a text in Unicode: the texts with the same normal form, which crossview takes for equal."""
+"""All spellings of a text in Unicode: crossview treats texts with the same normal form as equal."""
 
 import re
 import unicodedata
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from crossview.engine.catalog.checks import normal
 
-MOST_SPELLINGS = 64
+MOST_SPELLINGS = 512
 _RESPELLED = re.compile("[;K`]|[^\0-\x7f]")
 """The characters with other spellings: even "K" can be the sign of Kelvin."""
 

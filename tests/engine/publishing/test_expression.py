@@ -87,7 +87,7 @@ WORDS = [
     *("\x7f", '"', '""', "\\", '\\"', '" or key != "', "'", "\\n", "\\u0041", "key", "true", "1", "IMG_1.jpg"),
 ]
 """Texts whose spellings, ends or characters are special, and those that look alike."""
-VALUES = [
+VALUES: list[Any] = [
     *(None, True, False, 0, 1, 1.0, -1, -0.5, 2**53, 2**53 - 1, 2.0**63, 1e300, 5e-324, -0.0, "", [], {}, [[]], [{}]),
     *([1], [1.0], [True], [None], ["1"], ["K"], [1, "e\u0301", True, None, 2.5], [[1]], [{"y": 1}], ["2021-05-01"]),
     *({"y": 5}, {"y": [5, "K"]}, {"y": {"z": 1}}, {"y": None}, {"0": 5}, [5, 6]),
@@ -358,5 +358,20 @@ def test_the_spellings_of_a_text_are_all_texts_with_its_normal_form() -> None:
         assert found is not None
         assert texts <= found
         assert {unicodedata.normalize("NFC", text) for text in found} == {form}
-    assert spellings("K" * 7) is None is spellings("\u0301\u0323" * 9)
-    assert len(spellings("K" * 6) or ()) == MOST_SPELLINGS
+    assert spellings("K" * 10) is None is spellings("\u0301\u0323" * 9)
+    assert len(spellings("K" * 9) or ()) == MOST_SPELLINGS
+
+
+def test_bounds_of_texts_hold_for_all_spellings() -> None:
+    """An expression on a text is one of Python, too, so all short texts can be tested."""
+    letters = ["a", "K", "\u212a", "e", "é", "\u0301", "\u0323", "1", "/", ":", ";", "<", "क", "\u093c", "\u0958"]
+    texts = ["", *letters, *map("".join, product(letters, repeat=2))]
+    items = [Item(text) for text in texts if text]
+    for operator, value in product(("in", "prefix", *COMPARISONS), texts):
+        test = FieldTest(Field("key"), operator, (value,))
+        for condition, passes in ((test, passing(test, items)), (Not(test), ~passing(test, items))):
+            expression = expression_of(condition)
+            code = compile(expression.text or "True", "", "eval")
+            kept = np.array([eval(code, {"key": item.key}) for item in items])  # noqa: S307
+            assert kept[passes].all(), (str(condition), expression)
+            assert not expression.exact or not kept[~passes].any(), (str(condition), expression)
