@@ -29,7 +29,7 @@ LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers",
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
 ROOMS = {
     *("engine", "engine.audit", "engine.catalog", "engine.changes", "engine.duplicates", "engine.explaining"),
-    *("engine.ingest", "engine.maps", "engine.questions"),
+    *("engine.ingest", "engine.maps", "engine.publishing", "engine.questions"),
     "engine.spaces",
     *(CONDITIONS, "engine.training", "engine.transfer"),
     *LEARNERS,
@@ -49,6 +49,7 @@ MAY_IMPORT = {
     "engine.spaces": {"engine", CONDITIONS, "engine.catalog", *LEARNERS, "features", "index"},
     "engine.explaining": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", "features", "index.base"},
     "engine.maps": {"engine", "engine.catalog", "engine.spaces"},
+    "engine.publishing": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", "features", "index"},
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
     "engine.changes": {"engine", "engine.catalog", "engine.learners", LOSSES, SOLVERS, "features"},
     "engine.duplicates": {"engine", CONDITIONS, "engine.catalog", "features", "index"},
@@ -69,7 +70,7 @@ MAY_IMPORT = {
         *("server.commands", "server.client", "server.dispatch", "server.edge", "server.edge.http", "server.jobs"),
         *("server.keys", "server.observing", "server.pages", "server.services", "server.writing", "server.wire"),
         *("engine", "engine.catalog.database", "engine.catalog.file_errors", "engine.catalog.private"),
-        *("engine.ingest", "engine.spaces", "engine.training.packages", "features"),
+        *("engine.ingest", "engine.publishing", "engine.spaces", "engine.training.packages", "features"),
     },
     "server.wire": {
         "server.dispatch.identity",
@@ -129,7 +130,7 @@ MAY_IMPORT = {
     "server.commands": {
         *("server", "server.client", "server.demo", "server.drawing", "server.keys.keys", "server.wire"),
         *("engine", "engine.audit", "engine.changes", "engine.questions", "engine.ingest", "engine.spaces"),
-        *("engine.training", "engine.transfer"),
+        *("engine.publishing", "engine.training", "engine.transfer"),
         *(COMPARISONS, CONDITIONS, "features"),
     },
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine", "engine.changes"},

@@ -60,7 +60,10 @@ def remove(engine: Milvus, name: str) -> None:
 
 
 def description(engine: Milvus, collection: str) -> Mapping[str, Any]:
-    """Return what the items of a generation say of it: name, bundle, space; NotReadyError for foreign collections."""
+    """Return name, bundle and space of a generation by the collection of its items.
+
+    Raises NotReadyError for a collection of another program.
+    """
     text = engine.call("describe_collection", collection)["description"]
     try:
         found = json.loads(text)

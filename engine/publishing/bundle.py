@@ -1,8 +1,9 @@
 """Bundles: what a space learned, and what its queries need, as a few files that never change.
 
 A bundle is the catalog of a collection without its items: the fitted views, one generation of one space, and its
-thresholds; and the models of its views. Whoever opens it restores this catalog into a home of its own, with the checks
-of a copy that is not trusted. Its digest identifies what it contains, so that the same state is published once.
+thresholds; and the models of its views. A program that opens it restores this catalog into a home of its own, with
+the checks of a copy that is not trusted. Its digest identifies what it contains, so that the same state is published
+once.
 """
 
 import hashlib

@@ -145,7 +145,7 @@ class PublishedCollection:
         return self._answered(
             request.space,
             no_targets(request.queries),
-            lambda serving, version, one: suggest(version, one, serving, request),
+            lambda serving, version, one: suggest(version, one, serving.loaded, serving.votes, request),
         )
 
     def _answered(self, space: str, targets_of: Any, make: Callable[..., T]) -> T:

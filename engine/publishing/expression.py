@@ -39,6 +39,7 @@ _STABLE = re.compile("[ -:]*")
 _PLAIN = re.compile("[ -:<-JL-_a-~]*")
 """Characters that have one spelling; "K" can be the sign of Kelvin."""
 _CHANGED_BY_MARKS = re.compile("[A-Za-z<=>]")
+"""ASCII characters that a mark after them can make another character."""
 
 
 class Expression(NamedTuple):
@@ -315,7 +316,7 @@ class _Column(NamedTuple):
 
 
 def _next(prefix: str) -> str:
-    """Return the least text after all those that begin with a prefix, whose last character is not a late one."""
+    """Return the least text after all those that begin with a prefix, by its last character, which has a next one."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 

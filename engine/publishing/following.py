@@ -1,4 +1,4 @@
-"""What comes after a publication: sending later changes, listing what is published, and removing it."""
+"""After a publication: later changes are sent, and published collections are listed and removed."""
 
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ from crossview.engine.publishing import aliases
 from crossview.engine.publishing.generation import Generation, Names, alias_of, drop
 from crossview.engine.publishing.milvus import Milvus
 from crossview.engine.publishing.object_storage import ObjectStorage
-from crossview.engine.publishing.publish import Filling, Publication, PublishRequest, publish
+from crossview.engine.publishing.publication import Publication, PublishRequest
+from crossview.engine.publishing.publish import Filling, publish
 from crossview.engine.publishing.serving import Serving
 
 _LOOK_EVERY = 1.0

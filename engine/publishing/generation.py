@@ -163,7 +163,7 @@ class Generation:
                 self._delete(self._of(target), [one.item.key for one in records if one.item.key not in vectors])
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete items; a key that does not exist is no error."""
+        """Delete the items that exist among some keys."""
         self._leave_targets(keys)
         self._delete(self.names.items, keys)
 

@@ -9,12 +9,13 @@ import importlib
 import logging
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from crossview.engine.errors import EngineFullError, EngineUnavailableError, NotReadyError
-from crossview.engine.publishing.address import EngineAddress
+from crossview.engine.publishing.address import TOKEN, EngineAddress
 
 TESTED = "2.3.5 (server) and 2.5.1 (Lite)"
 """The versions of Milvus that the tests run."""
@@ -131,18 +132,16 @@ class Milvus:
 
     def _understood(self, error: Exception) -> Exception | None:
         """Return our error for one of the library; None for another one."""
-        import grpc
-
-        if not isinstance(error, self._library.MilvusException | grpc.RpcError):
+        of_transport = any(one.__name__ == "RpcError" for one in type(error).__mro__)  # its library is the server's
+        if not isinstance(error, self._library.MilvusException) and not of_transport:
             return None
-        code, text = getattr(error, "code", ""), str(getattr(error, "message", "") or error)
-        status = code() if callable(code) else code
-        short = " ".join(text.split())[:300]
-        if isinstance(status, grpc.StatusCode) or "StatusCode" in f"{status} {short}" or "connect" in short.lower():
-            if "UNIMPLEMENTED" in f"{status} {short}":
+        code, short = getattr(error, "code", ""), " ".join(str(getattr(error, "message", "") or error).split())[:300]
+        status = f"{code() if callable(code) else code} {short}"
+        if of_transport or "StatusCode" in status or "connect" in short.lower():
+            if "UNIMPLEMENTED" in status:
                 return NotReadyError(f"engine {self.address} lacks a method that publishing needs: use Milvus {TESTED}")
-            if "UNAUTHENTICATED" in f"{status} {short}" or "auth" in short.lower():
-                return NotReadyError(f"engine {self.address} refuses the token in CROSSVIEW_ENGINE_TOKEN: {short}")
+            if "UNAUTHENTICATED" in status or "auth" in short.lower():
+                return NotReadyError(f"engine {self.address} refuses the token in {TOKEN}: {short}")
             return EngineUnavailableError(f"engine {self.address} does not answer: start it, or wait ({short})")
         if any(word in short.lower() for word in _FULL):
             return EngineFullError(f"engine {self.address} takes no more data: give it memory or disk ({short})")
@@ -185,7 +184,9 @@ def _library(address: EngineAddress) -> Any:
     try:
         library = importlib.import_module("pymilvus")
         if address.is_file:
-            importlib.import_module("milvus_lite")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the way in which it finds its version
+                importlib.import_module("milvus_lite")
     except ImportError as error:
         extra = "milvus-lite" if address.is_file else "milvus"
         raise NotReadyError(

@@ -20,10 +20,10 @@ from crossview.engine.item import Failure
 from crossview.engine.publishing import aliases
 from crossview.engine.publishing.bundle import make_bundle, upload
 from crossview.engine.publishing.generation import Generation, Names
-from crossview.engine.publishing.index_kinds import AUTO, EngineIndex
-from crossview.engine.publishing.milvus import Milvus
+from crossview.engine.publishing.index_kinds import EngineIndex
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.placing import placed
+from crossview.engine.publishing.publication import Publication, PublishedTarget, PublishRequest
 from crossview.engine.publishing.records import WIDEST, Record, shown_row
 from crossview.engine.publishing.serving import Serving, described
 from crossview.engine.publishing.source import changed_since, ids_after, records_of
@@ -43,59 +43,6 @@ _CHUNKS = 20
 """Chunks of items between two notes of the state."""
 _GRACE = 10.0
 """Seconds in which servers may still write into the generation before, after the switch."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishRequest:
-    """Which space to publish, and where."""
-
-    to: str
-    """The address of all bundles: a folder, ``s3://...`` or ``gs://...``."""
-    engine: Milvus | None = None
-    """The engine to fill [default: None, only the bundle is written]."""
-    space: str = ""
-    """[default: "", the active space]"""
-    name: str = ""
-    """The name under which it is published [default: "", that of the collection]."""
-    index: str = AUTO
-    """The kind of index of targets in the engine, see ``engine_index``."""
-    dry_run: bool = False
-    """Whether to change nothing, and only to return what would be published."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishedTarget:
-    """A target in the engine."""
-
-    target: str
-    index: str
-    items: int
-    effort: int = 0
-    """Effort of searches, as the engine names it; 0 where every search is exact."""
-    recall: float | None = None
-    """Share of the nearest items of the embedded index that the engine finds for the same queries."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Publication:
-    """What was published."""
-
-    name: str
-    space: str
-    generation: int
-    bundle: str
-    """The address of the bundle."""
-    items: int
-    targets: tuple[PublishedTarget, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    """Items that the engine cannot store, with the reason."""
-    kept: int = 0
-    """Items of servers, which the catalog does not have, taken over from the generation before."""
-    switched: bool = False
-    """Whether the alias changed: False if it stood for this generation before."""
-    seconds: float = 0.0
-    sequence: int = 0
-    """The last change of the catalog that is published."""
 
 
 def publish(collection: Collection, request: PublishRequest, progress: Progress | None = None) -> Publication:
@@ -133,7 +80,7 @@ def publish(collection: Collection, request: PublishRequest, progress: Progress 
 
 @dataclass(frozen=True, kw_only=True)
 class Filled:
-    """What a filling did."""
+    """The outcome of a filling."""
 
     items: int
     targets: tuple[PublishedTarget, ...]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.checks import MAX_KEY, MAX_LABEL, MAX_SOURCE
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Item
+from crossview.engine.publishing.expression import quoted
 from crossview.engine.spaces.target import Target
 from crossview.features.base import FeatureRows
 
@@ -88,9 +89,10 @@ def target_fields(target: Target) -> Fields:
 def shown_row(item: Item) -> dict[str, Any]:
     """Return the fields of an item that conditions ask and hits show.
 
-    A longer text than the engine can store loses its end. Raises InvalidInputError for attributes or labels that are
-    too many.
+    A longer text than the engine can store loses its end. Raises InvalidInputError for a key with a line break, and for
+    too many attributes or labels.
     """
+    quoted(item.key)
     attributes = dict(item.attributes)
     if len(json.dumps(attributes, ensure_ascii=False).encode()) > MOST_BYTES:
         raise InvalidInputError(f"its attributes have more than {MOST_BYTES:,} bytes as JSON, the limit of the engine")

@@ -14,7 +14,7 @@ AT_ONCE = 1_000
 
 
 class Changed(NamedTuple):
-    """What happened to items after a change."""
+    """The changes of items after a change of the collection."""
 
     live: Sequence[int]
     """Ids of the new and changed ones."""

@@ -6,10 +6,10 @@ Shares of votes are calibrated on the labelled items of the collection when its 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossview.engine.catalog.words import Mask
 from crossview.engine.collection import Collection
 from crossview.engine.conditions.tree import Field, FieldTest
 from crossview.engine.errors import InvalidInputError, NotReadyError
@@ -19,6 +19,7 @@ from crossview.engine.publishing.expression import expression_of
 from crossview.engine.publishing.version import EngineSelection, PublishedSpace, PublishedVersion
 from crossview.engine.query import Suggestions, SuggestRequest
 from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import by_view, neighbours
 from crossview.engine.spaces.query_rows import query_rows
 from crossview.engine.spaces.space import Space
@@ -34,9 +35,6 @@ from crossview.engine.spaces.suggestion import (
 )
 from crossview.engine.spaces.target import Target, on_common_scale
 from crossview.engine.spaces.version import Version
-
-if TYPE_CHECKING:
-    from crossview.engine.publishing.serving import Serving
 
 _HAS_LABEL = FieldTest(Field("label"), "exists")
 
@@ -81,13 +79,17 @@ class _LabelledItems(EngineSelection):
 
     ignored: tuple[str, ...]
 
-    def keeps(self, item: Item) -> bool:
-        """Return whether an item has such a label."""
-        return any(label not in self.ignored for label in item.labels)
+    def passing(self, items: Sequence[Item]) -> Mask:
+        """Return which of the items have such a label, (n,)."""
+        return np.array([any(label not in self.ignored for label in item.labels) for item in items], bool)
 
 
 def suggest(
-    version: PublishedVersion, indexed: PublishedSpace, serving: "Serving", request: SuggestRequest
+    version: PublishedVersion,
+    indexed: PublishedSpace,
+    loaded: LoadedSpaces,
+    votes: Mapping[str, VoteCalibration],
+    request: SuggestRequest,
 ) -> Suggestions:
     """Return the labels of every query. Raises NotReadyError for a view without calibrated votes."""
     check_request(request)
@@ -95,10 +97,10 @@ def suggest(
         raise InvalidInputError(f"votes of a published collection are calibrated for k={SuggestRequest.k}: leave k out")
     results, protocols = {}, []
     for view, numbers in by_view(request.queries).items():
-        calibration = serving.votes.get(view)
+        calibration = votes.get(view)
         if calibration is None:
             raise NotReadyError(f"no votes of view {view!r} are calibrated: label items, and publish the collection")
-        rows = query_rows(version, serving.loaded, view, request.queries, numbers)
+        rows = query_rows(version, loaded, view, request.queries, numbers)
         probes = indexed.space.probe(view, rows.rows, tuple(request.targets))
         found = neighbours(indexed, probes, rows.own, request.k, lambda _: _labelled(version, indexed))
         labels = without_labels(
@@ -109,10 +111,10 @@ def suggest(
         for place, (number, of_all) in enumerate(
             zip(numbers, likeliest_of(indexed.space, view, rows.rows), strict=True)
         ):
-            votes = vote_shares([lists[place] for lists in found.values()], labels, request.k, comparable)
+            shares = vote_shares([lists[place] for lists in found.values()], labels, request.k, comparable)
             own = rows.own[place]
             known = () if own is None else version.records[version.numbers.keys[own]].item.labels
-            made = suggested_labels(number, votes, calibration, request.min_share, known)
+            made = suggested_labels(number, shares, calibration, request.min_share, known)
             results[number] = replace(made, likeliest=of_all)
     return Suggestions(tuple(results[number] for number in range(len(request.queries))), "; ".join(protocols))
 

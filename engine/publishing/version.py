@@ -6,18 +6,20 @@ meets numbers of its own.
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields
+from itertools import compress
 from typing import Any
 
 import numpy as np
-from crossview.engine.publishing.expression import Expression, expression_of, fulfils, quoted
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.item_pages import Shown
 from crossview.engine.catalog.rows import ViewRows
+from crossview.engine.catalog.words import Mask
 from crossview.engine.conditions.tree import Condition
 from crossview.engine.errors import InvalidInputError, NotFoundError, few, warn_of
 from crossview.engine.hits import TEXT_SHOWN
 from crossview.engine.item import Item
+from crossview.engine.publishing.expression import Expression, expression_of, passing, quoted
 from crossview.engine.publishing.generation import Found, Generation
 from crossview.engine.publishing.milvus import MOST_FOUND
 from crossview.engine.publishing.records import Record, item_of
@@ -60,9 +62,9 @@ class EngineSelection(Selection):
     condition: Condition
     expression: Expression
 
-    def keeps(self, item: Item) -> bool:
-        """Return whether an item that the expression keeps passes."""
-        return self.expression.exact or fulfils(self.condition, item)
+    def passing(self, items: Sequence[Item]) -> Mask:
+        """Return which of the items that the expression keeps pass, (n,)."""
+        return passing(self.condition, items)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,6 +118,12 @@ class PublishedVersion(Version):
         """Return the items of some keys with all that conditions ask."""
         return {key: record.item for key, record in self._read(keys).items()}
 
+    def tested(self, keys: Sequence[str], chosen: EngineSelection) -> list[str]:
+        """Return those of some keys whose items pass a condition that the engine cannot decide."""
+        items = self.full_items(keys)
+        having = [key for key in keys if key in items]
+        return list(compress(having, chosen.passing([items[key] for key in having])))
+
     def shown(self, ids: Set[int]) -> dict[int, Shown]:
         """Return the content of items for hits."""
         keys = {number: self.numbers.keys[number] for number in ids}
@@ -166,9 +174,9 @@ class PublishedSpace(IndexedSpace):
         numbers, chosen = self.version.numbers, only if isinstance(only, EngineSelection) else None
         keys = [numbers.keys[number] for number in ids.tolist()]
         found = self.version.generation.present(target, keys, chosen.expression.text if chosen else "")
-        items = self.version.full_items(sorted(found)) if chosen and not chosen.expression.exact else {}
-        kept = (key for key in found if key not in items or (chosen is not None and chosen.keeps(items[key])))
-        return {numbers.of(key) for key in kept}
+        if chosen is not None and not chosen.expression.exact:
+            found = set(self.version.tested(sorted(found), chosen))
+        return {numbers.of(key) for key in found}
 
     def scores(self, target: Target, lists: Sequence[Sequence[Neighbor]]) -> Mapping[int, Mapping[str, float]]:
         """Return no scores: an engine does not return vectors."""
@@ -226,26 +234,20 @@ class EngineSearcher:
         generation, wanted = self._version.generation, _SPARE * k
         while wanted <= MOST_FOUND:
             (found,) = generation.search(self._target, vector, wanted, chosen.expression.text, effort)
-            passing = self._passing(found, chosen)
-            if len(passing) >= k or len(found) < wanted:
-                return passing[:k]
+            kept = set(self._version.tested([one.key for one in found], chosen))
+            if len(kept) >= k or len(found) < wanted:
+                return [one for one in found if one.key in kept][:k]
             wanted *= _SPARE
-        keys = [
-            record.item.key
-            for page in generation.every_record(chosen.expression.text)
-            for record in page
-            if chosen.keeps(record.item)
-        ]
+        keys = list[str]()
+        for page in generation.every_record(chosen.expression.text):
+            items = [record.item for record in page]
+            keys += [item.key for item in compress(items, chosen.passing(items))]
         nearest = list[Found]()
         for first in range(0, len(keys), _LISTED):
             listed = f"key in [{', '.join(map(quoted, keys[first : first + _LISTED]))}]"
             (found,) = generation.search(self._target, vector, k, listed, effort)
             nearest = sorted([*nearest, *found], key=lambda one: one.distance)[:k]
         return nearest
-
-    def _passing(self, found: Sequence[Found], chosen: EngineSelection) -> list[Found]:
-        items = self._version.full_items([one.key for one in found])
-        return [one for one in found if one.key in items and chosen.keeps(items[one.key])]
 
     def _neighbors(self, lists: Sequence[Sequence[Found]], k: int) -> Neighbors:
         width = max(map(len, lists), default=0)

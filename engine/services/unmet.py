@@ -54,7 +54,7 @@ class Unmet:
                 known = facts if test.field.path[0] == FILE and name not in facts else []
             similar = _similar(name, known)
             yield f"no item has the attribute {name!r}{similar}"
-        elif kind == "view" and named and not self._any(tx, test):
+        elif kind == "view" and named and test.values and not self._any(tx, test):
             yield f"no item has {test}{_similar(str(test.values[0]), [view.name for view in tx.views.all()])}"
         elif ((kind == "attribute" and named) or (kind, test.operator) == ("key", "prefix")) and not self._any(
             tx, test

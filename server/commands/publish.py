@@ -1,9 +1,9 @@
 """Commands that publish collections to object storage and an engine."""
 
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -14,7 +14,8 @@ from crossview.server.commands.output import say
 from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from crossview.engine.publishing.publish import Publication
+    from crossview.engine.collection import Collection
+    from crossview.engine.publishing.publication import Publication, PublishRequest
 
 _SHOWN = 10
 """Items that are listed."""
@@ -38,40 +39,41 @@ class PublishedName:
 
 @dataclass(frozen=True)
 class Unpublished:
-    """What was removed from an engine."""
+    """The generations that were removed from an engine."""
 
     name: str
     generations: int
 
 
-def publish(
-    name: NameArgument,
-    to: Annotated[
-        str, typer.Option("--to", metavar="URL", help="Address of all bundles: a folder, s3://... or gs://...")
-    ],
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions:
+    """The options that state which space to publish, and where."""
+
+    PANEL: ClassVar[str] = "Publication"
+
+    to: Annotated[str, typer.Option(metavar="URL", help="Address of all bundles: a folder, s3://... or gs://...")]
     engine: Annotated[
-        str,
-        typer.Option(
-            "--engine", metavar="ADDRESS", help="Engine to fill: milvus://HOST:PORT or milvus:FILE.db [default: none]."
-        ),
-    ] = "",
-    space: Annotated[str, typer.Option("--space", help="Space to publish [default: the active space].")] = "",
+        str, typer.Option(metavar="ADDRESS", help="Engine to fill: milvus://HOST:PORT or milvus:FILE.db.")
+    ] = ""
+    space: Annotated[str, typer.Option(metavar="SPACE", help="Space to publish [default: the active space].")] = ""
     published_name: Annotated[
         str, typer.Option("--as", metavar="NAME", help="Name to publish under [default: that of the collection].")
-    ] = "",
-    index: Annotated[
-        str,
-        typer.Option("--index", metavar="KIND", help="Kind of index in the engine: auto, flat, ivf, hnsw, diskann."),
-    ] = "auto",
-    follow: Annotated[bool, typer.Option("--follow", help="Then send changes as they happen, until Ctrl-C.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be published, and change nothing.")
-    ] = False,
+    ] = ""
+    index: Annotated[str, typer.Option(metavar="auto|flat|ivf|hnsw|diskann", help="Kind of index in the engine.")] = (
+        "auto"
+    )
+    follow: Annotated[bool, typer.Option("--follow", help="Then send later changes, until Ctrl-C.")] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, and change nothing.")] = False
+
+
+def publish(
+    name: NameArgument,
+    options: PublishOptions,
     home: HomeOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Publish what a collection learned as a bundle, and its items to an engine.
+    """Publish a space as a bundle, and its items to an engine.
 
     Servers without a catalog (crossview serve --bundle --engine) then answer for the collection. The engine is filled
     and checked beside the generation in use, which the new one replaces in one step. The same command finishes an
@@ -84,37 +86,48 @@ def publish(
     """
     from crossview.engine.home import Home
     from crossview.engine.publishing.address import engine_address
-    from crossview.engine.publishing.following import follow as send_changes
     from crossview.engine.publishing.milvus import Milvus
-    from crossview.engine.publishing.publish import PublishRequest
+    from crossview.engine.publishing.publication import PublishRequest
     from crossview.engine.publishing.publish import publish as publish_
 
-    connection = Milvus(engine_address(engine)) if engine else None
-    request = PublishRequest(to=to, engine=connection, space=space, name=published_name, index=index, dry_run=dry_run)
-
-    def show(found: "Publication") -> None:
-        print_result(found, _described(found, dry_run), as_json)
-
-    with Home(home).open(name) as collection:
+    with ExitStack() as opened:
+        engine = opened.enter_context(closing(Milvus(engine_address(options.engine)))) if options.engine else None
+        collection = opened.enter_context(Home(home).open(name))
+        request = PublishRequest(
+            to=options.to,
+            engine=engine,
+            space=options.space,
+            name=options.published_name,
+            index=options.index,
+            dry_run=options.dry_run,
+        )
         with progress_bar(not quiet and not as_json) as progress:
             found = publish_(collection, request, progress)
-        show(found)
-        if follow and connection is not None and not dry_run:
-            stopping = threading.Event()
-            try:
-                for later in send_changes(collection, request, stopping):
-                    show(later)
-            except KeyboardInterrupt:
-                stopping.set()
-                say("stopped: the same command sends what changes later", err=True)
-    if connection is not None:
-        connection.close()
+        print_result(found, _described(found, options.dry_run), as_json)
+        if options.follow and not options.dry_run:
+            _follow(collection, request, as_json)
+
+
+def _follow(collection: "Collection", request: "PublishRequest", as_json: bool) -> None:
+    """Send later changes until Ctrl-C, and print each further publication."""
+    from crossview.engine.publishing.following import follow
+
+    stopping = threading.Event()
+    try:
+        for found in follow(collection, request, stopping):
+            print_result(found, _described(found, False), as_json)
+    except KeyboardInterrupt:
+        stopping.set()
+        say("stopped: the same command sends later changes", err=True)
 
 
 def unpublish(name: NameArgument, engine: EngineOption, yes: YesOption = False, as_json: JsonOption = False) -> None:
-    """Remove a published collection from an engine; its bundles and its catalog stay.
+    """Remove a published collection from an engine.
+
+    Its bundles and its catalog stay.
 
     Examples:
+        crossview unpublish pets --engine milvus:pets.db
         crossview unpublish pets --engine milvus://localhost:19530 --yes
     """
     from crossview.engine.publishing.address import engine_address
@@ -132,6 +145,7 @@ def published(engine: EngineOption, as_json: JsonOption = False) -> None:
     """List the published collections of an engine.
 
     Examples:
+        crossview published --engine milvus:pets.db --json
         crossview published --engine milvus://localhost:19530
     """
     from crossview.engine.publishing.address import engine_address

@@ -17,6 +17,7 @@ from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import ImportReport, Item
 from crossview.engine.map import MapInfo
 from crossview.engine.plan import Plan
+from crossview.engine.publishing.publication import Publication
 from crossview.engine.query import HitList, SuggestedLabels, Verdict
 from crossview.engine.questions.collected_answers import NotionAnswers
 from crossview.engine.training.guide import LearnerGuide
@@ -38,6 +39,7 @@ from crossview.server.commands.items import DeletedItems
 from crossview.server.commands.keys import CreatedKey, PrintedKey
 from crossview.server.commands.models import CheckedModel, PrintedModel
 from crossview.server.commands.neighbors import WrittenNeighbors
+from crossview.server.commands.publish import PublishedName, Unpublished
 from crossview.server.commands.search import HitCount
 from crossview.server.commands.stats import Stats
 from crossview.server.commands.transfer import ImportedData
@@ -101,6 +103,9 @@ class ExplainedSearch:
 
 RESULTS: dict[str, Any] = {
     "learners": list[LearnerGuide] | LearnerGuide,
+    "publish": Publication,
+    "published": list[PublishedName],
+    "unpublish": Unpublished,
     "create": CollectionInfo,
     "list": list[str] | list[Item],
     "count": CountedItems,

@@ -143,6 +143,18 @@ ConfigOption = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class SettingsOptions:
+    """The options that state where settings come from, and print them."""
+
+    PANEL: ClassVar[str] = "Settings"
+
+    config: ConfigOption = None
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print all settings in TOML with the origin of each, and exit.")
+    ] = False
+
+
 def configuration_of(flags: Mapping[str, object], file: Path | None) -> Configuration:
     """Return the settings of a server for its flags and file, with the file of the environment as default."""
     named = os.environ.get("CROSSVIEW_CONFIG")
@@ -231,10 +243,7 @@ def serve(
     access: AccessOptions,
     watch: WatchOptions,
     published: PublishedOptions,
-    config: ConfigOption = None,
-    print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print all settings in TOML with the origin of each, and exit.")
-    ] = False,
+    settings_of: SettingsOptions,
     home: HomeOption = None,
 ) -> None:
     """Serve the collections over gRPC and, on another port, over HTTP.
@@ -256,9 +265,9 @@ def serve(
         "home": home,
     }
     configuration = configuration_of(
-        {name: value for name, value in options.items() if _is_given(context, name)}, config
+        {name: value for name, value in options.items() if _is_given(context, name)}, settings_of.config
     )
-    if print_config:
+    if settings_of.print_config:
         say("\n".join(configuration.toml()))
         return
     settings = configuration.settings

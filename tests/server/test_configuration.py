@@ -20,6 +20,8 @@ ADDED = {
     "tls_cert": {"TLS_KEY": "/k"},
     "tls_key": {"TLS_CERT": "/c"},
     "tls_client_ca": {"TLS_KEY": "/k", "TLS_CERT": "/c"},
+    "bundle": {"ENGINE": "milvus:e.db"},
+    "engine": {"BUNDLE": "/bundles"},
 }
 
 
@@ -84,7 +86,7 @@ def test_flags_go_before_the_environment_before_the_file_before_defaults(
     ("text", "message"),
     [
         ("# ours\nprot = 1", r"crossview.toml, line 2: there is no setting 'prot'; did you mean 'port'\?"),
-        ("xyzzy = 1", r"line 1: there is no setting 'xyzzy'; the settings are home, host"),
+        ("xyzzy = 1", r"line 1: there is no setting 'xyzzy'; the settings are home, bundle, engine, host"),
         ("[port]\na = 1", "line 1: port is a whole number, not a table"),
         ("[serve]\nport = 1", "line 1: there is no setting 'serve'"),
         ('port = "50051"', "line 1: port is a whole number, not '50051'"),

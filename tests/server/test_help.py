@@ -25,6 +25,8 @@ MEANINGS = {
     "--per": {"FIELD", "FIELD[=N]"},  # search takes the number of hits for each value, count counts all
     "-k": {"N", "K,..."},  # evaluate measures several lengths
     "--text": {"WORDS", "TEXT"},
+    "--to": {"DIR", "URL"},  # bundles may be in object storage
+    "--index": {"auto|flat|scan|ivf|hnsw", "auto|flat|ivf|hnsw|diskann"},  # engines have others
     "--targets": {"TARGETS", "TARGET"},  # two items are compared in one
 }
 """Options with more than one word for their value."""

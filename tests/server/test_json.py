@@ -134,6 +134,10 @@ alias live rows
 alias live --delete
 rename copied renamed
 delete renamed --yes
+publish rows --to bundles --space raw --engine milvus:engine.db
+publish rows --to bundles --space raw --dry-run
+published --engine milvus:engine.db
+unpublish rows --engine milvus:engine.db --yes
 export rows rows-export
 import moved rows-export
 import more more.npy --dry-run
@@ -166,7 +170,8 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
         found = envelope(words, (0, 1) if name == "verify" else (0,))
         assert list(found) == ["command", "collection", "result"]
         assert found["command"] == name
-        alone = name in ("learners", "doctor") or name.startswith(("key ", "model ")) or line in ("list", "alias")
+        alone = name in ("learners", "doctor", "published") or line in ("list", "alias")
+        alone = alone or name.startswith(("key ", "model "))
         collection = None if alone else words[len(name.split())]
         assert found["collection"] == collection
         assert list(unlike(found["result"], RESULTS[name])) == [], line
