@@ -56,6 +56,7 @@ MODULES: Mapping[str, str] = {
     "scale": "scale.benchmark",
     "large": "scale.large",
     "million": "scale.million",
+    "publish": "publishing.benchmark",
     "serve-speed": "serve.benchmark",
     "hostile": "serve.hostile",
     "many-collections": "serve.many",
