@@ -270,7 +270,7 @@ class PublishedItems:
 
     def _sent(self, serving: Serving, keys: set[str]) -> None:
         """Send the items on the desk to the engine, and wait until searches find them."""
-        with serving.desk._opened.read() as tx:
+        with serving.desk.opened.read() as tx:
             records = records_of(tx, sorted(tx.items.keys()), serving.views)
         now = time.time_ns()
         written = [replace(record, written=now, by_server=True) for record in records]
