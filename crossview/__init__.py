@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from crossview.engine.errors import CancelledError as CancelledError
     from crossview.engine.errors import CrossviewError as CrossviewError
     from crossview.engine.errors import EmptyImageError as EmptyImageError
+    from crossview.engine.errors import EngineFullError as EngineFullError
+    from crossview.engine.errors import EngineUnavailableError as EngineUnavailableError
     from crossview.engine.errors import ExtractorError as ExtractorError
     from crossview.engine.errors import ImageError as ImageError
     from crossview.engine.errors import ImageTooLargeError as ImageTooLargeError
@@ -138,7 +140,8 @@ _NAMES = {
     "crossview.engine.comparisons": "Answer ItemComparisons Question QuestionRequest",
     "crossview.engine.conditions.filter": "Filter field",
     "crossview.engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError EmptyImageError "
-    "ExtractorError ImageError ImageTooLargeError InputWarning InvalidInputError ModelError NotAnImageError "
+    "EngineFullError EngineUnavailableError ExtractorError ImageError ImageTooLargeError "
+    "InputWarning InvalidInputError ModelError NotAnImageError "
     "NotEnoughMemoryError NotFoundError NotInstalledError NotReadyError StorageError TruncatedImageError",
     "crossview.engine.evaluation": "Confused Confusion Curve Evaluation EvaluationDifference EvaluationRequest "
     "EvaluationRow Overlap PerQuery QueryExample",
