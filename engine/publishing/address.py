@@ -45,15 +45,15 @@ def engine_address(text: str) -> EngineAddress:
     scheme, _, rest = text.partition(":")
     if scheme == "milvus" and rest and not rest.startswith("//"):
         if not rest.endswith(".db"):
-            raise InvalidInputError(f"{text!r} is no engine: the name of a file ends in .db, as in milvus:items.db")
+            raise InvalidInputError(f"{text!r} is not an engine: the name of a file ends in .db, as in milvus:items.db")
         return EngineAddress(text, str(Path(rest).expanduser().absolute()))
     if scheme not in ("milvus", "milvus+tls"):
-        raise InvalidInputError(f"{text!r} is no engine: write {_FORMS}")
+        raise InvalidInputError(f"{text!r} is not an engine: write {_FORMS}")
     parts = urlsplit(text)
     try:
         host, port = parts.hostname, parts.port or _PORT
     except ValueError as error:
-        raise InvalidInputError(f"{text!r} is no engine: {error}") from None
+        raise InvalidInputError(f"{text!r} is not an engine: {error}") from None
     if not host:
         raise InvalidInputError(f"{text!r} names no host: write {_FORMS}")
     if parts.username or parts.password:

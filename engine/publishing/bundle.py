@@ -170,12 +170,13 @@ Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 def _tables(database: Path, space: str, generation: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield the rows of each table, by column, sorted."""
     with storage_errors(), closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True)) as opened:
-        opened.row_factory = sqlite3.Row
         opened.execute("BEGIN")
         for table, where in _WHERE.items():
             query = f"SELECT * FROM {table} WHERE {where}"  # noqa: S608 - constants of this module
-            rows = opened.execute(query, {"space": space, "generation": generation}).fetchall()
-            yield table, sorted((dict(row) for row in rows), key=lambda row: str(list(row.values())[:4]))
+            found = opened.execute(query, {"space": space, "generation": generation})
+            columns = [column[0] for column in found.description]
+            rows = sorted(found.fetchall(), key=lambda row: str(row[:4]))
+            yield table, [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _write_catalog(tables: Tables, folder: Path, space: str) -> None:

@@ -48,7 +48,7 @@ class Expression(NamedTuple):
     text: str
     """An expression of Milvus that every item that fulfils the condition fulfils; "" keeps every item."""
     exact: bool
-    """Whether only these items fulfil it. Otherwise test the items that the engine finds with ``fulfils``."""
+    """Whether only these items fulfil it. Otherwise test the items that the engine finds with ``passing``."""
     inexact: tuple[str, ...]
     """The parts of the condition that the engine cannot decide even roughly, so that it keeps every item for them."""
 
@@ -62,13 +62,8 @@ def expression_of(condition: Condition, negates: bool = True) -> Expression:
     return Expression(kept.text, kept.exact, tuple(dict.fromkeys(kept.lost)))
 
 
-def fulfils(condition: Condition, item: Item) -> bool:
-    """Return whether an item fulfils a condition, as a catalog decides it; raises as ``expression_of``."""
-    return bool(passing(condition, [item])[0])
-
-
 def passing(condition: Condition, items: Sequence[Item]) -> Mask:
-    """Return which of the items fulfil a condition, (n,), as ``fulfils``; for many at once it is much quicker."""
+    """Return which of the items fulfil a condition, (n,), as a catalog decides it; raises as ``expression_of``."""
     return condition.accept(_Masks(items))
 
 

@@ -32,7 +32,7 @@ from crossview.engine.conditions.tree import (
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.engine.item import Capture, FileChanges, Item, NewItem
-from crossview.engine.publishing.expression import expression_of, fulfils, passing, quoted
+from crossview.engine.publishing.expression import expression_of, passing, quoted
 from crossview.engine.publishing.spellings import MOST_SPELLINGS, spellings
 
 pytestmark = pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
@@ -243,7 +243,7 @@ def published(pymilvus: Any, client: Any, stored: Stored, negates: bool = False)
 def test_items_fulfil_the_conditions_that_the_catalog_finds_them_by(stored: Stored, condition: Condition) -> None:
     wanted = {item.key for item in stored.collection.items(Filter(condition), limit=1_000)}
     assert stored.passing(condition) == wanted
-    assert all(fulfils(condition, item) is (item.key in wanted) for item in stored.items[::9])
+    assert all(passing(condition, [item])[0] == (item.key in wanted) for item in stored.items[::9])
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +262,7 @@ def test_items_of_any_content_fulfil_what_the_catalog_decides(emptied: Collectio
     asked = [NewItem(item.key, attributes=item.attributes) for item in items]
     for condition in data.draw(st.lists(trees(usual_tests(asked)), min_size=8, max_size=8)):
         wanted = [item.key for item in emptied.items(Filter(condition))]
-        assert [item.key for item in items if fulfils(condition, item)] == wanted
+        assert [item.key for item in items if passing(condition, [item])[0]] == wanted
 
 
 @settings(max_examples=600, deadline=None, derandomize=True)
@@ -343,7 +343,7 @@ def test_an_expression_stays_within_the_limits_of_the_engine(lite: Published) ->
 
 @pytest.mark.parametrize("text", ["score.busy >= .5", "match >= .5"])
 def test_scores_are_refused(text: str) -> None:
-    for decide in (expression_of, lambda condition: fulfils(condition, Item("a"))):
+    for decide in (expression_of, lambda condition: passing(condition, [Item("a")])):
         with pytest.raises(InvalidInputError, match="a published collection cannot decide"):
             decide(Filter(text).condition)
 
