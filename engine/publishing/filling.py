@@ -161,7 +161,10 @@ class Filling(ABC):
         return made, state
 
     def _put(self, records: Sequence[Record], new: bool = False) -> None:
-        self._failures += put_records(self._serving, self._generation, records, new)
+        found, failures = storable(records)
+        self._failures += failures
+        if found:
+            self._generation.put(found, placed(self._serving.space, self._serving.parts, found), new)
 
     def _note(self) -> None:
         self._generation.set_state(self._state.to_json())
@@ -255,18 +258,16 @@ def _share(distances: Sequence[float], truth: Sequence[float]) -> float:
     return min(1.0, sum(distance <= most for distance in distances[: len(truth)]) / len(truth))
 
 
-def put_records(serving: Serving, generation: Generation, records: Sequence[Record], new: bool) -> tuple[Failure, ...]:
-    """Write items and their vectors into a generation; return those that the engine cannot store, with the reason."""
-    storable, failures = list[Record](), list[Failure]()
+def storable(records: Sequence[Record]) -> tuple[list[Record], list[Failure]]:
+    """Return the items that an engine can store, and the others with the reasons."""
+    found, failures = list[Record](), list[Failure]()
     for record in records:
         try:
             shown_row(record.item)
-            storable.append(record)
+            found.append(record)
         except InvalidInputError as error:
             failures.append(Failure(record.item.key, str(error)))
-    if storable:
-        generation.put(storable, placed(serving.space, serving.parts, storable), new)
-    return tuple(failures)
+    return found, failures
 
 
 def check_widths(serving: Serving) -> None:
