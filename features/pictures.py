@@ -131,13 +131,18 @@ def read_file(path: Path, max_pixels: int = MAX_PIXELS) -> bytes:
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for ever
         raise NotAnImageError("not a regular file")
-    if found.st_size > max_file_bytes(max_pixels):
-        needed = math.ceil(found.st_size / _BYTES_A_PIXEL)
+    check_file_bytes(found.st_size, max_pixels)
+    return path.read_bytes()
+
+
+def check_file_bytes(size: int, max_pixels: int) -> None:
+    """Raise ImageTooLargeError for a picture file of more bytes than it may have."""
+    if size > max_file_bytes(max_pixels):
+        needed = math.ceil(size / _BYTES_A_PIXEL)
         raise ImageTooLargeError(
-            f"{found.st_size:,} bytes are more than a picture file may have ({max_file_bytes(max_pixels):,}): raise "
+            f"{size:,} bytes are more than a picture file may have ({max_file_bytes(max_pixels):,}): raise "
             f"the limit with `max_pixels={needed}`, or save the picture smaller"
         )
-    return path.read_bytes()
 
 
 def max_file_bytes(max_pixels: int) -> int:

@@ -41,6 +41,7 @@ from crossview.server.commands import (
     search,
     serve,
     spaces,
+    spreading,
     stats,
     suggest,
     transfer,
@@ -71,6 +72,11 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "publish": publish.publish,
         "published": publish.published,
         "unpublish": publish.unpublish,
+    },
+    "Object storage": {
+        "extract": spreading.extract,
+        "sample": spreading.sample,
+        "place": spreading.place,
     },
     "Items and views": {
         "index": index.index,
@@ -142,6 +148,7 @@ time of commands that make many objects."""
 _LONG = {
     *("index", "view fit", "view place", "train", "tune", "space extend", "space assign", "space reindex"),
     *("calibrate", "evaluate", "embed", "neighbors", "map", "export", "import", "audit", "duplicates"),
+    *("extract", "place", "sample"),
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""
 

@@ -29,7 +29,7 @@ LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers",
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
 ROOMS = {
     *("engine", "engine.audit", "engine.catalog", "engine.changes", "engine.duplicates", "engine.explaining"),
-    *("engine.ingest", "engine.maps", "engine.publishing", "engine.questions"),
+    *("engine.ingest", "engine.maps", "engine.publishing", "engine.questions", "engine.spreading"),
     "engine.spaces",
     *(CONDITIONS, "engine.training", "engine.transfer"),
     *LEARNERS,
@@ -50,6 +50,10 @@ MAY_IMPORT = {
     "engine.explaining": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", "features", "index.base"},
     "engine.maps": {"engine", "engine.catalog", "engine.spaces"},
     "engine.publishing": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", "features", "index"},
+    "engine.spreading": {
+        *("engine", "engine.catalog", "engine.ingest", "engine.publishing", "engine.spaces", "engine.training"),
+        *("engine.transfer", "features"),
+    },
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
     "engine.changes": {"engine", "engine.catalog", "engine.learners", LOSSES, SOLVERS, "features"},
     "engine.duplicates": {"engine", CONDITIONS, "engine.catalog", "features", "index"},
@@ -130,7 +134,7 @@ MAY_IMPORT = {
     "server.commands": {
         *("server", "server.client", "server.demo", "server.drawing", "server.keys.keys", "server.wire"),
         *("engine", "engine.audit", "engine.changes", "engine.questions", "engine.ingest", "engine.spaces"),
-        *("engine.publishing", "engine.training", "engine.transfer"),
+        *("engine.publishing", "engine.spreading", "engine.training", "engine.transfer"),
         *(COMPARISONS, CONDITIONS, "features"),
     },
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine", "engine.changes"},

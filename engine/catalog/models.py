@@ -71,13 +71,29 @@ class Models:
             manifest = replace(with_dims(manifest, trials), files=hashes)
             size = sum((staging / one).stat().st_size for one in hashes)
             made = Model(name, manifest.digest(), manifest, size, datetime.now(UTC).isoformat(timespec="seconds"))
-            with self._changing():
-                self._check_free(name)
-                for one, sha256 in hashes.items():
-                    os.replace(staging / one, self._stored.files / sha256)
-                sync_folder(self._stored.files)
-                self._write(made, staging)
+            self._install(made, staging, hashes)
         return made, trials
+
+    def bring(self, other: "Models") -> None:
+        """Register the models of another home, under the same names; a model that is there stays.
+
+        Raises AlreadyExistsError for a name that another model has, ModelError, StorageError.
+        """
+        for model in other.all():
+            if model.name in self.names() and self.get(model.name).digest == model.digest:
+                continue
+            self._check_free(model.name)
+            with self._staged(other._stored.files, model.manifest.located()) as (staging, hashes):
+                self._install(model, staging, hashes)
+
+    def _install(self, model: Model, staging: Path, hashes: Mapping[str, str]) -> None:
+        """Register a model whose files are in a folder, each with its hash."""
+        with self._changing():
+            self._check_free(model.name)
+            for one, sha256 in hashes.items():
+                os.replace(staging / one, self._stored.files / sha256)
+            sync_folder(self._stored.files)
+            self._write(model, staging)
 
     def check(self, name: str) -> tuple[Model, dict[Input, Trial]]:
         """Compare a model's files with those that were registered, and run it; return it with what the run found.

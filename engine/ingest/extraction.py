@@ -69,13 +69,13 @@ def rows_of_picture(data: bytes, image: Image, extractors: Mapping[str, ImageExt
 
 
 @contextmanager
-def reading_files(workers: int | None, max_pixels: int) -> Iterator[Pictures]:
+def reading_files(workers: int | None, max_pixels: int, apart: bool = False) -> Iterator[Pictures]:
     """Open, for the block, the processes that read the files of this machine.
 
     They are a pool of ``workers`` processes [default: one per core] with limits of time and memory for each picture.
-    If ``workers`` is 1, this process reads the files, which saves the start of another process.
+    If ``workers`` is 1, this process reads the files, which saves the start of another process, unless ``apart``.
     """
-    if workers == 1:
+    if workers == 1 and not apart:
         yield InProcess(max_pixels)
         return
     seconds = _SECONDS * max(1.0, max_pixels / MAX_PIXELS)  # larger pictures take longer

@@ -12,7 +12,7 @@ from crossview.engine.publishing.generation import Generation, Names, alias_of, 
 from crossview.engine.publishing.milvus import Milvus
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.publication import Publication, PublishRequest
-from crossview.engine.publishing.publish import Filling, publish
+from crossview.engine.publishing.publish import CatalogFilling, publish
 from crossview.engine.publishing.serving import Serving
 
 _LOOK_EVERY = 1.0
@@ -42,7 +42,7 @@ def follow(collection: Collection, request: PublishRequest, stopping: threading.
             return
         path = "/".join(found.bundle.rsplit("/", 2)[1:])
         with closing(Serving(ObjectStorage(request.to), path, request.engine)) as serving:
-            filling = Filling(collection, serving, request.index)
+            filling = CatalogFilling(collection, serving, request.index)
             while not stopping.wait(_LOOK_EVERY) and _generation(collection, found.space) == found.generation:
                 try:
                     filling.follow()

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,6 +27,7 @@ from crossview.engine.publishing.records import (
     target_fields,
     target_row,
 )
+from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.target import Target
 from crossview.index.base import EXACT
 
@@ -35,6 +37,8 @@ _STATE = ""
 _ITEMS, _LIVE = f'key != "{_STATE}"', f"{DELETED} == false"
 _BYTES_AT_ONCE = 8 << 20
 _ROWS_AT_ONCE, _QUERIES_AT_ONCE, _KEYS_AT_ONCE = 1_000, 100, 1_000
+_LOADING, _LOOK_EVERY = 600.0, 0.5
+"""Seconds that the engine may take to load or write a collection, and between two looks at the building of indexes."""
 _ITEM = 300
 """Bytes of a row of the engine besides its vector, roughly."""
 Placed = Mapping[str, NDArray[Any]]
@@ -147,7 +151,18 @@ class Generation:
     def load(self) -> None:
         """Let the engine load what is not in its memory."""
         for name in self._collections:
-            self.engine.call("load_collection", name)
+            self.engine.call("load_collection", name, seconds=_LOADING)
+
+    def build_indexes(self) -> None:
+        """Wait until the engine has built the indexes over all items, so that searches are as quick as they will be."""
+        if self.engine.address.is_file:
+            return
+        for name in self._collections:
+            self.engine.call("flush", name, seconds=_LOADING)
+        for name in self._collections:
+            while self.engine.call("describe_index", name, "vector").get("pending_index_rows", 0):
+                checkpoint()
+                time.sleep(_LOOK_EVERY)
 
     def put(self, records: Sequence[Record], placed: Mapping[Target, Placed], new: bool = False) -> None:
         """Write items, and their vectors by target; an item without a vector leaves the target, if it is not ``new``.

@@ -49,13 +49,13 @@ class Milvus:
         """Whether expressions can have ``not`` and ``exists``, and collections can have aliases."""
         return not self.address.is_file
 
-    def call(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """Return what a method of the client of the library returns.
+    def call(self, method: str, *arguments: Any, seconds: float = 0.0, **options: Any) -> Any:
+        """Return what a method of the client of the library returns; it has some seconds [default: the usual limit].
 
         Raises EngineUnavailableError, EngineFullError, and NotReadyError for a call that the engine refuses.
         """
         with self._answered():
-            return getattr(self._connected(), method)(*arguments, timeout=self._timeout, **options)
+            return getattr(self._connected(), method)(*arguments, timeout=seconds or self._timeout, **options)
 
     def schema(self, fields: Mapping[str, tuple[str, Mapping[str, Any]]], description: str) -> Any:
         """Return a schema of fields, given with their type and its options; the first one is the primary key."""

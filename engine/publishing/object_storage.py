@@ -1,12 +1,17 @@
 """Object storage: files below an address such as ``s3://bucket/path``, by fsspec; a plain path is a folder."""
 
 import importlib
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from crossview.engine.errors import NotFoundError, NotReadyError, StorageError
+
+_AT_ONCE = 16
+"""Files that are read at the same time: each waits for the network."""
 
 
 class ObjectStorage:
@@ -20,6 +25,8 @@ class ObjectStorage:
         try:
             fsspec = importlib.import_module("fsspec")
             self._files, self._path = fsspec.core.url_to_fs(self.address)
+            if self.is_local:
+                self.address = self._path  # it means the same in a process with another working folder
         except (ImportError, ValueError) as error:
             raise NotReadyError(
                 f"{self.address} cannot be used: {error}; run python -m pip install 'crossview[publish]', and for "
@@ -48,12 +55,27 @@ class ObjectStorage:
         """Write a file as a whole or not at all; StorageError."""
         with self._reached(name):
             self._files.makedirs(self._parent(name), exist_ok=True)
-            if self._is_local:
-                part = self._at(f"{name}.part")
+            if self.is_local:
+                part = self._at(f"{name}.{uuid.uuid4().hex}.part")
                 self._files.pipe_file(part, content)
                 self._files.mv(part, self._at(name))
             else:
                 self._files.pipe_file(self._at(name), content)
+
+    def read_each(self, names: Sequence[str]) -> list[bytes | OSError]:
+        """Return the contents of files, several read at the same time; the error for one that cannot be read.
+
+        Raises StorageError if the storage does not answer.
+        """
+
+        def content(name: str) -> bytes | OSError:
+            try:
+                return bytes(self._files.cat_file(self._at(name)))
+            except (FileNotFoundError, PermissionError) as error:
+                return error
+
+        with self._reached(""), ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(content, names))
 
     def upload(self, name: str, file: Path) -> None:
         """Copy a file of this machine there; StorageError."""
@@ -75,6 +97,17 @@ class ObjectStorage:
                 return []
             return sorted(str(one).rstrip("/").rpartition("/")[2] for one in self._files.ls(at, detail=False))
 
+    def sizes(self, pattern: str = "") -> dict[str, int]:
+        """Return the size of each file below this place by its path, of all files or of those that match a pattern."""
+        with self._reached(""):
+            self._files.invalidate_cache()
+            if pattern:
+                found = self._files.glob(self._at(pattern), detail=True)
+            else:
+                found = self._files.find(self._path, detail=True)
+        first = len(self._path.rstrip("/")) + 1
+        return {path[first:]: int(one["size"] or 0) for path, one in found.items() if one["type"] == "file"}
+
     def delete(self, name: str) -> None:
         """Delete a file or a folder, if it exists; StorageError."""
         with self._reached(name):
@@ -87,12 +120,22 @@ class ObjectStorage:
             return self._files.open(self._at(name), mode)
 
     @property
-    def _is_local(self) -> bool:
+    def name(self) -> str:
+        """The name of the last folder."""
+        return str(self._path).rstrip("/").rpartition("/")[2]
+
+    def full(self, name: str) -> str:
+        """Return the full address of a file: its path if it is on this machine."""
+        return self._at(name) if self.is_local else str(self._files.unstrip_protocol(self._at(name)))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder of this machine."""
         protocol = self._files.protocol
         return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
 
     def _at(self, name: str) -> str:
-        return f"{self._path}/{name}"
+        return f"{self._path.rstrip('/')}/{name}"
 
     def _parent(self, name: str) -> str:
         return self._at(name).rpartition("/")[0]

@@ -1,31 +1,21 @@
-"""Publishing: a bundle to object storage, the items to an engine, then one change of an alias.
-
-Blue and green: the new generation is filled and checked beside the one in use. Every step can be repeated, so the same
-call finishes an interrupted publication, and does nothing for one that is finished.
-"""
+"""Publishing a collection: a bundle to object storage, and the items of its catalog to an engine."""
 
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.item import Failure
-from crossview.engine.publishing import aliases
 from crossview.engine.publishing.bundle import make_bundle, upload
-from crossview.engine.publishing.generation import Generation, Names
-from crossview.engine.publishing.index_kinds import EngineIndex
+from crossview.engine.publishing.filling import SAMPLE, Filling, K, Truth
 from crossview.engine.publishing.object_storage import ObjectStorage
-from crossview.engine.publishing.placing import placed
 from crossview.engine.publishing.publication import Publication, PublishedTarget, PublishRequest
-from crossview.engine.publishing.records import WIDEST, Record, shown_row
-from crossview.engine.publishing.serving import Serving, described
+from crossview.engine.publishing.serving import Serving
 from crossview.engine.publishing.source import changed_since, ids_after, records_of
 from crossview.engine.publishing.suggesting import calibrations
 from crossview.engine.query import Query, SearchRequest
@@ -35,14 +25,8 @@ from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import Version
 
-RECALL = 0.99
-_SAMPLE, _K = 50, 10
-"""Items whose answers are compared with those of the embedded indexes, and hits of each."""
-_ROUNDING = 1e-3
 _CHUNKS = 20
 """Chunks of items between two notes of the state."""
-_GRACE = 10.0
-"""Seconds in which servers may still write into the generation before, after the switch."""
 
 
 def publish(collection: Collection, request: PublishRequest, progress: Progress | None = None) -> Publication:
@@ -73,94 +57,27 @@ def publish(collection: Collection, request: PublishRequest, progress: Progress 
     if request.dry_run:
         return _planned(collection, request, found)
     with closing(Serving(storage, bundle.folder, request.engine)) as serving:
-        _check_widths(serving)
-        filled = Filling(collection, serving, request.index, progress).filled()
+        filled = CatalogFilling(collection, serving, request.index, progress).filled()
         return replace(filled.into(found), seconds=time.monotonic() - began)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filled:
-    """The outcome of a filling."""
-
-    items: int
-    targets: tuple[PublishedTarget, ...]
-    failures: tuple[Failure, ...]
-    kept: int
-    switched: bool
-    sequence: int
-
-    def into(self, publication: Publication) -> Publication:
-        """Return a publication with these facts."""
-        return replace(publication, **{name: getattr(self, name) for name in vars(self)})
-
-
-@dataclass
-class State:
-    """How far a filling is, as the engine keeps it."""
-
-    indexes: Mapping[str, EngineIndex]
-    views: Sequence[str]
-    """The single views whose rows the items have."""
-    sequence: int
-    """The change up to which all changes are in the engine, besides those of items not yet reached."""
-    after: int = 0
-    """The id up to which all items were reached."""
-    efforts: Mapping[str, int] = field(default_factory=dict)
-    published: float = 0.0
-    """When it was complete, in seconds since 1970; 0 before."""
-
-    def to_json(self) -> dict[str, object]:
-        """Return the state as JSON values."""
-        return {**asdict(self), "indexes": {name: one._asdict() for name, one in self.indexes.items()}}
-
-
-class Filling:
-    """Fills the generation of a bundle from a catalog, and lets the alias stand for it."""
+class CatalogFilling(Filling):
+    """Fills the generation of a bundle from the catalog of a collection."""
 
     def __init__(self, collection: Collection, serving: Serving, index: str, progress: Progress | None = None) -> None:
         self._opened, self._collection = collection.opened, collection
-        self._serving, self._progress = serving, progress
-        self._failures: list[Failure] = []
-        self._generation, self._state = self._begun(index)
+        super().__init__(serving, index, progress)
 
-    def filled(self) -> Filled:
-        """Fill, check and switch; return what was done."""
-        while not self._state.published and self._next_chunks():
-            checkpoint()
-        self.follow()
-        checked = self._checked_targets()
-        self._state.published = self._state.published or time.time()
-        self._note()
-        kept, switched = self._take_over(), self._switch()
-        counts = {str(target): self._generation.count(target) for target in self._serving.space.indexed_targets}
-        return Filled(
-            items=self._generation.count(),
-            targets=tuple(replace(one, items=counts[one.target]) for one in checked),
-            failures=tuple(self._failures),
-            kept=kept,
-            switched=switched,
-            sequence=self._state.sequence,
-        )
+    def _count(self) -> int:
+        return self._collection.count()
 
-    def _begun(self, index: str) -> tuple[Generation, State]:
-        """Return the generation in the engine and its state, begun now or before."""
-        serving = self._serving
+    def _sequence(self) -> int:
         with self._opened.read() as tx:
-            indexes, sequence = serving.indexes(index, tx.items.count()), tx.sequence()
-        made = serving.generation(indexes)
-        stored = made.state() if serving.engine.call("has_collection", made.names.items) else {}
-        if stored:
-            stored["indexes"] = {name: EngineIndex(**one) for name, one in stored["indexes"].items()}
-            state = State(**stored)
-            return replace(made, indexes=state.indexes, efforts=state.efforts), state
-        made.make(described(serving.bundle))
-        made.load()
-        state = State(indexes, list(serving.views), sequence)
-        made.set_state(state.to_json())
-        return made, state
+            return tx.sequence()
 
-    def _next_chunks(self) -> bool:
-        """Write the next items, and note how far the filling is; return whether there were any."""
+    def _put_next(self) -> bool:
+        if self._state.published:
+            return False
         for _ in range(_CHUNKS):
             with self._opened.read() as tx:
                 ids, total = ids_after(tx, self._state.after), tx.items.last_id()
@@ -199,45 +116,6 @@ class Filling:
         pages = self._generation.every_record()
         return [one.item.key for page in pages for one in page if not one.by_server and one.item.key not in known]
 
-    def _put(self, records: Sequence[Record], new: bool = False) -> None:
-        storable = []
-        for record in records:
-            try:
-                shown_row(record.item)
-                storable.append(record)
-            except InvalidInputError as error:
-                self._failures.append(Failure(record.item.key, str(error)))
-        serving = self._serving
-        if storable:
-            self._generation.put(storable, placed(serving.space, serving.parts, storable), new)
-
-    def _note(self) -> None:
-        self._generation.set_state(self._state.to_json())
-
-    def _checked_targets(self) -> tuple[PublishedTarget, ...]:
-        """Return the targets with their number of items and their recall; NotReadyError for answers that differ."""
-        found, counts = list[PublishedTarget](), self._counts()
-        for target in self._serving.space.indexed_targets:
-            index = self._state.indexes[str(target)]
-            effort, recall = self._tuned(target, index) if not target.hidden else (0, None)
-            if effort:
-                self._state.efforts = {**self._state.efforts, str(target): effort}
-            if recall is not None and recall < RECALL and not index.effort:
-                raise NotReadyError(
-                    f"target {target} of engine {self._serving.engine.address} finds {recall:.1%} of the nearest items "
-                    "of this collection, and should find all: publish it again, under another name"
-                )
-            count = self._generation.count(target)
-            if not self._state.published and count != counts[target]:
-                raise NotReadyError(
-                    f"target {target} has {count:,} items in engine {self._serving.engine.address}, and "
-                    f"{counts[target]:,} in this collection: publish it again"
-                )
-            found.append(
-                PublishedTarget(target=str(target), index=index.kind, items=count, effort=effort, recall=recall)
-            )
-        return tuple(found)
-
     def _counts(self) -> Mapping[Target, int]:
         """Return the number of items that the engine should have in each target."""
         left_out = {one.key for one in self._failures}
@@ -252,88 +130,23 @@ class Filling:
         space = self._serving.bundle.space
         return self._opened.versions().answered(space, lambda _, one: one.indexed_targets, counted)
 
-    def _tuned(self, target: Target, index: EngineIndex) -> tuple[int, float | None]:
-        """Return the least effort that reaches the recall, and its recall on a sample of stored items."""
-        space = self._serving.bundle.space
-        keys = [item.key for item in self._collection.items(f"view = {target.view}", limit=_SAMPLE, sample=_SAMPLE)] \
-            if "+" not in target.view else []  # fmt: skip
+    def _truth(self, target: Target) -> Truth | None:
+        if "+" in target.view:
+            return None
+        keys = [item.key for item in self._collection.items(f"view = {target.view}", limit=SAMPLE, sample=SAMPLE)]
         if not keys:
-            return (index.efforts[len(index.efforts) // 2] if index.effort else 0), None
+            return None
+        space = self._serving.bundle.space
         queries = [Query(target.view, key=key) for key in keys]
-        request = SearchRequest(queries, space=space, targets=(str(target),), k=_K, exact=True)
-        truth = [[hit.distance for hit in one.hits] for one in self._collection.search(request)]
+        request = SearchRequest(queries, space=space, targets=(str(target),), k=K, exact=True)
+        distances = [[hit.distance for hit in one.hits] for one in self._collection.search(request)]
         with self._opened.read() as tx:
             ids = tx.items.ids_of(keys)
             records = records_of(tx, [ids[key] for key in keys], self._serving.views)
         by_key = {record.item.key: record for record in records}
         rows = np.stack([by_key[key].rows[target.view] for key in keys])
         vectors = self._serving.space.probe(target.view, rows, [str(target)])[target]
-        best = 0.0
-        for effort in index.efforts or (0,):
-            lists = self._generation.search(target, vectors, _K + 1, "", effort)
-            shares = [
-                _share([one.distance for one in hits if one.key != key], farthest)
-                for key, hits, farthest in zip(keys, lists, truth, strict=True)
-            ]
-            best = float(np.mean(shares))
-            if best >= RECALL:
-                return effort if index.effort else 0, best
-        return (index.efforts[-1] if index.effort else 0), best
-
-    def _take_over(self) -> int:
-        """Take over what servers wrote into the generation in use; return how many items."""
-        engine = self._serving.engine
-        former = aliases.pointed(engine, self._serving.bundle.name)
-        if not former or former == self._generation.names.items:
-            return 0
-        return self._copied(former)
-
-    def _copied(self, former: str) -> int:
-        """Copy from a former generation what servers wrote last there, unless this one has it."""
-        other = replace(self._generation, names=Names.of_items(former), targets=())
-        other, count = replace(other, views=other.state().get("views", ())), 0
-        for records in other.written_by_servers():
-            known = self._generation.records(one.item.key for one in records)
-            newer = [one for one in records if not _is_newer(known.get(one.item.key), one)]
-            self._put([one for one in newer if not one.deleted])
-            self._generation.mark_deleted([one for one in newer if one.deleted])
-            count += len(newer)
-        return count
-
-    def _switch(self) -> bool:
-        """Let the alias stand for the generation; then take over what servers wrote meanwhile."""
-        engine, name = self._serving.engine, self._serving.bundle.name
-        former = aliases.pointed(engine, name)
-        if former == self._generation.names.items:
-            return False
-        aliases.point(engine, name, self._generation.names.items)
-        if former and not engine.address.is_file:
-            time.sleep(_GRACE)
-            self._copied(former)
-        aliases.drop_former(engine, name)
-        return True
-
-
-def _is_newer(known: Record | None, other: Record) -> bool:
-    """Return whether a server wrote the known item after the other one."""
-    return known is not None and known.by_server and known.written >= other.written
-
-
-def _share(distances: Sequence[float], truth: Sequence[float]) -> float:
-    """Return the share of the nearest that are at most as far as the farthest true one."""
-    if not truth:
-        return 1.0
-    most = truth[-1] * (1 + _ROUNDING) + _ROUNDING
-    return min(1.0, sum(distance <= most for distance in distances[: len(truth)]) / len(truth))
-
-
-def _check_widths(serving: Serving) -> None:
-    for view in serving.collection.views():
-        if view.name in serving.views and view.dim > WIDEST:
-            raise InvalidInputError(
-                f"rows of view {view.name!r} have {view.dim:,} numbers, and an engine stores at most {WIDEST:,}: "
-                "publish a space without this view"
-            )
+        return Truth(keys, vectors, distances)
 
 
 def _planned(collection: Collection, request: PublishRequest, found: Publication) -> Publication:

@@ -1,5 +1,6 @@
 """The sample of the examples that a pipeline learns from, if they are more than it can learn from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -64,6 +65,15 @@ def sampled(pipeline: Chain, found: Examples, seed: int) -> Examples:
     return found.take(chosen[units.of_item])
 
 
+def stratified(labels: Sequence[Sequence[str]], most: int, seed: int) -> Positions:
+    """Return the places of at most ``most`` items, drawn at random, ascending: every label keeps its share.
+
+    Each label, and the items without a label together, first give five items, or all if they have fewer.
+    """
+    units = _Units.of_labels(labels)
+    return np.sort(units.drawn(np.arange(len(labels)), most, np.random.RandomState(seed)))
+
+
 @dataclass(frozen=True, eq=False)
 class _Units:
     """What is drawn as a whole: u groups of items, or single items."""
@@ -94,11 +104,18 @@ class _Units:
         labelled = np.array([bool(labels) for labels in found.labels], bool)
         for classes in found.notion_classes.values():
             labelled |= classes != ""
-        labels, rarest = _labels(found, of_item, count)
+        labels, rarest = _labels(found.labels, of_item, count)
         seen = np.column_stack([any_of(has) for has in found.mask.T])
         views = np.unique(seen, axis=0, return_inverse=True)[1].ravel()
         strata = rarest * (int(views.max()) + 1) + views
         return cls(of_item, np.bincount(of_item), any_of(_named(found)), any_of(labelled), labels, strata)
+
+    @classmethod
+    def of_labels(cls, items: Sequence[Sequence[str]]) -> Self:
+        """Return the units of single items that only labels describe."""
+        every, none = np.arange(len(items)), np.zeros(len(items), bool)
+        labels, rarest = _labels(items, every, len(items))
+        return cls(every, np.ones(len(items), np.intp), none, rarest > 0, labels, rarest)
 
     def count(self, units: Positions | Bools) -> int:
         """Return the number of items of some units."""
@@ -150,10 +167,10 @@ def _named(found: Examples) -> Bools:
     return named
 
 
-def _labels(found: Examples, of_item: Positions, count: int) -> tuple[Members, NDArray[np.intp]]:
+def _labels(items: Sequence[Sequence[str]], of_item: Positions, count: int) -> tuple[Members, NDArray[np.intp]]:
     """Return which labels the items of each of ``count`` units have, (u, L), and the number of the rarest, (u,), from
     1; 0 without a label."""
-    of_items = members(found.labels, sorted({label for labels in found.labels for label in labels}))
+    of_items = members(items, sorted({label for labels in items for label in labels}))
     held = np.bincount(of_items.indices, minlength=of_items.shape[1])
     of_items = of_items[:, np.lexsort((np.arange(len(held)), held))].tocoo()  # the rarest label becomes the first
     units = csr_array((np.ones(of_items.nnz, bool), (of_item[of_items.row], of_items.col)), (count, len(held)))

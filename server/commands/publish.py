@@ -103,7 +103,7 @@ def publish(
         )
         with progress_bar(not quiet and not as_json) as progress:
             found = publish_(collection, request, progress)
-        print_result(found, _described(found, options.dry_run), as_json)
+        print_result(found, described_publication(found, options.dry_run), as_json)
         if options.follow and not options.dry_run:
             _follow(collection, request, as_json)
 
@@ -115,7 +115,7 @@ def _follow(collection: "Collection", request: "PublishRequest", as_json: bool) 
     stopping = threading.Event()
     try:
         for found in follow(collection, request, stopping):
-            print_result(found, _described(found, False), as_json)
+            print_result(found, described_publication(found, False), as_json)
     except KeyboardInterrupt:
         stopping.set()
         say("stopped: the same command sends later changes", err=True)
@@ -161,7 +161,7 @@ def published(engine: EngineOption, as_json: JsonOption = False) -> None:
         say("\n".join(lines) or f"engine {engine} has no published collection")
 
 
-def _described(found: "Publication", planned: bool) -> str:
+def described_publication(found: "Publication", planned: bool) -> str:
     """Return a publication as sentences."""
     verb = "would publish" if planned else "published"
     lines = [f"{verb} space {found.space} of {found.items:,} items as {found.name}: bundle {found.bundle}"]

@@ -20,6 +20,7 @@ from crossview.engine.plan import Plan
 from crossview.engine.publishing.publication import Publication
 from crossview.engine.query import HitList, SuggestedLabels, Verdict
 from crossview.engine.questions.collected_answers import NotionAnswers
+from crossview.engine.spreading.outcomes import Extraction, Sample
 from crossview.engine.training.guide import LearnerGuide
 from crossview.engine.transfer.exporting import Exported
 from crossview.engine.transfer.mapping import Meaning
@@ -122,6 +123,9 @@ RESULTS: dict[str, Any] = {
     "import": CollectionInfo | ImportedData,
     "index": ImportReport,
     "annotate": ImportReport,
+    "extract": Extraction,
+    "sample": Sample,
+    "place": Publication,
     "item show": Item,
     "item delete": DeletedItems,
     "view add": ViewInfo,

@@ -25,7 +25,9 @@ MEANINGS = {
     "--per": {"FIELD", "FIELD[=N]"},  # search takes the number of hits for each value, count counts all
     "-k": {"N", "K,..."},  # evaluate measures several lengths
     "--text": {"WORDS", "TEXT"},
-    "--to": {"DIR", "URL"},  # bundles may be in object storage
+    "--to": {"DIR", "URL", "COLLECTION"},  # bundles may be in object storage, and a sample is a collection
+    "--from": {"FILE.csv", "URL"},  # pictures and rows may be in object storage
+    "--labels": {"folder|keywords|FILE.csv", "folder"},  # only an index reads files of labels
     "--index": {"auto|flat|scan|ivf|hnsw", "auto|flat|ivf|hnsw|diskann"},  # engines have others
     "--targets": {"TARGETS", "TARGET"},  # two items are compared in one
 }

@@ -137,6 +137,10 @@ delete renamed --yes
 publish rows --to bundles --space raw --engine milvus:engine.db
 publish rows --to bundles --space raw --dry-run
 published --engine milvus:engine.db
+extract --from pictures --to extracted --views color --labels folder --workers 1
+sample --from extracted --to sampled
+publish sampled --to bundles --space raw
+place --from extracted --bundle bundles --published sampled --engine milvus:engine.db
 unpublish rows --engine milvus:engine.db --yes
 export rows rows-export
 import moved rows-export
@@ -170,7 +174,7 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
         found = envelope(words, (0, 1) if name == "verify" else (0,))
         assert list(found) == ["command", "collection", "result"]
         assert found["command"] == name
-        alone = name in ("learners", "doctor", "published") or line in ("list", "alias")
+        alone = name in ("learners", "doctor", "published", "extract", "sample", "place") or line in ("list", "alias")
         alone = alone or name.startswith(("key ", "model "))
         collection = None if alone else words[len(name.split())]
         assert found["collection"] == collection
