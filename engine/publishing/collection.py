@@ -253,7 +253,7 @@ class PublishedItems:
             found = serving.in_use.records(one_or_several(keys))
             now = time.time_ns()
             serving.in_use.mark_deleted([replace(one, written=now, by_server=True) for one in found.values()])
-            serving.in_use.settle(list(found))
+            serving.in_use.settle()
             return len(found)
 
     def _changed(self, keys: Sequence[str], change: Callable[[Serving], ImportReport]) -> ImportReport:
@@ -275,7 +275,7 @@ class PublishedItems:
         now = time.time_ns()
         written = [replace(record, written=now, by_server=True) for record in records]
         serving.in_use.put(written, placed(serving.space, serving.parts, written))
-        serving.in_use.settle([record.item.key for record in written])
+        serving.in_use.settle()
 
 
 def _as_new(record: Record) -> NewItem:

@@ -176,12 +176,12 @@ class Generation:
         for target in self.targets:
             self._delete(self._of(target), keys)
 
-    def settle(self, keys: Sequence[str]) -> None:
-        """Wait until searches find the last writes of these items, on any server of the engine."""
-        if not keys or self.engine.address.is_file:
+    def settle(self) -> None:
+        """Wait until searches find every write that was acknowledged, on any server of the engine."""
+        if self.engine.address.is_file:
             return
         for name in self._collections:
-            self._query(name, [keys[-1]], ["key"], "Strong")
+            self._query(name, [_STATE], ["key"], "Strong")
 
     def records(self, keys: Iterable[str]) -> dict[str, Record]:
         """Return the items of some keys as they are after every write that was acknowledged."""

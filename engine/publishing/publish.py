@@ -128,6 +128,7 @@ class Filling:
         while not self._state.published and self._next_chunks():
             checkpoint()
         self.follow()
+        self._generation.settle()
         checked = self._checked_targets()
         self._state.published = self._state.published or time.time()
         self._note()
