@@ -24,7 +24,7 @@ from crossview.engine.publishing.index_kinds import EngineIndex
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.placing import placed
 from crossview.engine.publishing.publication import Publication, PublishedTarget, PublishRequest
-from crossview.engine.publishing.records import WIDEST, Record, shown_row
+from crossview.engine.publishing.records import WIDEST, Record
 from crossview.engine.publishing.serving import Serving, described
 from crossview.engine.publishing.source import changed_since, ids_after, records_of
 from crossview.engine.publishing.suggesting import calibrations
@@ -201,13 +201,8 @@ class Filling:
         return [one.item.key for page in pages for one in page if not one.by_server and one.item.key not in known]
 
     def _put(self, records: Sequence[Record], new: bool = False) -> None:
-        storable = []
-        for record in records:
-            try:
-                shown_row(record.item)
-                storable.append(record)
-            except InvalidInputError as error:
-                self._failures.append(Failure(record.item.key, str(error)))
+        storable, failures = self._generation.storable(records)
+        self._failures += failures
         serving = self._serving
         if storable:
             self._generation.put(storable, placed(serving.space, serving.parts, storable), new)
