@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo test test-long test-all coverage docs lint proto bench figures peers stores lock sbom clean
+.PHONY: setup demo test test-long test-all coverage docs lint proto bench figures peers stores engines lock sbom clean
 
 # What a user needs, and no more; the other targets add the tools of development, once.
 setup: $(READY)
@@ -80,6 +80,16 @@ stores: .venv-stores/.ready
 	.venv-stores/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/store/constraints.txt
 	@touch $@
 
+# A Milvus server, about 400 MB, to which the long tests publish; without it they skip.
+engines: .venv-engines/.ready
+
+.venv-engines/.ready: requirements/engines.txt
+	$(PYTHON) -m venv .venv-engines
+	.venv-engines/bin/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r $<
+	@# The server unpacks its program into the folder of its data, unless it is there.
+	.venv-engines/bin/python -c 'import milvus; milvus._initialize_data_files(".venv-engines/milvus")'
+	@touch $@
+
 bench: $(TOOLS) peers stores
 	mkdir -p $(OUT)
 	$(BIN)/python -m benchmarks extract --data $(DATA) --json $(OUT)/extract.json
@@ -121,6 +131,7 @@ lock:
 	echo 'setuptools>=80' | $(LOCK) pyproject.toml - --extra engine --extra http -c requirements/dev.txt -o requirements/user.txt
 	$(LOCK) pyproject.toml -c requirements/dev.txt -o requirements/client.txt
 	$(LOCK) benchmarks/peers/constraints.txt -o requirements/peers.txt
+	echo 'milvus==2.3.5' | $(LOCK) - -o requirements/engines.txt
 
 # The bill of materials of what users install, in CycloneDX: each package with its version, its origin and its hashes.
 SBOM := .venv-sbom/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON
@@ -135,4 +146,4 @@ sbom: .venv-sbom/.ready
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-lock .venv-sbom sbom .venv-peers .venv-stores build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-lock .venv-sbom sbom .venv-peers .venv-stores .venv-engines build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NoReturn, Self, TypeVar, Unpack
@@ -21,6 +21,7 @@ from crossview.engine.publishing.records import Record
 from crossview.engine.publishing.serving import Serving, current_bundle
 from crossview.engine.publishing.source import records_of
 from crossview.engine.publishing.suggesting import suggest
+from crossview.engine.publishing.version import PublishedSpace, PublishedVersion
 from crossview.engine.query import (
     Embedding,
     HitList,
@@ -36,6 +37,8 @@ from crossview.engine.query import (
 from crossview.engine.spaces.arranging import is_arranged
 from crossview.engine.spaces.same import same
 from crossview.engine.spaces.search import answer, check_queries, check_request, embed, no_targets, searched_targets
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import on_common_scale
 from crossview.engine.strategy import Nearest
 from crossview.features.pictures import IN_PROCESS, Pictures
 
@@ -113,13 +116,12 @@ class PublishedCollection:
         wanted = request_of(request, query)
         check_request(wanted)
         _check_possible(wanted)
-        return HitLists(
-            self._answered(
-                wanted.space,
-                searched_targets(wanted),
-                lambda serving, version, space: answer(version, space, serving.loaded, wanted),
-            )
-        )
+
+        def answered(serving: Serving, version: PublishedVersion, space: PublishedSpace) -> list[HitList]:
+            _check_merged(wanted, space.space)
+            return answer(version, space, serving.loaded, wanted)
+
+        return HitLists(self._answered(wanted.space, searched_targets(wanted), answered))
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """Return the vector of every query for every target, as ``Collection.embed``."""
@@ -211,6 +213,18 @@ def _check_possible(request: SearchRequest) -> None:
         raise InvalidInputError(f"{reason} know feedback, which the collection has: leave it out")
 
 
+def _check_merged(request: SearchRequest, space: Space) -> None:
+    """Raise InvalidInputError for lists that are to be merged without a common scale, which fuses them."""
+    merged = isinstance(request.strategy, Nearest) and request.strategy.merge
+    for view in {query.view for query in request.queries} if merged else ():
+        targets = space.targets_for(view, request.strategy.names)
+        if not on_common_scale(targets):
+            raise InvalidInputError(
+                f"targets {', '.join(map(str, targets))} have no common scale, so that an engine cannot merge their "
+                "lists: leave out merge"
+            )
+
+
 class PublishedItems:
     """The items of a published collection.
 
@@ -225,7 +239,7 @@ class PublishedItems:
     def get(self, key: str) -> Item:
         """Return one item; NotFoundError if the key does not exist."""
         with self._collection.using() as serving:
-            found = serving.in_use.records([key])
+            found = serving.in_use.records([key], serving.in_use.consistency)
         if key not in found:
             raise NotFoundError(f"no item {key!r} in collection {self._collection.name!r}")
         return found[key].item
@@ -253,7 +267,7 @@ class PublishedItems:
             found = serving.in_use.records(one_or_several(keys))
             now = time.time_ns()
             serving.in_use.mark_deleted([replace(one, written=now, by_server=True) for one in found.values()])
-            serving.in_use.settle(list(found))
+            serving.in_use.settle()
             return len(found)
 
     def _changed(self, keys: Sequence[str], change: Callable[[Serving], ImportReport]) -> ImportReport:
@@ -262,20 +276,26 @@ class PublishedItems:
             known = serving.in_use.records(keys)
             desk.items.put([_as_new(record) for record in known.values()])
             try:
-                report = change(serving)
-                self._sent(serving, set(keys) | known.keys())
+                return self._sent(serving, change(serving), known.keys())
             finally:
                 desk.items.delete(desk.items.keys())
-            return report
 
-    def _sent(self, serving: Serving, keys: set[str]) -> None:
-        """Send the items on the desk to the engine, and wait until searches find them."""
+    def _sent(self, serving: Serving, report: ImportReport, known: Set[str]) -> ImportReport:
+        """Send the items on the desk to the engine, and wait until searches find them; return what was done."""
         with serving.desk.opened.read() as tx:
             records = records_of(tx, sorted(tx.items.keys()), serving.views)
         now = time.time_ns()
-        written = [replace(record, written=now, by_server=True) for record in records]
-        serving.in_use.put(written, placed(serving.space, serving.parts, written))
-        serving.in_use.settle([record.item.key for record in written])
+        written, failures = serving.in_use.storable([replace(one, written=now, by_server=True) for one in records])
+        if written:
+            serving.in_use.put(written, placed(serving.space, serving.parts, written))
+            serving.in_use.settle()
+        changed = sum(one.key in known for one in failures)
+        return replace(
+            report,
+            added=report.added - len(failures) + changed,
+            updated=report.updated - changed,
+            failures=(*report.failures, *failures),
+        )
 
 
 def _as_new(record: Record) -> NewItem:

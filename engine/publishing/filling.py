@@ -20,7 +20,7 @@ from crossview.engine.publishing.generation import Generation, Names
 from crossview.engine.publishing.index_kinds import EngineIndex
 from crossview.engine.publishing.placing import placed
 from crossview.engine.publishing.publication import Publication, PublishedTarget
-from crossview.engine.publishing.records import WIDEST, Record, shown_row
+from crossview.engine.publishing.records import WIDEST, Record
 from crossview.engine.publishing.serving import Serving, described
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
@@ -126,6 +126,7 @@ class Filling(ABC):
             checkpoint()
         self.follow()
         self._generation.build_indexes()
+        self._generation.settle()
         checked = self._checked_targets()
         self._state.published = self._state.published or time.time()
         self._note()
@@ -162,7 +163,7 @@ class Filling(ABC):
         return made, state
 
     def _put(self, records: Sequence[Record], new: bool = False) -> None:
-        found, failures = storable(records)
+        found, failures = self._generation.storable(records)
         self._failures += failures
         if found:
             self._generation.put(found, placed(self._serving.space, self._serving.parts, found), new)
@@ -257,18 +258,6 @@ def _share(distances: Sequence[float], truth: Sequence[float]) -> float:
         return 1.0
     most = truth[-1] * (1 + _ROUNDING) + _ROUNDING
     return min(1.0, sum(distance <= most for distance in distances[: len(truth)]) / len(truth))
-
-
-def storable(records: Sequence[Record]) -> tuple[list[Record], list[Failure]]:
-    """Return the items that an engine can store, and the others with the reasons."""
-    found, failures = list[Record](), list[Failure]()
-    for record in records:
-        try:
-            shown_row(record.item)
-            found.append(record)
-        except InvalidInputError as error:
-            failures.append(Failure(record.item.key, str(error)))
-    return found, failures
 
 
 def check_widths(serving: Serving) -> None:

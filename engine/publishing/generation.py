@@ -4,14 +4,18 @@ import base64
 import hashlib
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import Failure, Item
+from crossview.engine.publishing.expression import quoted
 from crossview.engine.publishing.index_kinds import EngineIndex
 from crossview.engine.publishing.milvus import MOST_FOUND, Milvus
 from crossview.engine.publishing.records import (
@@ -24,6 +28,7 @@ from crossview.engine.publishing.records import (
     item_row,
     record_of,
     shown_fields,
+    shown_row,
     target_fields,
     target_row,
 )
@@ -31,6 +36,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.target import Target
 from crossview.index.base import EXACT
 
+T = TypeVar("T")
 _PREFIX, _OF_ITEMS = "cv_", "_items"
 _STATE = ""
 """The key of the row that describes the state of a generation; no item has an empty key."""
@@ -124,22 +130,21 @@ class Generation:
         return self.efforts.get(str(target), EXACT)
 
     def make(self, description: str) -> None:
-        """Make the collections of the engine that do not exist; the description is that of the items."""
+        """Make the collections of the engine that do not exist, with their indexes; ``description`` is of the items."""
         flat = EngineIndex("flat", "FLAT", "L2", {})
-        self._make(self.names.items, item_fields(self.views), flat, description)
-        for target in self.targets:
-            self._make(self._of(target), target_fields(target), self.indexes[str(target)], str(target))
+        wanted: list[tuple[str, Fields, EngineIndex, str]] = [
+            (self._of(target), target_fields(target), self.indexes[str(target)], str(target)) for target in self.targets
+        ]
+        wanted.append((self.names.items, item_fields(self.views), flat, description))
+        _at_once(lambda one: self._make(*one), wanted)
 
     def _make(self, name: str, fields: Fields, index: EngineIndex, description: str) -> None:
-        if self.engine.call("has_collection", name):
-            return
-        self.engine.call(
-            "create_collection",
-            name,
-            schema=self.engine.schema(fields, description),
-            index_params=self.engine.index("vector", index.type, index.metric, index.parameters),
-            consistency_level=self.consistency,
-        )
+        if not self.engine.call("has_collection", name):
+            schema = self.engine.schema(fields, description)
+            self.engine.call("create_collection", name, schema=schema, consistency_level=self.consistency)
+        if not self.engine.call("list_indexes", name):  # an interrupted call leaves a collection without
+            made = self.engine.index("vector", index.type, index.metric, index.parameters)
+            self.engine.call("create_index", name, index_params=made)
 
     def _of(self, target: Target) -> str:
         return self.names.target(list(self.targets).index(target))
@@ -150,8 +155,7 @@ class Generation:
 
     def load(self) -> None:
         """Let the engine load what is not in its memory."""
-        for name in self._collections:
-            self.engine.call("load_collection", name, seconds=_LOADING)
+        _at_once(lambda name: self.engine.call("load_collection", name, seconds=_LOADING), self._collections)
 
     def build_indexes(self) -> None:
         """Wait until the engine has built the indexes over all items, so that searches are as quick as they will be."""
@@ -177,8 +181,34 @@ class Generation:
             if not new:
                 self._delete(self._of(target), [one.item.key for one in records if one.item.key not in vectors])
 
+    def storable(self, records: Sequence[Record]) -> tuple[list[Record], list[Failure]]:
+        """Return the items that the engine can store, and the reasons why it cannot store the others."""
+        found, failures = list[Record](), list[Failure]()
+        for record in records:
+            try:
+                self._check_key(record.item.key)
+                shown_row(record.item)
+                found.append(record)
+            except InvalidInputError as error:
+                failures.append(Failure(record.item.key, str(error)))
+        return found, failures
+
+    def _check_key(self, key: str) -> None:
+        """Raise InvalidInputError for a key that the engine cannot store; Milvus Lite writes keys into SQL as they are."""
+        quoted(key)
+        if self.engine.address.is_file and "'" in key:
+            raise InvalidInputError(f"Milvus Lite cannot store {key!r}, because of the apostrophe: use a Milvus server")
+
+    def _can_have(self, key: str) -> bool:
+        try:
+            self._check_key(key)
+        except InvalidInputError:
+            return False
+        return True
+
     def delete(self, keys: Sequence[str]) -> None:
         """Delete the items that exist among some keys."""
+        keys = list(filter(self._can_have, keys))
         self._leave_targets(keys)
         self._delete(self.names.items, keys)
 
@@ -191,18 +221,17 @@ class Generation:
         for target in self.targets:
             self._delete(self._of(target), keys)
 
-    def settle(self, keys: Sequence[str]) -> None:
-        """Wait until searches find the last writes of these items, on any server of the engine."""
-        if not keys or self.engine.address.is_file:
+    def settle(self) -> None:
+        """Wait until searches find every write that was acknowledged, on any server of the engine."""
+        if self.engine.address.is_file:
             return
-        for name in self._collections:
-            self._query(name, [keys[-1]], ["key"], "Strong")
+        _at_once(lambda name: self._query(name, [_STATE], ["key"], "Strong"), self._collections)
 
-    def records(self, keys: Iterable[str]) -> dict[str, Record]:
-        """Return the items of some keys as they are after every write that was acknowledged."""
+    def records(self, keys: Iterable[str], consistency: str = "Strong") -> dict[str, Record]:
+        """Return the items of some keys, by default as they are after every write of every program."""
         found = dict[str, Record]()
-        for some in _batches(list(dict.fromkeys(keys)), _KEYS_AT_ONCE):
-            for row in self._query(self.names.items, some, ["*"], "Strong", _LIVE):
+        for some in _batches(list(filter(self._can_have, dict.fromkeys(keys))), _KEYS_AT_ONCE):
+            for row in self._query(self.names.items, some, ["*"], consistency, _LIVE):
                 found[row["key"]] = record_of(row, self.views)
         return found
 
@@ -236,8 +265,6 @@ class Generation:
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Replace the state of the generation."""
-        from crossview.engine.item import Item
-
         row = item_row(Record(item=Item("x", attributes=state)), self.views)
         self._upsert(self.names.items, [{**row, "key": _STATE}])
 
@@ -317,6 +344,13 @@ class Generation:
         return max(1, min(_ROWS_AT_ONCE, _BYTES_AT_ONCE // (_ITEM + 2 * widest * max(1, len(self.views)))))
 
 
+def _at_once(work: Callable[[T], object], values: Sequence[T]) -> None:
+    """Call a function for several values at the same time; the engine takes up to seconds for each."""
+    with ThreadPoolExecutor(len(values)) as threads:
+        for _ in threads.map(work, values):
+            pass
+
+
 def _found(hit: Mapping[str, Any], target: Target) -> Found:
     distance = float(hit["distance"])
     row = hit["entity"]
@@ -330,8 +364,6 @@ def _and(*expressions: str) -> str:
 
 def _listed(keys: Sequence[str]) -> str:
     """Return keys as a list of an expression."""
-    from crossview.engine.publishing.expression import quoted
-
     return f"[{', '.join(map(quoted, keys))}]"
 
 

@@ -42,6 +42,7 @@ class Milvus:
         self._library = _library(address)
         self._client: Any = None
         self._connecting = threading.Lock()
+        self._attempts = 0
         self._breaker = _Breaker()
 
     @property
@@ -104,9 +105,13 @@ class Milvus:
             self._client = None
 
     def _connected(self) -> Any:
+        attempts = self._attempts
         with self._connecting:
             if self._client is None:
                 address = self.address
+                if attempts != self._attempts:  # others waited for an attempt, which failed: all of them give up
+                    raise EngineUnavailableError(f"engine {address} does not answer: start it, or wait")
+                self._attempts += 1
                 options: dict[str, Any] = {} if address.is_file else {"token": address.token, "timeout": self._timeout}
                 if address.database:
                     options["db_name"] = address.database
@@ -127,6 +132,8 @@ class Milvus:
                 raise
             if isinstance(made, EngineUnavailableError):
                 self._breaker.failed()
+            else:
+                self._breaker.worked()
             raise made from error
         self._breaker.worked()
 
@@ -180,9 +187,10 @@ class _Breaker:
 
 def _library(address: EngineAddress) -> Any:
     """Return the library of Milvus; NotReadyError states how to install it."""
-    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs the errors that it raises
     try:
         library = importlib.import_module("pymilvus")
+        for name in ("pymilvus", "pymilvus.milvus_client"):  # it logs the errors that it raises
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         if address.is_file:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of the way in which it finds its version

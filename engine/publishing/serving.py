@@ -22,9 +22,11 @@ from crossview.engine.publishing.milvus import Milvus
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.suggesting import read_calibrations
 from crossview.engine.publishing.version import PublishedSpace, PublishedVersion
+from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.suggestion import VoteCalibration
+from crossview.engine.spaces.version import Version
 from crossview.engine.spaces.versions import TargetsOf
 from crossview.features.pictures import IN_PROCESS, Pictures
 
@@ -121,17 +123,19 @@ class Serving:
     def answered(self, space: str, targets_of: TargetsOf, answer: Callable[[PublishedVersion, PublishedSpace], T]) -> T:
         """Return what a function makes of the generation; ``targets_of`` checks the request.
 
-        Raises NotFoundError for another space than the published one, and the errors of the functions.
+        Raises NotFoundError for an unknown space, NotReadyError for one that is not published, and the errors of the
+        functions.
         """
+
+        def answered(local: Version, indexed: IndexedSpace) -> T:
+            if indexed.space.name != self.bundle.space:
+                raise NotReadyError(f"only space {self.bundle.space!r} of {self.bundle.name!r} is published")
+            version = PublishedVersion.over(local, self.in_use)
+            targets_of(version, indexed.space)
+            return answer(version, PublishedSpace.over(indexed, version))
+
         versions = self.collection.opened.versions()
-        local, indexed = versions.answered(
-            space or self.bundle.space, lambda *_: [], lambda version, one: (version, one)
-        )
-        if indexed.space.name != self.bundle.space:
-            raise NotReadyError(f"only space {self.bundle.space!r} of {self.bundle.name!r} is published")
-        version = PublishedVersion.over(local, self.in_use)
-        targets_of(version, indexed.space)
-        return answer(version, PublishedSpace.over(indexed, version))
+        return versions.answered(space or self.bundle.space, lambda *_: [], answered)
 
     def warm_up(self) -> None:
         """Load what the first request needs: the space, and the targets in the engine."""

@@ -111,7 +111,7 @@ class PublishedVersion(Version):
     def _read(self, keys: Sequence[str]) -> dict[str, Record]:
         """Return the items of those of the keys that exist, each read once."""
         if lacking := [key for key in keys if key not in self.records]:
-            self.records.update(self.generation.records(lacking))
+            self.records.update(self.generation.records(lacking, self.generation.consistency))
         return {key: self.records[key] for key in keys if key in self.records}
 
     def full_items(self, keys: Sequence[str]) -> Mapping[str, Item]:

@@ -55,7 +55,7 @@ def picture_views(collection: Collection) -> dict[str, ImageExtractor]:
 
     Raises InvalidInputError without one, NotReadyError for one that must be fitted to pictures first.
     """
-    with collection._opened.read() as tx:
+    with collection.opened.read() as tx:
         for view in tx.views.all():
             if not view.revision:
                 raise NotReadyError(
@@ -70,7 +70,7 @@ def picture_views(collection: Collection) -> dict[str, ImageExtractor]:
 
 def fits(collection: Collection) -> Mapping[str, str]:
     """Return for each view a hash of what its rows depend on besides their input."""
-    with collection._opened.read() as tx:
+    with collection.opened.read() as tx:
         return {view.name: _fit(tx, view) for view in tx.views.all()}
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Failure
 from crossview.engine.publishing.address import EngineAddress
-from crossview.engine.publishing.filling import SAMPLE, Filling, K, Truth, storable
+from crossview.engine.publishing.filling import SAMPLE, Filling, K, Truth
 from crossview.engine.publishing.generation import Generation, Placed
 from crossview.engine.publishing.index_kinds import AUTO, EngineIndex
 from crossview.engine.publishing.milvus import Milvus
@@ -226,7 +226,7 @@ class PlaceWork:
 
     def _placed(self, rows: RowsFolder, serving: Serving, generation: Generation, task: PlaceTask) -> PlacedFile:
         records, failures = records_of_table(rows.table(task.name), self.views)
-        found, refused = storable(records)
+        found, refused = generation.storable(records)
         vectors = placed(serving.space, serving.parts, found) if found else {}
         if task.put and found:
             generation.put(found, vectors, self.new)
