@@ -194,7 +194,7 @@ class Generation:
         return found, failures
 
     def _check_key(self, key: str) -> None:
-        """Raise InvalidInputError for a key that the engine cannot store; Milvus Lite writes keys into SQL as they are."""
+        """Raise InvalidInputError for a key that the engine cannot store; Milvus Lite writes keys into SQL unquoted."""
         quoted(key)
         if self.engine.address.is_file and "'" in key:
             raise InvalidInputError(f"Milvus Lite cannot store {key!r}, because of the apostrophe: use a Milvus server")

@@ -18,7 +18,6 @@ from crossview.engine.publishing.publication import Publication, PublishedTarget
 from crossview.engine.publishing.serving import Serving
 from crossview.engine.publishing.source import changed_since, ids_after, records_of
 from crossview.engine.publishing.suggesting import calibrations
-from crossview.engine.query import Query, SearchRequest
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.indexed import IndexedSpace
@@ -131,22 +130,24 @@ class CatalogFilling(Filling):
         return self._opened.versions().answered(space, lambda _, one: one.indexed_targets, counted)
 
     def _truth(self, target: Target) -> Truth | None:
-        if "+" in target.view:
-            return None
-        keys = [item.key for item in self._collection.items(f"view = {target.view}", limit=SAMPLE, sample=SAMPLE)]
+        parts = " and ".join(f"view = {part}" for part in self._serving.parts[target.view])
+        keys = [item.key for item in self._collection.items(parts, limit=SAMPLE, sample=SAMPLE)]
         if not keys:
             return None
-        space = self._serving.bundle.space
-        queries = [Query(target.view, key=key) for key in keys]
-        request = SearchRequest(queries, space=space, targets=(str(target),), k=K, exact=True)
-        distances = [[hit.distance for hit in one.hits] for one in self._collection.search(request)]
-        with self._opened.read() as tx:
-            ids = tx.items.ids_of(keys)
-            records = records_of(tx, [ids[key] for key in keys], self._serving.views)
-        by_key = {record.item.key: record for record in records}
-        rows = np.stack([by_key[key].rows[target.view] for key in keys])
-        vectors = self._serving.space.probe(target.view, rows, [str(target)])[target]
-        return Truth(keys, vectors, distances)
+
+        def answered(version: Version, indexed: IndexedSpace) -> Truth:
+            ids = version.ids_of(keys)
+            rows = version.rows(target.view, ids.values())
+            key_of = {number: key for key, number in ids.items()}
+            vectors = indexed.space.probe(target.view, rows.rows, [str(target)])[target]
+            found = indexed.searcher(target).search(vectors, K + 1)  # without the near copies that come first in lists
+            distances = [
+                [far for other, far in zip(numbers, row, strict=True) if other not in (-1, own)][:K]
+                for own, numbers, row in zip(rows.ids, found.ids.tolist(), found.distances.tolist(), strict=True)
+            ]
+            return Truth([key_of[own] for own in rows.ids.tolist()], vectors, distances)
+
+        return self._opened.versions().answered(self._serving.bundle.space, lambda *_: [target], answered)
 
 
 def _planned(collection: Collection, request: PublishRequest, found: Publication) -> Publication:

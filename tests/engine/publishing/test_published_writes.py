@@ -10,8 +10,9 @@ from published import WIDTHS, Published, check_alike, item, row
 from crossview.engine.errors import EngineUnavailableError, InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.item import ItemUpdate, NewItem
 from crossview.engine.publishing import aliases
-from crossview.engine.publishing.following import Filling, follow, listed, remove
+from crossview.engine.publishing.following import follow, listed, remove
 from crossview.engine.publishing.generation import Generation
+from crossview.engine.publishing.publish import CatalogFilling
 from crossview.engine.publishing.serving import Serving
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
@@ -105,7 +106,7 @@ def test_changes_of_the_catalog_follow(changing):
     both.published.items.put([NewItem("served", rows={"v": row(1, "v", 3)})])
     bundle = "/".join(both.first.bundle.rsplit("/", 2)[1:])
     serving = Serving(both.published._storage, bundle, both.engine)
-    filling = Filling(both.collection, serving, "auto")
+    filling = CatalogFilling(both.collection, serving, "auto")
     assert filling.follow() == 0
     items.put([item(300), item(4, seed=2)])
     items.delete(["k/001", "k/002"])
