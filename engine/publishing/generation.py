@@ -182,7 +182,9 @@ class Generation:
         """Raise InvalidInputError for a key that the engine cannot store; Milvus Lite pastes keys into its SQL."""
         quoted(key)
         if self.engine.address.is_file and "'" in key:
-            raise InvalidInputError(f"Milvus Lite cannot store the key {key!r}, which has an apostrophe: use a Milvus server")
+            raise InvalidInputError(
+                f"Milvus Lite cannot store the key {key!r}, which has an apostrophe: use a Milvus server"
+            )
 
     def _can_have(self, key: str) -> bool:
         try:
@@ -321,7 +323,7 @@ class Generation:
 
     def _delete(self, name: str, keys: Sequence[str]) -> None:
         for some in _batches(list(keys), _KEYS_AT_ONCE):
-            self.engine.call("delete", name, ids=list(some))
+            self.engine.call("delete", name, filter=f"key in {_listed(some)}")
 
     @cached_property
     def _rows_at_once(self) -> int:

@@ -250,14 +250,15 @@ class Filling:
 
     def _tuned(self, target: Target, index: EngineIndex) -> tuple[int, float | None]:
         """Return the least effort that reaches the recall, and its recall on a sample of stored items."""
-        space = self._serving.bundle.space
-        keys = [item.key for item in self._collection.items(f"view = {target.view}", limit=_SAMPLE, sample=_SAMPLE)] \
-            if "+" not in target.view else []  # fmt: skip
+        space, lost = self._serving.bundle.space, {one.key for one in self._failures}
+        sample = self._collection.items(f"view = {target.view}", limit=_SAMPLE, sample=_SAMPLE)
+        keys = [item.key for item in sample if item.key not in lost] if "+" not in target.view else []
         if not keys:
             return (index.efforts[len(index.efforts) // 2] if index.effort else 0), None
         queries = [Query(target.view, key=key) for key in keys]
         request = SearchRequest(queries, space=space, targets=(str(target),), k=_K, exact=True)
-        truth = [[hit.distance for hit in one.hits] for one in self._collection.search(request)]
+        answers = self._collection.search(request)
+        truth = [[hit.distance for hit in one.hits if hit.key not in lost] for one in answers]
         with self._opened.read() as tx:
             ids = tx.items.ids_of(keys)
             records = records_of(tx, [ids[key] for key in keys], self._serving.views)
