@@ -336,7 +336,7 @@ class Generation:
 
     def _delete(self, name: str, keys: Sequence[str]) -> None:
         for some in _batches(list(keys), _KEYS_AT_ONCE):
-            self.engine.call("delete", name, ids=list(some))
+            self.engine.call("delete", name, filter=f"key in {_listed(some)}")
 
     @cached_property
     def _rows_at_once(self) -> int:

@@ -131,18 +131,21 @@ class CatalogFilling(Filling):
 
     def _truth(self, target: Target) -> Truth | None:
         parts = " and ".join(f"view = {part}" for part in self._serving.parts[target.view])
-        keys = [item.key for item in self._collection.items(parts, limit=SAMPLE, sample=SAMPLE)]
+        lost = {one.key for one in self._failures}
+        sample = self._collection.items(parts, limit=SAMPLE, sample=SAMPLE)
+        keys = [item.key for item in sample if item.key not in lost]
         if not keys:
             return None
 
         def answered(version: Version, indexed: IndexedSpace) -> Truth:
-            ids = version.ids_of(keys)
+            ids, left_out = version.ids_of(keys), {-1, *version.ids_of(lost).values()}
             rows = version.rows(target.view, ids.values())
             key_of = {number: key for key, number in ids.items()}
             vectors = indexed.space.probe(target.view, rows.rows, [str(target)])[target]
-            found = indexed.searcher(target).search(vectors, K + 1)  # without the near copies that come first in lists
+            # not by a search of the collection, in whose lists near copies come first
+            found = indexed.searcher(target).search(vectors, K + 1 + len(left_out))
             distances = [
-                [far for other, far in zip(numbers, row, strict=True) if other not in (-1, own)][:K]
+                [far for other, far in zip(numbers, row, strict=True) if other not in {own, *left_out}][:K]
                 for own, numbers, row in zip(rows.ids, found.ids.tolist(), found.distances.tolist(), strict=True)
             ]
             return Truth([key_of[own] for own in rows.ids.tolist()], vectors, distances)

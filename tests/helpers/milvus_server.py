@@ -48,7 +48,7 @@ class MilvusServer:
         with (Path(tempfile.gettempdir()) / "crossview-milvus-start.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not self._configuration.exists():
-                subprocess.run([_PYTHON, "-c", _CONFIGURE, self._folder, str(self.port)], check=True)
+                self._write_configuration()
             own = {
                 "DEPLOY_MODE": "STANDALONE",
                 "LD_LIBRARY_PATH": str(_UNPACKED),
@@ -79,7 +79,18 @@ class MilvusServer:
         """Replace a text of its configuration file, which it reads again within seconds."""
         text = self._configuration.read_text()
         assert old in text
-        self._configuration.write_text(text.replace(old, new))
+        self._configuration.write_text(text.replace(old, new, 1))
+
+    def _write_configuration(self) -> None:
+        """Write the configuration of the server, and that of the etcd in it, whose ports are otherwise fixed."""
+        subprocess.run([_PYTHON, "-c", _CONFIGURE, self._folder, str(self.port)], check=True)
+        clients, peers = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        etcd = self._folder / "configs" / "etcd.yaml"
+        etcd.write_text(
+            f"listen-client-urls: {clients}\nadvertise-client-urls: {clients}\nlisten-peer-urls: {peers}\n"
+            f"initial-advertise-peer-urls: {peers}\ninitial-cluster: default={peers}\n"
+        )
+        self.configure("etcd:\n", f"etcd:\n  config:\n    path: {etcd}\n")
 
     def _end(self, sent: signal.Signals) -> None:
         if self._process is None:
