@@ -1,9 +1,11 @@
 """A collection of two views, published to an engine, and the comparison of the answers of both."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from os import getpid
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,7 +65,8 @@ def taught(home: Home, spec: str = "", items: int = 120) -> Collection:
     made.items.put([item(number) for number in range(items)])
     made.items.put([NewItem(f"half/{number}", rows={"v": row(number, "v", 1)}) for number in range(5)])
     if spec != "raw":
-        made.train(Recipe(views=tuple(WIDTHS), holdout=0.2, **({"spec": spec} if spec else {})))
+        recipe = Recipe(views=tuple(WIDTHS), holdout=0.2)
+        made.train(replace(recipe, spec=spec) if spec else recipe)
     return made
 
 
@@ -82,11 +85,11 @@ class Published:
     def __exit__(self, *_: object) -> None:
         self.published.close()
 
-    def request(self, **options: object) -> PublishRequest:
+    def request(self, **options: Any) -> PublishRequest:
         """Return the request that publishes the collection."""
         return PublishRequest(to=str(self.bundles), engine=self.engine, name=self.name, **options)
 
-    def publish(self, **options: object) -> Publication:
+    def publish(self, **options: Any) -> Publication:
         """Publish the collection as it is now."""
         return publish(self.collection, self.request(**options))
 
