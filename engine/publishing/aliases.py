@@ -11,6 +11,8 @@ from crossview.engine.publishing.milvus import Milvus
 
 _ALIASES = "cv_aliases"
 """The collection that stands for the aliases that Milvus Lite lacks."""
+_FOLDER = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}/[0-9a-f]{12}")
+"""Paths of bundles, none of which leads out of the place of all bundles."""
 _KEPT = 1
 """Former generations that stay in the engine, for a way back."""
 _FIELDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -67,6 +69,8 @@ def description(engine: Milvus, collection: str) -> Mapping[str, Any]:
     text = engine.call("describe_collection", collection)["description"]
     try:
         found = json.loads(text)
+        if not _FOLDER.fullmatch(found["bundle"]):
+            raise ValueError
         return {"name": str(found["name"]), "bundle": str(found["bundle"]), "space": str(found["space"])}
     except (ValueError, LookupError, TypeError):
         raise NotReadyError(

@@ -26,6 +26,7 @@ from crossview.engine.catalog.database import HEAD, storage_errors
 from crossview.engine.catalog.description import RAW, no_space
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.catalog.models import FOLDER, Models
+from crossview.engine.catalog.names import NAME
 from crossview.engine.catalog.new_catalog import NewCatalog
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.home import Home
@@ -74,8 +75,13 @@ def make_bundle(source: CollectionFolder, space: str, name: str, folder: Path, v
 
     ``votes`` returns the calibrated votes of a space, which the digest does not contain: they change with the items.
 
-    Raises NotFoundError for an unknown space, NotReadyError for ``raw`` without a fitted view, StorageError.
+    Raises InvalidInputError for a name that no collection can have, NotFoundError for an unknown space, NotReadyError
+    for ``raw`` without a fitted view, StorageError.
     """
+    if not NAME.fullmatch(name):
+        raise InvalidInputError(
+            f"{name!r} cannot name what is published: use 1 to 63 of a-z, 0-9, '-' and '_', a letter or digit first"
+        )
     with closing(source.open_catalog()) as catalog, catalog.read() as tx:
         space = space or tx.active_space() or RAW
         generation = 0 if space == RAW else tx.spaces.in_use().get(space)
