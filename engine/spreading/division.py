@@ -26,7 +26,7 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True)
 class RowFacts:
-    """What the rows of all partitions have in common."""
+    """The properties that the rows of all partitions share."""
 
     base: str
     """The address that the names of the pictures begin at."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.catalog.extractors import image_extractors
+from crossview.engine.catalog.extractors import image_extractors, inputs_of, views_of
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.collection import Collection
 from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
@@ -27,7 +27,7 @@ def newest_bundle(storage: ObjectStorage, name: str) -> Bundle:
         if storage.exists(f"{name}/{one}/{MANIFEST}")
     ]
     if not found:
-        raise NotFoundError(f"{storage} has no bundle of {name!r}: write one with: crossview publish NAME --as {name}")
+        raise NotFoundError(f"{storage} has no bundle of {name!r}: publish a collection there under this name")
     return max(found, key=lambda one: (one.created, one.generation, one.sequence))
 
 
@@ -56,7 +56,7 @@ def picture_views(collection: Collection) -> dict[str, ImageExtractor]:
     Raises InvalidInputError without one, NotReadyError for one that must be fitted to pictures first.
     """
     with collection.opened.read() as tx:
-        for view in tx.views.all():
+        for view in views_of(tx, "image"):
             if not view.revision:
                 raise NotReadyError(
                     f"view {view.name!r} learns from pictures: index some of them, publish the collection, and name "
@@ -69,9 +69,9 @@ def picture_views(collection: Collection) -> dict[str, ImageExtractor]:
 
 
 def fits(collection: Collection) -> Mapping[str, str]:
-    """Return for each view a hash of what its rows depend on besides their input."""
+    """Return for each computed view a hash of what its rows depend on besides their input."""
     with collection.opened.read() as tx:
-        return {view.name: _fit(tx, view) for view in tx.views.all()}
+        return {view.name: _fit(tx, view) for view in tx.views.all() if inputs_of(view)}
 
 
 def _fit(tx: Transaction, view: ViewRecord) -> str:

@@ -75,7 +75,7 @@ def library() -> Any:
 
 
 class _Worker:
-    """What runs in each process of the cluster."""
+    """A process of the cluster."""
 
     def __init__(self, work: Work[Any, Any], wanted: str) -> None:
         self._work, self._wanted = work, wanted

@@ -24,8 +24,9 @@ _OF_PICTURES = ("width", "height", "content_hash")
 def check_columns(schema: Any, fits: Mapping[str, str], dims: Mapping[str, int], what: str) -> list[str]:
     """Return the views of a table among those of a collection, in their order there.
 
-    ``fits`` and ``dims`` are of the collection, and ``what`` names the rows in messages. Raises InvalidInputError for a
-    table without keys or views, and for rows of another width, or by views with another fit.
+    ``fits`` has the hash of each computed view of the collection, ``dims`` the width of each view, and ``what`` names
+    the rows in messages. Raises InvalidInputError for a table without keys or views, and for rows of another width or
+    by another fit.
     """
     if KEY not in schema.names:
         raise InvalidInputError(f"{what} has no column {KEY!r}, which names the item of each row")
@@ -38,7 +39,7 @@ def check_columns(schema: Any, fits: Mapping[str, str], dims: Mapping[str, int],
                 f"column {view!r} of {what} has rows of {width} numbers, and the view {view!r} has {dims[view]}"
             )
         fit = (field.metadata or {}).get(FIT, b"").decode()
-        if fit and fit != fits[view]:
+        if fit and fits.get(view, fit) != fit:
             raise InvalidInputError(
                 f"the rows of {view!r} in {what} were computed by another fit of this view: extract the pictures with "
                 "this bundle into another folder"

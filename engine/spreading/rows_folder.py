@@ -21,9 +21,7 @@ class RowsFolder:
         self.storage = ObjectStorage(address)
         self.names = [one for one in self.storage.names() if _has_rows(one)]
         if not self.names:
-            raise NotFoundError(
-                f"{self.storage} has no Parquet files with rows: write some with: crossview extract --to {self.storage}"
-            )
+            raise NotFoundError(f"{self.storage} has no Parquet files with rows: extract pictures into it first")
 
     @cached_property
     def counts(self) -> list[int]:

@@ -43,7 +43,7 @@ class SampleRequest:
     published: str = ""
     """The published name whose newest bundle has the views."""
     seed: int = 0
-    pictures: bool = False
+    thumbnails: bool = False
     """Whether to read the pictures of the sample, for their thumbnails."""
 
 
@@ -106,9 +106,7 @@ def _is_view(field: object) -> bool:
 
 def _views(folder: RowsFolder, collection: Collection) -> list[str]:
     dims = {view.name: view.dim for view in collection.views()}
-    given = {view.name for view in collection.views() if not view.inputs}
-    known = {view: "" if view in given else fit for view, fit in fits(collection).items()}
-    return check_columns(folder.schema, known, dims, str(folder.storage))
+    return check_columns(folder.schema, fits(collection), dims, str(folder.storage))
 
 
 def _labels(folder: RowsFolder, progress: Progress | None) -> list[tuple[str, ...]]:
@@ -139,7 +137,7 @@ def _imported(
         found = new_items(folder.table(name).take(places), views)
         yield from (one for one in found if isinstance(one, Failure))
         items = [one for one in found if isinstance(one, NewItem)]
-        if request.pictures:
+        if request.thumbnails:
             items = list(_with_pictures(items))
         yield from collection.items.put(items).failures
         done += len(places)

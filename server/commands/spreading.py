@@ -32,7 +32,7 @@ PublishedOption = Annotated[
 class ClusterOptions:
     """The options that state where the work runs."""
 
-    PANEL: ClassVar[str] = "Where it runs"
+    PANEL: ClassVar[str] = "Processes"
 
     ray: Annotated[
         str | None,
@@ -125,8 +125,8 @@ def sample(
         str, typer.Option(metavar="URL", help="Address of the bundle with the views; needs --published.")
     ] = "",
     published: PublishedOption = "",
-    pictures: Annotated[
-        bool, typer.Option("--pictures", help="Also read the pictures of the sample, for thumbnails.")
+    thumbnails: Annotated[
+        bool, typer.Option("--thumbnails", help="Also read the pictures of the sample, for their thumbnails.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the random choice.")] = 0,
     home: HomeOption = None,
@@ -140,13 +140,13 @@ def sample(
 
     Examples:
         crossview sample --from s3://b/rows --to shop --size 20000
-        crossview sample --from s3://b/rows --to shop --bundle s3://b/bundles --published shop --pictures
+        crossview sample --from s3://b/rows --to shop --bundle s3://b/bundles --published shop --thumbnails
     """
     from crossview.engine.home import Home
     from crossview.engine.spreading.sampling import SampleRequest, sample_rows
 
     request = SampleRequest(
-        rows=rows, to=to, size=size, bundle=bundle, published=published, seed=seed, pictures=pictures
+        rows=rows, to=to, size=size, bundle=bundle, published=published, seed=seed, thumbnails=thumbnails
     )
     with progress_bar(not quiet and not as_json, "rows") as progress:
         found = sample_rows(request, Home(home), progress)
