@@ -54,7 +54,7 @@ class ObjectStorage:
     def write(self, name: str, content: bytes) -> None:
         """Write a file as a whole or not at all; StorageError."""
         with self._reached(name):
-            self._files.makedirs(self._parent(name), exist_ok=True)
+            self._make_parent(name)
             if self.is_local:
                 part = self._at(f"{name}.{uuid.uuid4().hex}.part")
                 self._files.pipe_file(part, content)
@@ -80,7 +80,7 @@ class ObjectStorage:
     def upload(self, name: str, file: Path) -> None:
         """Copy a file of this machine there; StorageError."""
         with self._reached(name):
-            self._files.makedirs(self._parent(name), exist_ok=True)
+            self._make_parent(name)
             self._files.put_file(str(file), self._at(name))
 
     def download(self, name: str, file: Path) -> None:
@@ -137,8 +137,10 @@ class ObjectStorage:
     def _at(self, name: str) -> str:
         return f"{self._path.rstrip('/')}/{name}"
 
-    def _parent(self, name: str) -> str:
-        return self._at(name).rpartition("/")[0]
+    def _make_parent(self, name: str) -> None:
+        """Make the folder of a file; object storage needs none, and would make a bucket."""
+        if self.is_local:
+            self._files.makedirs(self._at(name).rpartition("/")[0], exist_ok=True)
 
     @contextmanager
     def _reached(self, name: str) -> Iterator[None]:

@@ -1,6 +1,7 @@
 """A Ray cluster as an executor: each worker is an actor that opens the work once and does one task at a time."""
 
 import importlib
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ LOCAL = "local"
 """The address that starts a cluster on this machine, for the time of the work."""
 _RESTARTS = 3
 """How often a worker that was killed starts again, and a task is repeated."""
+_CONNECT_SECONDS = 10.0
 _LOOK_EVERY = 0.2
 """Seconds between two checkpoints while the tasks run."""
 
@@ -53,15 +55,27 @@ class RayCluster:
         """Connect to the cluster, unless this program is connected to one."""
         if ray.is_initialized():
             return
+        self._check_reachable()
         options = {"num_cpus": self.workers, "include_dashboard": False} if self.address == LOCAL else {}
         try:
             ray.init(address=self.address, log_to_driver=False, logging_level="error", **options)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            short = " ".join(str(error).split())[:200]
-            raise NotReadyError(
-                f"no Ray cluster answers at {self.address}: start one with: ray start --head ({short})"
-            ) from error
+            raise self._unreachable(error) from error
         connected.callback(ray.shutdown)
+
+    def _check_reachable(self) -> None:
+        """Raise NotReadyError if nothing listens at an address: Ray would try for minutes."""
+        host, colon, port = self.address.removeprefix("ray://").rpartition(":")
+        if not colon:
+            return
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        except (OSError, ValueError) as error:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: Exception) -> NotReadyError:
+        short = " ".join(str(error).split())[:200]
+        return NotReadyError(f"no Ray cluster answers at {self.address}: start one with: ray start --head ({short})")
 
 
 def library() -> Any:
