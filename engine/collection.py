@@ -113,6 +113,11 @@ class Collection:
         """The collection's name."""
         return self._opened.folder.name
 
+    @property
+    def opened(self) -> Opened:
+        """The open catalog and the data in memory, for other rooms of the engine."""
+        return self._opened
+
     def info(self) -> CollectionInfo:
         """Return the collection's description."""
         with self._opened.read() as tx:

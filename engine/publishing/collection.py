@@ -282,7 +282,7 @@ class PublishedItems:
 
     def _sent(self, serving: Serving, report: ImportReport, known: Set[str]) -> ImportReport:
         """Send the items on the desk to the engine, and wait until searches find them; return what was done."""
-        with serving.desk._opened.read() as tx:
+        with serving.desk.opened.read() as tx:
             records = records_of(tx, sorted(tx.items.keys()), serving.views)
         now = time.time_ns()
         written, failures = serving.in_use.storable([replace(one, written=now, by_server=True) for one in records])

@@ -21,12 +21,12 @@ from crossview.engine.publishing.records import (
     BY_SERVER,
     DELETED,
     FLOATS,
-    SHOWN,
     Fields,
     Record,
     item_fields,
     item_row,
     record_of,
+    shown_fields,
     shown_row,
     target_fields,
     target_row,
@@ -96,7 +96,7 @@ class Found(NamedTuple):
     key: str
     distance: float
     row: Mapping[str, Any]
-    """The fields ``SHOWN``."""
+    """The fields of ``shown_fields``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,7 +281,7 @@ class Generation:
             given,
             filter=expression,
             limit=k,
-            output_fields=[*SHOWN, *([FLOATS] if target.floats else [])],
+            output_fields=[*shown_fields(target), *([FLOATS] if target.floats else [])],
             search_params={"metric_type": index.metric, "params": index.parameters_of_search(effort, k)},
             consistency_level=self.consistency,
         )

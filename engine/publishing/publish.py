@@ -55,7 +55,7 @@ def publish(collection: Collection, request: PublishRequest, progress: Progress 
     began, storage = time.monotonic(), ObjectStorage(request.to)
     with tempfile.TemporaryDirectory(prefix="crossview-bundle-") as made:
         folder, name = Path(made), request.name or collection.name
-        bundle = make_bundle(collection._opened.folder, request.space, name, folder, partial(calibrations, collection))
+        bundle = make_bundle(collection.opened.folder, request.space, name, folder, partial(calibrations, collection))
         found = Publication(
             name=name,
             space=bundle.space,
@@ -118,7 +118,7 @@ class Filling:
     """Fills the generation of a bundle from a catalog, and lets the alias stand for it."""
 
     def __init__(self, collection: Collection, serving: Serving, index: str, progress: Progress | None = None) -> None:
-        self._opened, self._collection = collection._opened, collection
+        self._opened, self._collection = collection.opened, collection
         self._serving, self._progress = serving, progress
         self._failures: list[Failure] = []
         self._generation, self._state = self._begun(index)
@@ -149,13 +149,12 @@ class Filling:
         with self._opened.read() as tx:
             indexes, sequence = serving.indexes(index, tx.items.count()), tx.sequence()
         made = serving.generation(indexes)
-        stored = made.state() if serving.engine.call("has_collection", made.names.items) else {}
-        if stored:
+        made.make(described(serving.bundle))
+        made.load()
+        if stored := made.state():
             stored["indexes"] = {name: EngineIndex(**one) for name, one in stored["indexes"].items()}
             state = State(**stored)
             return replace(made, indexes=state.indexes, efforts=state.efforts), state
-        made.make(described(serving.bundle))
-        made.load()
         state = State(indexes, list(serving.views), sequence)
         made.set_state(state.to_json())
         return made, state
@@ -337,8 +336,8 @@ def _planned(collection: Collection, request: PublishRequest, found: Publication
     """Return what would be published."""
     from crossview.engine.publishing.index_kinds import engine_index
 
-    with collection._opened.read() as tx:
-        space, count = collection._opened.loaded.get(tx, found.space), tx.items.count()
+    with collection.opened.read() as tx:
+        space, count = collection.opened.loaded.get(tx, found.space), tx.items.count()
     targets = tuple(
         PublishedTarget(target=str(one), index=engine_index(request.index, one, count).kind, items=count)
         for one in space.indexed_targets

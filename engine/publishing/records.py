@@ -79,11 +79,17 @@ def item_fields(views: Sequence[str]) -> Fields:
 
 
 def target_fields(target: Target) -> Fields:
-    """Return the fields of the items in a target."""
+    """Return the fields of the items in a target; a hidden one shows nothing."""
+    shown: Fields = {name: _SHOWN[name] for name in shown_fields(target)}
     floats: Fields = {FLOATS: _text()} if target.floats else {}
     if target.codes:
-        return {**_SHOWN, **floats, "vector": ("BINARY_VECTOR", {"dim": 8 * (target.code_bytes or 0)})}
-    return {**_SHOWN, "vector": ("FLOAT_VECTOR", {"dim": target.dim})}
+        return {**shown, **floats, "vector": ("BINARY_VECTOR", {"dim": 8 * (target.code_bytes or 0)})}
+    return {**shown, "vector": ("FLOAT_VECTOR", {"dim": target.dim})}
+
+
+def shown_fields(target: Target) -> Sequence[str]:
+    """Return the fields that a search of a target returns."""
+    return SHOWN[:1] if target.hidden else SHOWN
 
 
 def shown_row(item: Item) -> dict[str, Any]:
@@ -156,11 +162,12 @@ def item_of(row: Mapping[str, Any]) -> Item:
 
 def target_row(item: Item, target: Target, vector: NDArray[Any]) -> dict[str, Any]:
     """Return the row of an item in a target, for its vector, its code, or its code with a float vector."""
+    shown = {"key": item.key} if target.hidden else shown_row(item)
     if not target.codes:
-        return {**shown_row(item), "vector": vector.astype(np.float32)}
+        return {**shown, "vector": vector.astype(np.float32)}
     code = vector[: target.code_bytes]
     floats = {FLOATS: base64.b64encode(vector[target.code_bytes :].tobytes()).decode()} if target.floats else {}
-    return {**shown_row(item), **floats, "vector": code.tobytes()}
+    return {**shown, **floats, "vector": code.tobytes()}
 
 
 def packed(row: FeatureRows | None) -> str:

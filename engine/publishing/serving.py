@@ -62,7 +62,7 @@ class Serving:
     @cached_property
     def space(self) -> Space:
         """The space of the bundle."""
-        opened = self.collection._opened
+        opened = self.collection.opened
         with opened.read() as tx:
             return opened.loaded.get(tx, self.bundle.space)
 
@@ -77,12 +77,12 @@ class Serving:
     @property
     def loaded(self) -> LoadedSpaces:
         """The extractors of the views."""
-        return self.collection._opened.loaded
+        return self.collection.opened.loaded
 
     @cached_property
     def parts(self) -> Mapping[str, Sequence[str]]:
         """The single views of each view of the space."""
-        with self.collection._opened.read() as tx:
+        with self.collection.opened.read() as tx:
             return {view: [part.name for part in joined_view(tx, view).parts] for view in self.space.views}
 
     @cached_property
@@ -134,7 +134,7 @@ class Serving:
             targets_of(version, indexed.space)
             return answer(version, PublishedSpace.over(indexed, version))
 
-        versions = self.collection._opened.versions()
+        versions = self.collection.opened.versions()
         return versions.answered(space or self.bundle.space, lambda *_: [], answered)
 
     def warm_up(self) -> None:

@@ -52,7 +52,7 @@ def calibrations(collection: Collection, space: str) -> bytes:
             return one.targets_for(view)
 
         try:
-            made = collection._opened.versions().answered(space, targets, calibrated)
+            made = collection.opened.versions().answered(space, targets, calibrated)
         except NotReadyError:  # no item has a label, or too few have
             continue
         found[view] = {

@@ -256,5 +256,6 @@ class EngineSearcher:
         for row, found in enumerate(lists):
             for place, one in enumerate(found):
                 ids[row, place], distances[row, place] = self._version.numbers.of(one.key), one.distance
-                self._version.met[one.key] = item_of(one.row)
+                if not self._target.hidden:
+                    self._version.met[one.key] = item_of(one.row)
         return Neighbors(ids, distances)

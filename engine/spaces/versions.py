@@ -13,22 +13,19 @@ from weakref import WeakSet
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import RAW, raw_identity
 from crossview.engine.catalog.item_columns import ItemColumns
-from crossview.engine.catalog.item_pages import ItemPages
-from crossview.engine.catalog.items import Changes
 from crossview.engine.catalog.snapshots import Snapshot
 from crossview.engine.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.locks import Locks, held
-from crossview.engine.spaces.filters import Filters
 from crossview.engine.spaces.indexed import Covered, IndexedSpace, choices_of, stored_generation
 from crossview.engine.spaces.live_recall import LiveRecall
-from crossview.engine.spaces.loaded import Identity, LoadedSpaces, space_identity
+from crossview.engine.spaces.loaded import LoadedSpaces, space_identity
+from crossview.engine.spaces.next_version import next_version
 from crossview.engine.spaces.reading_ahead import ReadingAhead
-from crossview.engine.spaces.remembered import Remembered
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.version import StaleError, Version, Views
+from crossview.engine.spaces.version import StaleError, Version
 from crossview.features.stages import stage
 from crossview.index.base import EXACT, Index
 
@@ -307,7 +304,7 @@ class Versions:
     def _made(self, counter: int, tx: Transaction) -> Version:
         """Make the version of the state that a transaction sees, which is not earlier than the latest version."""
         latest = None if self._latest is None else self._latest[1]
-        version = _next_version(latest, self._catalog, tx, self._columns, self.live)
+        version = next_version(latest, self._catalog, tx, self._columns, self.live)
         self._spaces.of_history(version.history)
         for name, space in () if latest is None else latest.spaces.items():
             if name not in version.spaces or version.spaces[name].choices != space.choices:
@@ -365,55 +362,3 @@ def _exists(tx: Transaction, space: IndexedSpace) -> bool:
     if name == RAW:
         return raw_identity(tx.views.all()) == space.identity
     return any((one.generation, one.sequence) == space.identity for one in tx.spaces.generations(name))
-
-
-class _ChangesSince(dict[int, Changes]):
-    """The changes since each sequence number, read once for all indexes with this number."""
-
-    def __init__(self, tx: Transaction) -> None:
-        super().__init__()
-        self._tx = tx
-
-    def __missing__(self, sequence: int) -> Changes:
-        self[sequence] = self._tx.items.changed_since(sequence)
-        return self[sequence]
-
-
-def _next_version(
-    version: Version | None, catalog: Catalog, tx: Transaction, columns: ItemColumns, live: LiveRecall
-) -> Version:
-    """Return the version of the state that a transaction sees, made from an earlier version."""
-    head, views = tx.head(), Views(tx.views.all())
-    identities: dict[str, Identity] = {**tx.spaces.identities(), RAW: raw_identity(views)}
-    made = Version(
-        catalog=catalog,
-        collection=head.name,
-        sequence=head.sequence,
-        active=head.active_space,
-        history=head.history,
-        views=views,
-        identities=identities,
-        spaces={},
-        pages=ItemPages(),
-        filters=Filters(columns),
-        renamed=tx.moves.last_rename(),
-        missing=tx.moves.any_missing(),
-        live=live,
-        remembered=Remembered(),
-    )
-    if version is None or version.history != head.history or version.sequence < head.purged:
-        return made
-    changes, same = _ChangesSince(tx), version.sequence == made.sequence
-    renames = tx.moves.renames_since(version.renamed) if made.renamed > version.renamed else ()
-    choices = tx.spaces.index_choices()
-    return replace(
-        made,
-        spaces={
-            name: space.renamed(renames).choosing(choices_of(choices, space.space)).following(tx, head, changes)
-            for name, space in version.spaces.items()
-            if identities.get(name) == space.identity
-        },
-        filters=version.filters,
-        pages=version.pages if same else version.pages.after(changes[version.sequence]),
-        remembered=version.remembered if same else made.remembered,
-    )
