@@ -41,8 +41,6 @@ _SAMPLE, _K = 50, 10
 _ROUNDING = 1e-3
 _CHUNKS = 20
 """Chunks of items between two notes of the state."""
-_GRACE = 10.0
-"""Seconds in which servers may still write into the generation before, after the switch."""
 
 
 def publish(collection: Collection, request: PublishRequest, progress: Progress | None = None) -> Publication:
@@ -303,8 +301,7 @@ class Filling:
         if former == self._generation.names.items:
             return False
         aliases.point(engine, name, self._generation.names.items)
-        if former and not engine.address.is_file:
-            time.sleep(_GRACE)
+        if former:
             self._copied(former)
         aliases.drop_former(engine, name)
         return True
