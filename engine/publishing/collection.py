@@ -1,5 +1,6 @@
 """A published collection: the methods that search and change the items in an engine, with what a bundle knows."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -10,10 +11,11 @@ from typing import Any, NoReturn, Self, TypeVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.errors import CrossviewError, InvalidInputError, NotFoundError
+from crossview.engine.errors import EngineUnavailableError, InvalidInputError, NotFoundError
 from crossview.engine.hits import HitLists
 from crossview.engine.info import CollectionInfo, SpaceInfo
 from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, one_or_several
+from crossview.engine.publishing import aliases
 from crossview.engine.publishing.milvus import Milvus
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.placing import placed
@@ -43,6 +45,7 @@ from crossview.engine.strategy import Nearest
 from crossview.features.pictures import IN_PROCESS, Pictures
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 _LOOK_EVERY = 1.0
 """Seconds between two looks at the alias."""
 _LAST_CALLS = 60.0
@@ -178,18 +181,33 @@ class PublishedCollection:
 
     def _follow(self) -> None:
         """Look at the alias from time to time, and go over to another generation once it is ready to answer."""
+        failing = False
         while not self._ended.wait(_LOOK_EVERY):
             try:
-                folder = current_bundle(self._engine, self.name)
-                if folder == self._serving.bundle.folder:
-                    continue
-                new = self._opened(folder)
-            except CrossviewError:  # the engine or the storage does not answer, or the alias is gone: look again
-                continue
-            with self._changing:
-                former, self._serving = self._serving, new
-                self._wait_for_calls(former)
-            former.close()
+                self._go_over()
+                failing = False
+            except Exception:  # noqa: BLE001 - of the engine, the storage or the network, or the alias is gone: look again
+                if not failing:
+                    _log.warning("%r still answers from bundle %s", self.name, self.bundle, exc_info=True)
+                failing = True
+
+    def _go_over(self) -> None:
+        """Open the generation that the alias stands for, unless it is in use, and answer from it."""
+        folder = current_bundle(self._engine, self.name)
+        if folder == self._serving.bundle.folder:
+            return
+        new = self._opened(folder)
+        with self._changing:
+            former, self._serving = self._serving, new
+            self._changing.notify_all()
+            self._wait_for_calls(former)
+        former.close()
+
+    def await_successor(self, former: Serving) -> None:
+        """Wait until another generation answers; EngineUnavailableError if it takes too long."""
+        with self._changing:
+            if not self._changing.wait_for(lambda: self._serving is not former, _LAST_CALLS):
+                raise EngineUnavailableError(f"collection {self.name!r} goes over to another generation: try again")
 
     def _wait_for_calls(self, former: Serving) -> None:
         """Wait until no call uses a former generation; the caller holds the lock."""
@@ -263,15 +281,18 @@ class PublishedItems:
 
     def delete(self, keys: Sequence[str]) -> int:
         """Delete items by key; return the number of deleted items."""
-        with self._collection.using() as serving, serving.writing:
+
+        def deleted(serving: Serving) -> int:
             found = serving.in_use.records(one_or_several(keys))
             now = time.time_ns()
             serving.in_use.mark_deleted([replace(one, written=now, by_server=True) for one in found.values()])
             serving.in_use.settle()
             return len(found)
 
+        return self._kept(deleted)
+
     def _changed(self, keys: Sequence[str], change: Callable[[Serving], ImportReport]) -> ImportReport:
-        with self._collection.using() as serving, serving.writing:
+        def changed(serving: Serving) -> ImportReport:
             desk = serving.desk
             known = serving.in_use.records(keys)
             desk.items.put([_as_new(record) for record in known.values()])
@@ -279,6 +300,23 @@ class PublishedItems:
                 return self._sent(serving, change(serving), known.keys())
             finally:
                 desk.items.delete(desk.items.keys())
+
+        return self._kept(changed)
+
+    def _kept(self, write: Callable[[Serving], T]) -> T:
+        """Return the outcome of a write; make it again if another generation replaced the one that it went to.
+
+        A publication first moves the alias and then copies what servers wrote before. So a write after which the alias
+        stands for its generation is copied, and any other write must be made in the new generation as well.
+        """
+        outcomes = list[T]()
+        while True:
+            with self._collection.using() as serving:
+                with serving.writing:
+                    outcomes.append(write(serving))
+                if aliases.pointed(serving.engine, serving.bundle.name) in ("", serving.in_use.names.items):
+                    return outcomes[0]
+            self._collection.await_successor(serving)
 
     def _sent(self, serving: Serving, report: ImportReport, known: Set[str]) -> ImportReport:
         """Send the items on the desk to the engine, and wait until searches find them; return what was done."""

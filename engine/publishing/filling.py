@@ -30,8 +30,6 @@ RECALL = 0.99
 SAMPLE, K = 50, 10
 """Items whose answers are compared with exact ones, and hits of each."""
 _ROUNDING = 1e-3
-_GRACE = 10.0
-"""Seconds in which servers may still write into the generation before, after the switch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +144,9 @@ class Filling(ABC):
         serving = self._serving
         indexes = serving.indexes(index, self._count())
         made = serving.generation(indexes)
-        stored = made.state() if serving.engine.call("has_collection", made.names.items) else {}
-        if stored:
+        made.make(described(serving.bundle))
+        made.load()
+        if stored := made.state():
             stored["indexes"] = {name: EngineIndex(**one) for name, one in stored["indexes"].items()}
             state = State(**stored)
             if state.origin != self.origin:
@@ -156,8 +155,6 @@ class Filling(ABC):
                     f"{serving.engine.address}: publish under another name, or train the space again"
                 )
             return replace(made, indexes=state.indexes, efforts=state.efforts), state
-        made.make(described(serving.bundle))
-        made.load()
         state = State(indexes, list(serving.views), self._sequence(), origin=self.origin)
         made.set_state(state.to_json())
         return made, state
@@ -240,8 +237,7 @@ class Filling(ABC):
         if former == self._generation.names.items:
             return False
         aliases.point(engine, name, self._generation.names.items)
-        if former and not engine.address.is_file:
-            time.sleep(_GRACE)
+        if former:
             self._copied(former)
         aliases.drop_former(engine, name)
         return True

@@ -24,6 +24,8 @@ MOST_FOUND = 16_384
 _TIMEOUT = 10.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 4.0
 """Seconds in which calls fail at once after a failure; they double with each further failure."""
+_MOMENT = 0.002
+"""Seconds between two writes of Milvus Lite, which may apply those of one millisecond in another order."""
 _FULL = ("quota", "exceed", "insufficient", "no space", "out of memory", "deny to write", "memory limit")
 """Words of the messages of an engine that takes no more data."""
 _STARTING = ("not ready", "not available", "no available", "not loaded", "channel", "timeout", "timed out", "lack")
@@ -56,7 +58,10 @@ class Milvus:
         Raises EngineUnavailableError, EngineFullError, and NotReadyError for a call that the engine refuses.
         """
         with self._answered():
-            return getattr(self._connected(), method)(*arguments, timeout=seconds or self._timeout, **options)
+            found = getattr(self._connected(), method)(*arguments, timeout=seconds or self._timeout, **options)
+        if self.address.is_file and method in ("upsert", "delete"):
+            time.sleep(_MOMENT)
+        return found
 
     def schema(self, fields: Mapping[str, tuple[str, Mapping[str, Any]]], description: str) -> Any:
         """Return a schema of fields, given with their type and its options; the first one is the primary key."""

@@ -1,11 +1,9 @@
 """A collection of two views, published to an engine, and the comparison of the answers of both."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import count
 from os import getpid
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.publication import Publication, PublishRequest
 from crossview.engine.publishing.publish import publish
 from crossview.engine.query import HitList, Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.recipe import DEFAULT, Recipe
 
 WIDTHS = {"v": 6, "w": 4}
 """The views, and the widths of their rows."""
@@ -65,8 +63,7 @@ def taught(home: Home, spec: str = "", items: int = 120) -> Collection:
     made.items.put([item(number) for number in range(items)])
     made.items.put([NewItem(f"half/{number}", rows={"v": row(number, "v", 1)}) for number in range(5)])
     if spec != "raw":
-        recipe = Recipe(views=tuple(WIDTHS), holdout=0.2)
-        made.train(replace(recipe, spec=spec) if spec else recipe)
+        made.train(Recipe(spec=spec or DEFAULT, views=tuple(WIDTHS), holdout=0.2))
     return made
 
 
@@ -85,13 +82,13 @@ class Published:
     def __exit__(self, *_: object) -> None:
         self.published.close()
 
-    def request(self, **options: Any) -> PublishRequest:
+    def request(self, dry_run: bool = False) -> PublishRequest:
         """Return the request that publishes the collection."""
-        return PublishRequest(to=str(self.bundles), engine=self.engine, name=self.name, **options)
+        return PublishRequest(to=str(self.bundles), engine=self.engine, name=self.name, dry_run=dry_run)
 
-    def publish(self, **options: Any) -> Publication:
+    def publish(self, dry_run: bool = False) -> Publication:
         """Publish the collection as it is now."""
-        return publish(self.collection, self.request(**options))
+        return publish(self.collection, self.request(dry_run))
 
     def opened(self) -> PublishedCollection:
         """Open what is published."""

@@ -31,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
     made = MilvusServer(tmp_path_factory.mktemp("milvus"))
     made.start()
     yield made
-    made.stop()
+    made.kill()  # its data ends with it
 
 
 @pytest.fixture(scope="session", params=KINDS)
@@ -62,9 +62,8 @@ def alike(engine: Milvus, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture
-def changing(engine: Milvus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Published]]:
+def changing(engine: Milvus, tmp_path: Path) -> Iterator[Callable[..., Published]]:
     """A function that publishes a small collection that the test changes."""
-    monkeypatch.setattr("crossview.engine.publishing.filling._GRACE", 0.0)
     with ExitStack() as opened:
 
         def published(spec: str = "", items: int = 60) -> Published:
