@@ -30,13 +30,15 @@ class Listed(TypedDict):
 
 
 def follow(collection: Collection, request: PublishRequest, stopping: threading.Event) -> Iterator[Publication]:
-    """Send the changes of a collection to its engine until an event; yield what was published after each new space.
+    """Send the changes of a collection to its engine until an event; yield each publication that an alias went over to.
 
     Another generation of the space is published as a whole. An engine that does not answer is asked again.
 
     Raises the errors of ``publish``.
     """
     found = publish(collection, request)
+    if found.switched:
+        yield found
     while not stopping.is_set():
         if request.engine is None:
             return

@@ -2,14 +2,17 @@
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
+from crossview.engine.catalog.description import RAW
+from crossview.engine.catalog.writing import OvertakenError, until_not_overtaken
 from crossview.engine.collection import Collection
 from crossview.engine.publishing.bundle import make_bundle, upload
 from crossview.engine.publishing.filling import SAMPLE, Filling, K, Truth
@@ -23,7 +26,9 @@ from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.versions import TargetsOf
 
+T = TypeVar("T")
 _CHUNKS = 20
 """Chunks of items between two notes of the state."""
 
@@ -31,10 +36,16 @@ _CHUNKS = 20
 def publish(collection: Collection, request: PublishRequest, progress: Progress | None = None) -> Publication:
     """Publish a space of a collection; the same call continues an interrupted publication.
 
+    A space that is trained again meanwhile is published in its new generation.
+
     Raises InvalidInputError (name, kind of index, rows too wide for the engine), NotFoundError (space), NotReadyError
     (nothing to publish, answers that differ from the embedded ones, an engine that refuses), EngineUnavailableError,
     EngineFullError, StorageError.
     """
+    return until_not_overtaken(lambda: _published(collection, request, progress))
+
+
+def _published(collection: Collection, request: PublishRequest, progress: Progress | None) -> Publication:
     began, storage = time.monotonic(), ObjectStorage(request.to)
     with tempfile.TemporaryDirectory(prefix="crossview-bundle-") as made:
         folder, name = Path(made), request.name or collection.name
@@ -126,8 +137,18 @@ class CatalogFilling(Filling):
                 for target, one in indexed.indexes.items()
             }
 
-        space = self._serving.bundle.space
-        return self._opened.versions().answered(space, lambda _, one: one.indexed_targets, counted)
+        return self._answered(lambda _, one: one.indexed_targets, counted)
+
+    def _answered(self, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
+        """Return what a function makes of the embedded space; OvertakenError if it is another generation by now."""
+        bundle = self._serving.bundle
+
+        def answered(version: Version, indexed: IndexedSpace) -> T:
+            if bundle.space != RAW and indexed.space.generation != bundle.generation:
+                raise OvertakenError(f"space {bundle.space!r} was trained again meanwhile: publish it again")
+            return answer(version, indexed)
+
+        return self._opened.versions().answered(bundle.space, targets_of, answered)
 
     def _truth(self, target: Target) -> Truth | None:
         parts = " and ".join(f"view = {part}" for part in self._serving.parts[target.view])
@@ -150,7 +171,7 @@ class CatalogFilling(Filling):
             ]
             return Truth([key_of[own] for own in rows.ids.tolist()], vectors, distances)
 
-        return self._opened.versions().answered(self._serving.bundle.space, lambda *_: [target], answered)
+        return self._answered(lambda *_: [target], answered)
 
 
 def _planned(collection: Collection, request: PublishRequest, found: Publication) -> Publication:
