@@ -151,7 +151,7 @@ class Generation:
 
     def load(self) -> None:
         """Let the engine load what is not in its memory."""
-        _at_once(lambda name: self.engine.call("load_collection", name), self._collections)
+        _at_once(self.engine.load, self._collections)
 
     def put(self, records: Sequence[Record], placed: Mapping[Target, Placed], new: bool = False) -> None:
         """Write items, and their vectors by target; an item without a vector leaves the target, if it is not ``new``.
