@@ -186,7 +186,7 @@ class PublishedCollection:
             try:
                 self._go_over()
                 failing = False
-            except Exception:  # noqa: BLE001 - of the engine, the storage or the network, or the alias is gone: look again
+            except Exception:  # noqa: BLE001 - whatever it is, look again
                 if not failing:
                     _log.warning("%r still answers from bundle %s", self.name, self.bundle, exc_info=True)
                 failing = True

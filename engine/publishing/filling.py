@@ -212,15 +212,18 @@ class Filling(ABC):
 
     def _take_over(self) -> int:
         """Take over what servers wrote into the generation in use; return how many items."""
-        engine = self._serving.engine
-        former = aliases.pointed(engine, self._serving.bundle.name)
-        if not former or former == self._generation.names.items:
-            return 0
-        return self._copied(former)
+        former = self._former()
+        return self._copied(former) if former else 0
 
-    def _copied(self, former: str) -> int:
+    def _former(self) -> Names | None:
+        """Return the other generation that the alias stands for; None if it stands for none."""
+        engine, name = self._serving.engine, self._serving.bundle.name
+        used, own = aliases.pointed(engine, name), self._generation.names
+        return next((one for one in aliases.generations(engine, own.alias) if one.items == used and one != own), None)
+
+    def _copied(self, former: Names) -> int:
         """Copy from a former generation what servers wrote last there, unless this one has it."""
-        other = replace(self._generation, names=Names.of_items(former), targets=())
+        other = replace(self._generation, names=former, targets=())
         other, count = replace(other, views=other.state().get("views", ())), 0
         for records in other.written_by_servers():
             known = self._generation.records(one.item.key for one in records)
@@ -233,9 +236,9 @@ class Filling(ABC):
     def _switch(self) -> bool:
         """Let the alias stand for the generation; then take over what servers wrote meanwhile."""
         engine, name = self._serving.engine, self._serving.bundle.name
-        former = aliases.pointed(engine, name)
-        if former == self._generation.names.items:
+        if aliases.pointed(engine, name) == self._generation.names.items:
             return False
+        former = self._former()
         aliases.point(engine, name, self._generation.names.items)
         if former:
             self._copied(former)

@@ -155,7 +155,7 @@ class Generation:
 
     def load(self) -> None:
         """Let the engine load what is not in its memory."""
-        _at_once(lambda name: self.engine.call("load_collection", name, seconds=_LOADING), self._collections)
+        _at_once(self.engine.load, self._collections)
 
     def build_indexes(self) -> None:
         """Wait until the engine has built the indexes over all items, so that searches are as quick as they will be."""

@@ -22,6 +22,8 @@ TESTED = "2.3.5 (server) and 2.5.1 (Lite)"
 MOST_FOUND = 16_384
 """Hits or rows of one call, a limit of the engine."""
 _TIMEOUT = 10.0
+_LOADING, _LOOK_EVERY = 1_800.0, 0.1
+"""Seconds that the engine may take to load a collection, and between two looks."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 4.0
 """Seconds in which calls fail at once after a failure; they double with each further failure."""
 _MOMENT = 0.002
@@ -97,6 +99,18 @@ class Milvus:
                 yield [dict(row) for row in page]
         finally:
             iterator.close()
+
+    def load(self, collection: str) -> None:
+        """Let the engine load a collection into its memory, which can take minutes; wait until it has done so.
+
+        Raises as ``call``, and EngineUnavailableError if it takes too long.
+        """
+        self.call("load_collection", collection, _async=True)
+        until = time.monotonic() + _LOADING
+        while self.call("get_load_state", collection)["state"].name != "Loaded":
+            if time.monotonic() > until:
+                raise EngineUnavailableError(f"engine {self.address} has not loaded {collection} yet: wait")
+            time.sleep(_LOOK_EVERY)
 
     def version(self) -> str:
         """Return the version of a server; "" for Milvus Lite, which does not state it."""
