@@ -38,6 +38,8 @@ from crossview.engine.spaces.version import Version
 RECALL = 0.99
 _SAMPLE, _K = 50, 10
 """Items whose answers are compared with those of the embedded indexes, and hits of each."""
+_ROUNDS = 5
+"""Comparisons with a collection that changes meanwhile."""
 _ROUNDING = 1e-3
 _CHUNKS = 20
 """Chunks of items between two notes of the state."""
@@ -125,8 +127,6 @@ class Filling:
         """Fill, check and switch; return what was done."""
         while not self._state.published and self._next_chunks():
             checkpoint()
-        self.follow()
-        self._generation.settle()
         checked = self._checked_targets()
         self._state.published = self._state.published or time.time()
         self._note()
@@ -208,28 +208,45 @@ class Filling:
         self._generation.set_state(self._state.to_json())
 
     def _checked_targets(self) -> tuple[PublishedTarget, ...]:
-        """Return the targets with their number of items and their recall; NotReadyError for answers that differ."""
-        found, counts = list[PublishedTarget](), self._counts()
+        """Send later changes, and return the targets; NotReadyError if they answer otherwise than the collection.
+
+        While the collection changes, the answers can differ, and are compared again.
+        """
+        targets = list[PublishedTarget]()
+        for _ in range(_ROUNDS):
+            self.follow()
+            self._generation.settle()
+            targets, difference = self._compared_targets()
+            if not difference or self._state.published:  # later, servers have written into the targets
+                break
+            if self._is_current():
+                raise NotReadyError(f"{difference}: publish it again")
+        return tuple(targets)
+
+    def _compared_targets(self) -> tuple[list[PublishedTarget], str]:
+        """Return the targets with their number of items and their recall, and a difference to the collection or ""."""
+        found, counts, difference = list[PublishedTarget](), self._counts(), ""
         for target in self._serving.space.indexed_targets:
-            index = self._state.indexes[str(target)]
+            index, place = self._state.indexes[str(target)], f"target {target} of engine {self._serving.engine.address}"
             effort, recall = self._tuned(target, index) if not target.hidden else (0, None)
             if effort:
                 self._state.efforts = {**self._state.efforts, str(target): effort}
-            if recall is not None and recall < RECALL and not index.effort:
-                raise NotReadyError(
-                    f"target {target} of engine {self._serving.engine.address} finds {recall:.1%} of the nearest items "
-                    "of this collection, and should find all: publish it again, under another name"
-                )
             count = self._generation.count(target)
-            if not self._state.published and count != counts[target]:
-                raise NotReadyError(
-                    f"target {target} has {count:,} items in engine {self._serving.engine.address}, and "
-                    f"{counts[target]:,} in this collection: publish it again"
-                )
+            if recall is not None and recall < RECALL and not index.effort:
+                difference = f"{place} finds {recall:.1%} of the nearest items of this collection, and should find all"
+            if count != counts[target]:
+                difference = f"{place} has {count:,} items, and this collection {counts[target]:,}"
             found.append(
                 PublishedTarget(target=str(target), index=index.kind, items=count, effort=effort, recall=recall)
             )
-        return tuple(found)
+        return found, difference
+
+    def _is_current(self) -> bool:
+        """Return whether the collection has neither a later change than those sent nor another generation in use."""
+        bundle = self._serving.bundle
+        with self._opened.read() as tx:
+            generation = tx.spaces.in_use().get(bundle.space, 0)
+            return tx.sequence() == self._state.sequence and generation == bundle.generation
 
     def _counts(self) -> Mapping[Target, int]:
         """Return the number of items that the engine should have in each target."""
