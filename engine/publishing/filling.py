@@ -29,6 +29,8 @@ from crossview.engine.spaces.target import Target
 RECALL = 0.99
 SAMPLE, K = 50, 10
 """Items whose answers are compared with exact ones, and hits of each."""
+_ROUNDS = 5
+"""Comparisons with items that change meanwhile."""
 _ROUNDING = 1e-3
 
 
@@ -118,13 +120,15 @@ class Filling(ABC):
         """Send the changes of the items since the last call; return how many items changed."""
         return 0
 
+    def _is_current(self) -> bool:
+        """Return whether the items have not changed since the changes that were sent last."""
+        return True
+
     def filled(self) -> Filled:
         """Fill, check and switch; return what was done."""
         while self._put_next():
             checkpoint()
-        self.follow()
         self._generation.build_indexes()
-        self._generation.settle()
         checked = self._checked_targets()
         self._state.published = self._state.published or time.time()
         self._note()
@@ -169,28 +173,39 @@ class Filling(ABC):
         self._generation.set_state(self._state.to_json())
 
     def _checked_targets(self) -> tuple[PublishedTarget, ...]:
-        """Return the targets with their number of items and their recall; NotReadyError for answers that differ."""
-        found, counts = list[PublishedTarget](), {} if self._state.published else self._counts()
+        """Send later changes, and return the targets; NotReadyError if they answer otherwise than the items.
+
+        While the items change, the answers can differ, and are compared again.
+        """
+        targets = list[PublishedTarget]()
+        for _ in range(_ROUNDS):
+            self.follow()
+            self._generation.settle()
+            targets, difference = self._compared_targets()
+            if not difference or self._state.published:  # later, servers have written into the targets
+                break
+            if self._is_current():
+                raise NotReadyError(f"{difference}: publish it again, and check that no two items have one key")
+        return tuple(targets)
+
+    def _compared_targets(self) -> tuple[list[PublishedTarget], str]:
+        """Return the targets with their number of items and their recall, and a difference to the items or ""."""
+        found, difference = list[PublishedTarget](), ""
+        counts = {} if self._state.published else self._counts()
         for target in self._serving.space.indexed_targets:
-            index = self._state.indexes[str(target)]
+            index, place = self._state.indexes[str(target)], f"target {target} of engine {self._serving.engine.address}"
             effort, recall = self._tuned(target, index) if not target.hidden else (0, None)
             if effort:
                 self._state.efforts = {**self._state.efforts, str(target): effort}
-            if recall is not None and recall < RECALL and not index.effort:
-                raise NotReadyError(
-                    f"target {target} of engine {self._serving.engine.address} finds {recall:.1%} of the nearest items "
-                    "of what was published, and should find all: publish it again, under another name"
-                )
             count = self._generation.count(target)
-            if not self._state.published and count != counts[target]:
-                raise NotReadyError(
-                    f"target {target} has {count:,} items in engine {self._serving.engine.address}, and "
-                    f"{counts[target]:,} were published: publish it again, and check that no two items have one key"
-                )
+            if recall is not None and recall < RECALL and not index.effort:
+                difference = f"{place} finds {recall:.1%} of the nearest of the published items, and should find all"
+            if count != counts.get(target, count):
+                difference = f"{place} has {count:,} items, and {counts[target]:,} were published"
             found.append(
                 PublishedTarget(target=str(target), index=index.kind, items=count, effort=effort, recall=recall)
             )
-        return tuple(found)
+        return found, difference
 
     def _tuned(self, target: Target, index: EngineIndex) -> tuple[int, float | None]:
         """Return the least effort that reaches the recall, and its recall on a sample of stored items."""

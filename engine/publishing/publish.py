@@ -126,6 +126,9 @@ class CatalogFilling(Filling):
         pages = self._generation.every_record()
         return [one.item.key for page in pages for one in page if not one.by_server and one.item.key not in known]
 
+    def _is_current(self) -> bool:
+        return self._sequence() == self._state.sequence
+
     def _counts(self) -> Mapping[Target, int]:
         """Return the number of items that the engine should have in each target."""
         left_out = {one.key for one in self._failures}

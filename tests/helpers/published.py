@@ -55,10 +55,7 @@ def item(number: int, seed: int = 0) -> NewItem:
 
 
 def taught(home: Home, spec: str = "", items: int = 120) -> Collection:
-    """Make a collection, and train a space in it; the items after the first one of ten have no row of the second view.
-
-    The spec ``raw`` trains nothing.
-    """
+    """Make a collection, five of whose items lack the second view, and train a space in it; ``raw`` trains nothing."""
     made = home.create("taught", [f"{view}=vectors:dim={width}" for view, width in WIDTHS.items()])
     made.items.put([item(number) for number in range(items)])
     made.items.put([NewItem(f"half/{number}", rows={"v": row(number, "v", 1)}) for number in range(5)])
@@ -68,7 +65,7 @@ def taught(home: Home, spec: str = "", items: int = 120) -> Collection:
 
 
 class Published:
-    """A collection, and what was published of it; close it after use."""
+    """A collection and its publication; close it after use."""
 
     def __init__(self, collection: Collection, engine: Milvus, folder: Path, name: str = "") -> None:
         self.name = name or new_name()

@@ -185,7 +185,7 @@ class Written:
         assert (hits[0].key, hits[0].distance, hits[0].labels) == (key, pytest.approx(0, abs=1e-3), (f"x{version}",))
 
 
-def test_no_acknowledged_write_is_lost_while_servers_and_the_engine_are_killed(both, servers, engine, record_property):
+def test_no_acknowledged_write_is_lost_while_servers_and_the_engine_are_killed(both, servers, engine):
     """Reads by any server see it at once; the stable items are always found alike."""
     expected = [[hit.distance for hit in one] for one in both.published.search(stable(range(10)))]
     writers = [Written(number) for number in range(WRITERS)]
@@ -232,7 +232,6 @@ def test_no_acknowledged_write_is_lost_while_servers_and_the_engine_are_killed(b
         "retries": sum(caller.retries for caller in callers),
         "longest call": round(max(caller.longest for caller in callers), 1),
     }
-    record_property("figures", figures)
     print(figures)
 
 
@@ -241,7 +240,7 @@ def stable(numbers: range) -> SearchRequest:
     return SearchRequest([Query("v", vector=row(number, "v") + 0.1) for number in numbers], k=NEAR)
 
 
-def test_generations_that_replace_each_other_under_load_do_not_mix(both, servers, record_property):
+def test_generations_that_replace_each_other_under_load_do_not_mix(both, servers):
     """Every answer is that of one of the generations, as a whole, and no call fails."""
     request = stable(range(5))
     oracles = [distances_of(both.collection.search(request))]
@@ -290,7 +289,6 @@ def test_generations_that_replace_each_other_under_load_do_not_mix(both, servers
     checking = Caller(servers.ports, both.name, 0)
     assert checking.call(lambda remote: remote.items.get("far/1")).labels == (str(last[0]),)
     figures = {"searches": calls[0], "writes": last[0] + 1, "seconds to replace": times}
-    record_property("figures", figures)
     print(figures)
 
 

@@ -171,7 +171,7 @@ def test_a_foreign_collection_behind_the_alias_is_refused(changing):
 
 
 @pytest.mark.long
-def test_an_engine_that_is_down_is_named_and_comes_back_by_itself(own, tmp_path, record_property):
+def test_an_engine_that_is_down_is_named_and_comes_back_by_itself(own, tmp_path):
     """At the start, and during reads and writes, by an orderly end and by a kill; nothing acknowledged is lost."""
     own.start()
     engine = connected(own.address)
@@ -191,8 +191,8 @@ def test_an_engine_that_is_down_is_named_and_comes_back_by_itself(own, tmp_path,
             assert time.monotonic() - began < 40 * LIMIT / 4
             with pytest.raises(EngineUnavailableError):
                 PublishedCollection(both.name, ObjectStorage(both.bundles), connected(own.address))
-            record_property("ready", own.start())
-            record_property("answers", awaited(lambda: both.published.search(**NEAR)))
+            ready, answers = own.start(), awaited(lambda: both.published.search(**NEAR))
+            print(f"the engine is ready after {ready:.1f} s, and the collection answers {answers:.1f} s later")
             assert both.published.items.get("k/200").labels == item(200).labels
             both.published.items.delete(["k/200"])
             assert [hit.key for hit in both.published.search(**NEAR)[0]] == [hit.key for hit in expected[0]]

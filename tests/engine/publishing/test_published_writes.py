@@ -152,6 +152,41 @@ def test_following_publishes_later_changes_and_generations(changing):
     both.check_all([1])
 
 
+def test_a_collection_can_change_while_it_is_published(changing, monkeypatch):
+    """Writes and a training meanwhile; the next publication has them all."""
+    both = changing("cca")
+    both.collection.train(Recipe(views=tuple(WIDTHS), spec="cca"))
+    left = [3]
+
+    def written(generation, *arguments, **options):
+        left[0] -= 1
+        if left[0] == 2:
+            both.collection.items.put([item(number) for number in range(300, 310)])
+        if left[0] == 1:
+            both.collection.items.delete([f"k/{number:03}" for number in range(20)])
+        if left[0] == 0:
+            both.collection.train(Recipe(views=tuple(WIDTHS), spec="cca"))
+        return settle(generation, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        settle = Generation.settle
+        patched.setattr(Generation, "settle", written)
+        assert both.publish().switched
+    assert left[0] < 0
+    last = both.publish()
+    assert last.switched
+    await_bundle(both, last.bundle)
+    both.check_all([1, 25, 305])
+    items_of(both)
+
+
+def test_publishing_again_accepts_what_servers_wrote(changing):
+    both = changing("cca")
+    both.published.items.delete([f"k/{number:03}" for number in range(30)])
+    assert not both.publish().switched
+    assert both.published.count() == both.collection.count() - 30
+
+
 def test_a_new_generation_takes_over_what_servers_wrote(changing):
     """The catalog's items are in it as they are now; items that servers wrote or deleted remain so."""
     both = changing("cca")
