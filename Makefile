@@ -129,6 +129,8 @@ lock:
 	.venv-lock/bin/python -m pip install -q --disable-pip-version-check uv
 	echo 'setuptools>=80' | $(LOCK) pyproject.toml - --extra dev -o requirements/dev.txt
 	echo 'setuptools>=80' | $(LOCK) pyproject.toml - --extra engine --extra http -c requirements/dev.txt -o requirements/user.txt
+	printf 'setuptools>=80\ns3fs>=2025.1\n' | $(LOCK) pyproject.toml - --extra engine --extra http --extra ray \
+		-c requirements/dev.txt -o requirements/cluster.txt
 	$(LOCK) pyproject.toml -c requirements/dev.txt -o requirements/client.txt
 	$(LOCK) benchmarks/peers/constraints.txt -o requirements/peers.txt
 	echo 'milvus==2.3.5' | $(LOCK) - -o requirements/engines.txt

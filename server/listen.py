@@ -52,6 +52,8 @@ _MOST_PUT_OFF = 20
 every call, for .2 to .5 s while a large answer is made."""
 _SETTLED_SECONDS = 5.0
 """Delay before the server starts its process for writes; short-lived servers never pay for one."""
+_LOAD_AGAIN_SECONDS = 2.0
+"""Delay before the server tries again to load a published collection."""
 T = TypeVar("T")
 _log = logging.getLogger("crossview.server")
 
@@ -240,15 +242,23 @@ class RunningServer:
     def _load_and_serve(self) -> None:
         """Load the collections of ``settings.load`` into memory, then report SERVING."""
         for name in self.settings.load:
-            try:
-                self._load(name)
-            except CancelledError:
-                return
-            except CrossviewError as error:
-                _log.error("cannot load collection %r, so health stays NOT_SERVING: %s", name, error)
-                return
+            while not self._is_loaded(name):
+                # An engine can start after its servers, and the first publication can come later still.
+                if self.settings.bundle is None or self._stopping.wait(_LOAD_AGAIN_SECONDS):
+                    return
         if self.settings.load:
             self._health.set(serving=True)
+
+    def _is_loaded(self, name: str) -> bool:
+        """Load a collection; return False, and log the reason, if this fails."""
+        try:
+            self._load(name)
+        except CancelledError:
+            return False
+        except CrossviewError as error:
+            _log.error("cannot load collection %r, so health stays NOT_SERVING: %s", name, error)
+            return False
+        return True
 
     def _check_stopping(self) -> None:
         if self._stopping.is_set():

@@ -215,9 +215,11 @@ def _library(address: EngineAddress) -> Any:
                 warnings.simplefilter("ignore")  # of the way in which it finds its version
                 importlib.import_module("milvus_lite")
     except ImportError as error:
-        extra = "milvus-lite" if address.is_file else "milvus"
+        extra = "milvus-lite" if address.is_file else "publish"
         raise NotReadyError(
             f"engine {address} needs {error.name}, which is not installed: run python -m pip install "
             f"'crossview[{extra}]'"
         ) from error
+    # It logs the errors that it raises, and sets its level when it is imported.
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
     return library
