@@ -156,7 +156,7 @@ def current_bundle(engine: Milvus, name: str) -> str:
     collection = aliases.pointed(engine, name)
     if not collection:
         raise NotReadyError(
-            f"engine {engine.address} has no published collection {name!r}: publish it with: crossview publish {name}"
+            f"engine {engine.address} has no published collection {name!r}: publish the collection first"
         )
     return str(aliases.description(engine, collection)["bundle"])
 

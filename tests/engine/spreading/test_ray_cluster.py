@@ -138,7 +138,7 @@ def test_without_ray_the_remedy_is_named(
 @pytest.mark.long
 def test_a_cluster_that_does_not_answer_is_named(place: Path, indexed: Collection, tmp_path: Path) -> None:
     """With the command that starts one."""
-    with pytest.raises(NotReadyError, match=r"no Ray cluster answers at 127.0.0.1:1: start one with: ray start --head"):
+    with pytest.raises(NotReadyError, match=r"no Ray cluster answers at 127.0.0.1:1: start a cluster"):
         extracted(place, tmp_path / "rows", RayCluster("127.0.0.1:1"))
 
 
