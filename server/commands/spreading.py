@@ -1,7 +1,7 @@
 """Commands on pictures and rows in object storage: extract, sample and place, here or in a Ray cluster."""
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
@@ -117,18 +117,27 @@ def extract(
     print_result(found, _extracted(found), as_json)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions:
+    """The options that state which rows to draw, and how."""
+
+    PANEL: ClassVar[str] = "Sample"
+
+    size: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of items.")] = 10_000
+    bundle: Annotated[
+        str, typer.Option(metavar="URL", help="Address of the bundle with the views; needs --published.")
+    ] = ""
+    published: PublishedOption = ""
+    thumbnails: Annotated[
+        bool, typer.Option("--thumbnails", help="Also read the pictures of the sample, for their thumbnails.")
+    ] = False
+    seed: Annotated[int, typer.Option(help="Seed of the random choice.")] = 0
+
+
 def sample(
     rows: RowsOption,
     to: Annotated[str, typer.Option(metavar="COLLECTION", help="Name of the new collection.")],
-    size: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of items.")] = 10_000,
-    bundle: Annotated[
-        str, typer.Option(metavar="URL", help="Address of the bundle with the views; needs --published.")
-    ] = "",
-    published: PublishedOption = "",
-    thumbnails: Annotated[
-        bool, typer.Option("--thumbnails", help="Also read the pictures of the sample, for their thumbnails.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the random choice.")] = 0,
+    options: SampleOptions,
     home: HomeOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -145,9 +154,7 @@ def sample(
     from crossview.engine.home import Home
     from crossview.engine.spreading.sampling import SampleRequest, sample_rows
 
-    request = SampleRequest(
-        rows=rows, to=to, size=size, bundle=bundle, published=published, seed=seed, thumbnails=thumbnails
-    )
+    request = SampleRequest(rows=rows, to=to, **asdict(options))
     with progress_bar(not quiet and not as_json, "rows") as progress:
         found = sample_rows(request, Home(home), progress)
     drawn = f"{found.items:,} of {found.rows:,} rows, {found.labels:,} labels"
