@@ -75,7 +75,9 @@ class RayCluster:
 
     def _unreachable(self, error: Exception) -> NotReadyError:
         short = " ".join(str(error).split())[:200]
-        return NotReadyError(f"no Ray cluster answers at {self.address}: start a cluster, or name the address of its head ({short})")
+        return NotReadyError(
+            f"no Ray cluster answers at {self.address}: start a cluster, or name the address of its head ({short})"
+        )
 
 
 def library() -> Any:
