@@ -45,7 +45,7 @@ Ask = Callable[[Rows], Sequence[float]]
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, and rows for each number of items and kind of index."""
     if not SERVER.exists():
-        raise MissingDataError(f"{SERVER.relative_to(ROOT)} is missing: make engines")
+        raise MissingDataError(f"{SERVER} is missing: make engines")
     console, rows = Console(stderr=True), list[dict[str, Any]]()
     with tempfile.TemporaryDirectory(prefix="crossview-publish-") as made, milvus(Path(made, "milvus")) as address:
         for items in options.items:
