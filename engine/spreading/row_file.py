@@ -1,6 +1,5 @@
 """Files of rows: the pictures of a partition with their rows in each view, and the bad ones with the reasons."""
 
-import io
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -99,9 +98,18 @@ def read_table(storage: ObjectStorage, name: str, columns: Sequence[str] | None 
     """Return the table of a Parquet file, or some of its columns; NotFoundError, StorageError."""
     pa = pyarrow()
     if columns is None:
-        return pa.parquet.read_table(io.BytesIO(storage.read(name)))
+        return _table(pa.BufferReader(storage.read(name)))
     with storage.opened(name) as file:
-        return pa.parquet.read_table(file, columns=list(columns))
+        return _table(file, list(columns))
+
+
+def _table(file: Any, columns: Sequence[str] | None = None) -> Any:
+    """Return the table of an open file.
+
+    ``read_table`` leaves threads that hold the file for a moment: at the end of the program, they abort it.
+    """
+    with pyarrow().parquet.ParquetFile(file, pre_buffer=False) as opened:
+        return opened.read(columns, use_threads=False)
 
 
 def count_rows(storage: ObjectStorage, name: str) -> int:

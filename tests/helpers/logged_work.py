@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crossview.engine.errors import InvalidInputError
 from crossview.engine.spreading.executor import Executor, Work
 
 
@@ -66,3 +67,15 @@ class Logged:
         """Return the process of each partition that has started and not ended."""
         ended = Counter(number for number, _ in self.lines("end"))
         return {number: pid for number, pid in self.lines("start") if not ended[number]}
+
+
+class FailingWork:
+    """Work whose tasks all fail."""
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[Any], Any]]:
+        """Open the work."""
+        yield self._failed
+
+    def _failed(self, task: Any) -> Any:
+        raise InvalidInputError(f"task {task} cannot be done")

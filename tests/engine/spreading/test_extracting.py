@@ -1,6 +1,8 @@
 """Pictures in a folder become files of rows, a partition at a time: those of crossview index, bit for bit."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +155,19 @@ def test_a_killed_program_continues_without_a_partition_twice(
     arguments = [str(place / "photos"), str(tmp_path / "rows"), str(place / "bundles"), str(log.log), "", "1"]
     assert killed_driver(arguments, log, tmp_path) > 0
     assert table(tmp_path / "rows").equals(table(rows))
+
+
+def test_reading_rows_leaves_no_thread(rows: Path) -> None:
+    """A thread of pyarrow that still holds a file needs the interpreter, and aborts a program that is ending."""
+    program = (
+        "import os, sys, pyarrow.parquet\n"
+        "from crossview.engine.publishing.object_storage import ObjectStorage\n"
+        "from crossview.engine.spreading.row_file import read_table\n"
+        "storage, threads = ObjectStorage(sys.argv[1]), lambda: len(os.listdir('/proc/self/task'))\n"
+        "pyarrow.array([storage.read('plan.parquet')])\n"
+        "before = threads()\n"
+        "read_table(storage, 'plan.parquet'), read_table(storage, 'part-00000.parquet', ['key'])\n"
+        "print(threads() - before)"
+    )
+    command = [sys.executable, "-c", program, str(rows)]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.split() == ["0"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import logged_work
 import pytest
-from logged_work import Logged
+from logged_work import FailingWork, Logged
 from ports import free_port
 from spread_rows import extracted, killed_driver, table
 
@@ -19,14 +19,13 @@ from crossview.engine.collection import Collection
 from crossview.engine.errors import InvalidInputError, NotInstalledError, NotReadyError
 from crossview.engine.publishing.address import engine_address
 from crossview.engine.publishing.milvus import Milvus
+from crossview.engine.spreading.executor import Here
 from crossview.engine.spreading.extracting import ExtractRequest, extract_rows
 from crossview.engine.spreading.placing import PlaceRequest, place_rows
 from crossview.engine.spreading.ray_cluster import RayCluster
 
 TWO = RayCluster("local", 2)
-pytestmark = [
-    pytest.mark.filterwarnings("default"),  # of Ray
-]
+pytestmark = pytest.mark.filterwarnings("default")  # of Ray
 
 
 @pytest.fixture(scope="module")
@@ -118,11 +117,14 @@ def test_a_killed_program_continues_without_a_partition_twice(
 
 
 @pytest.mark.long
-def test_errors_of_workers_are_raised(place: Path, indexed: Collection, cluster: str, tmp_path: Path) -> None:
+def test_errors_of_workers_are_raised(cluster: str) -> None:
     """As they are here: without the traceback of another process."""
-    (tmp_path / "rows").write_text("a file, where a folder should be")
-    with pytest.raises(Exception, match="rows"):
-        extracted(place, tmp_path / "rows", RayCluster(cluster, 2))
+    from ray import cloudpickle
+
+    cloudpickle.register_pickle_by_value(logged_work)
+    for executor in (Here(), RayCluster(cluster, 1)):
+        with pytest.raises(InvalidInputError, match=r"^task 7 cannot be done$"):
+            list(executor.results(FailingWork(), [7]))
 
 
 def test_without_ray_the_remedy_is_named(
