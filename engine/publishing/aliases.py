@@ -36,7 +36,11 @@ def point(engine: Milvus, name: str, collection: str) -> None:
 
 def pointed(engine: Milvus, name: str) -> str:
     """Return the collection of the engine that an alias stands for; "" if there is no such alias."""
-    return all_pointed(engine).get(alias_of(name), "")
+    alias = alias_of(name)
+    if engine.address.is_file:
+        return all_pointed(engine).get(alias, "")
+    known = alias in engine.call("list_aliases")["aliases"]
+    return str(engine.call("describe_alias", alias)["collection_name"]) if known else ""
 
 
 def all_pointed(engine: Milvus) -> dict[str, str]:

@@ -43,8 +43,8 @@ _STATE = ""
 _ITEMS, _LIVE = f'key != "{_STATE}"', f"{DELETED} == false"
 _BYTES_AT_ONCE = 8 << 20
 _ROWS_AT_ONCE, _QUERIES_AT_ONCE, _KEYS_AT_ONCE = 1_000, 100, 1_000
-_LOADING, _LOOK_EVERY = 600.0, 0.5
-"""Seconds that the engine may take to load or write a collection, and between two looks at the building of indexes."""
+_WRITING, _LOOK_EVERY = 600.0, 0.5
+"""Seconds that the engine may take to write a collection, and between two looks at the building of indexes."""
 _ITEM = 300
 """Bytes of a row of the engine besides its vector, roughly."""
 Placed = Mapping[str, NDArray[Any]]
@@ -162,7 +162,7 @@ class Generation:
         if self.engine.address.is_file:
             return
         for name in self._collections:
-            self.engine.call("flush", name, seconds=_LOADING)
+            self.engine.call("flush", name, seconds=_WRITING)
         for name in self._collections:
             while self.engine.call("describe_index", name, "vector").get("pending_index_rows", 0):
                 checkpoint()
@@ -247,10 +247,10 @@ class Generation:
         for page in self.engine.pages(self.names.items, expression, self._fields(["*"]), _KEYS_AT_ONCE):
             yield [record_of(row, self.views) for row in page]
 
-    def count(self, target: Target | None = None, expression: str = "") -> int:
-        """Return the number of items, or of those in a target, that fulfil an expression."""
+    def count(self, target: Target | None = None) -> int:
+        """Return the number of items, or of those in a target."""
         name = self.names.items if target is None else self._of(target)
-        chosen = _and(_ITEMS, _LIVE, expression) if target is None else _and(_ITEMS, expression)
+        chosen = _and(_ITEMS, _LIVE) if target is None else _ITEMS
         found = self.engine.call("query", name, filter=chosen, output_fields=["count(*)"], consistency_level="Strong")
         return int(found[0]["count(*)"])
 

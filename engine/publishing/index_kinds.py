@@ -27,8 +27,13 @@ class EngineIndex(NamedTuple):
     """The parameter of a search that states its effort; "" if every search is exact."""
     efforts: Sequence[int] = ()
 
+    @property
+    def can_be_exact(self) -> bool:
+        """Whether a search with the greatest effort misses nothing: a scan, or one that reads all lists."""
+        return self.effort in ("", "nprobe")
+
     def parameters_of_search(self, effort: int, k: int) -> dict[str, int]:
-        """Return the parameters of a search for k neighbours with an effort; the greatest for 0, an exact search."""
+        """Return the parameters of a search for k neighbours with an effort, the greatest for 0."""
         if not self.effort:
             return {}
         chosen = effort or self.efforts[-1]

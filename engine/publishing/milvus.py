@@ -112,10 +112,6 @@ class Milvus:
                 raise EngineUnavailableError(f"engine {self.address} has not loaded {collection} yet: wait")
             time.sleep(_LOOK_EVERY)
 
-    def version(self) -> str:
-        """Return the version of a server; "" for Milvus Lite, which does not state it."""
-        return "" if self.address.is_file else str(self.call("get_server_version"))
-
     def close(self) -> None:
         """Close the connection."""
         with self._connecting:
@@ -208,7 +204,7 @@ def _library(address: EngineAddress) -> Any:
     """Return the library of Milvus; NotReadyError states how to install it."""
     try:
         library = importlib.import_module("pymilvus")
-        for name in ("pymilvus", "pymilvus.milvus_client"):  # it logs the errors that it raises
+        for name in ("pymilvus", "pymilvus.milvus_client"):  # it logs what it raises, and sets its level at import
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if address.is_file:
             with warnings.catch_warnings():
@@ -220,6 +216,4 @@ def _library(address: EngineAddress) -> Any:
             f"engine {address} needs {error.name}, which is not installed: run python -m pip install "
             f"'crossview[{extra}]'"
         ) from error
-    # It logs the errors that it raises, and sets its level when it is imported.
-    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
     return library

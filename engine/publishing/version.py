@@ -197,7 +197,10 @@ class PublishedSearches:
         only: Selection | None,
     ) -> Neighbors:
         """Return the k nearest of queries of a view in a target."""
-        effort = EXACT if recall >= 1 else indexed.version.generation.effort(target)
+        generation = indexed.version.generation
+        if recall >= 1 and not (kind := generation.indexes[str(target)]).can_be_exact:
+            warn_of(f"index {kind.kind} of the engine cannot search exactly: this search has its greatest effort")
+        effort = EXACT if recall >= 1 else generation.effort(target)
         return indexed.searcher(target).search(vectors, k, only, effort)
 
 

@@ -185,12 +185,26 @@ def _key_of_file(collection: "CollectionBackend", name: str) -> str:
 def existing_keys(collection: "CollectionBackend", inputs: Sequence[str]) -> set[str]:
     """Return the inputs that are keys of items."""
     from crossview.engine.conditions.filter import Filter
+    from crossview.server.errors import NotServedError
 
     found: set[str] = set()
-    for start in range(0, len(inputs), _KEYS_AT_ONCE):
-        keys = tuple(inputs[start : start + _KEYS_AT_ONCE])
-        found |= {item.key for item in collection.items(Filter(keys=keys), limit=_KEYS_AT_ONCE)}
+    try:
+        for start in range(0, len(inputs), _KEYS_AT_ONCE):
+            keys = tuple(inputs[start : start + _KEYS_AT_ONCE])
+            found |= {item.key for item in collection.items(Filter(keys=keys), limit=_KEYS_AT_ONCE)}
+    except NotServedError:  # a server without a catalog lists no items
+        return {key for key in inputs if _exists(collection, key)}
     return found
+
+
+def _exists(collection: "CollectionBackend", key: str) -> bool:
+    from crossview.engine.errors import NotFoundError
+
+    try:
+        collection.items.get(key)
+    except NotFoundError:
+        return False
+    return True
 
 
 def query_of(text: str, view: str, keys: set[str]) -> "Query":

@@ -105,6 +105,8 @@ def test_a_published_collection_is_served_without_its_catalog(collection, addres
         assert [found.label for found in remote.suggest(suggestions).results[0].labels] == [
             found.label for found in collection.suggest(suggestions).results[0].labels
         ]
+        (labels,) = result_of("suggest", NAME, "green/3", "--view", "color", "--server", place, home=home)["results"]
+        assert labels["input"] == "green/3"
         check_writes(remote)
         check_refusals(remote, place)
         with urllib.request.urlopen(f"http://127.0.0.1:{admin}/metrics", timeout=30) as page:
