@@ -208,12 +208,16 @@ def without_row(version: Version, view_name: str, keys: Collection[str]) -> dict
 
 
 def _why_none(version: Version, view: JoinedView, key: str) -> CrossviewError:
-    """Return the error for an unknown key, the more likely mistake, or for an item that lacks a view."""
+    """Return the error for an unknown key, the more likely mistake, or for an item without a current row of a view."""
     try:
         having = version.views_of(key)
     except NotFoundError as error:
         return error
     lacking = [part.name for part in view.parts if part.name not in having]
+    if not lacking:
+        return InvalidInputError(
+            f"the row of view {view.name!r} of item {key!r} is of an earlier fit of the view; index the item again"
+        )
     return InvalidInputError(
         f"item {key!r} has no row of view {lacking[0]!r}; it has rows of: {', '.join(having) or 'no view'}"
     )

@@ -174,6 +174,8 @@ def test_views_are_fitted_on_request_and_again_only_when_insisted(home: Home):
         with pytest.raises(NotReadyError, match="train the space again"):
             collection.search(SearchRequest([Query("sift", image=images[0])]))
         assert collection.search(SearchRequest([Query("sift", image=images[0])], space="raw"))[0].hits == ()
+        with pytest.raises(InvalidInputError, match="row of view 'sift' of item 'a' is of an earlier fit of the view"):
+            collection.search(SearchRequest([Query("sift", key="a")], space="raw"))
         collection.items.put([NewItem("a", image=images[0])])
         assert found(collection.search(SearchRequest([Query("sift", image=images[0])], space="raw"))[0]) == ["a"]
 
