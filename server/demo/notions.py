@@ -69,11 +69,12 @@ def write_combinations(folder: Path, each: int) -> int:
         (folder / texture).mkdir(parents=True, exist_ok=True)
         for color in HUES:
             for number in range(each):
-                _drawn(texture, color, number).save(folder / texture / f"{color}-{number:02d}.jpg", quality=90)
+                drawn(texture, color, number).save(folder / texture / f"{color}-{number:02d}.jpg", quality=90)
     return len(TEXTURES) * len(HUES) * each
 
 
-def _drawn(texture: str, color: str, number: int) -> Image.Image:
+def drawn(texture: str, color: str, number: int) -> Image.Image:
+    """Return the picture of a texture in a color with a number, always the same."""
     rng: Rng = np.random.default_rng([TEXTURES.index(texture), list(HUES).index(color), number])
     colours: Style = replace(STYLES[texture], hue=HUES[color], accent=HUES[color])
     return painted(STYLES[texture], colours, rng)
@@ -115,7 +116,7 @@ def _search(collection: CollectionBackend, address: str, echo: Echo) -> list[Str
     for texture in TEXTURES:
         for color in HUES:
             data = io.BytesIO()
-            _drawn(texture, color, EACH).save(data, "JPEG", quality=90)
+            drawn(texture, color, EACH).save(data, "JPEG", quality=90)
             queries = [Query(VIEW, image=data.getvalue())]
             results = collection.search(SearchRequest(queries, targets=NOTIONS, k=HITS))
             for notion, found in zip(NOTIONS, results, strict=True):
