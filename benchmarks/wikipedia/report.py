@@ -67,7 +67,7 @@ def headline(document: Document) -> tuple[str, str, str]:
     shown = _cell(document, best)
     if of_database(document["rows"], UNSEEN, TEST):
         shown += f"; trained documents as the database {_cell(document, best, database=TRAINED)}"
-    return f"Wikipedia documents, images and texts query each other, {best}: mAP", shown, "0.300 (SCM)"
+    return f"Find texts of Wikipedia by images, and images by texts ({best}): mAP", shown, "0.300 (SCM, best published)"
 
 
 def _beyond_classes(document: Document) -> list[str]:

@@ -1,0 +1,140 @@
+"""Charts as values: the points that a plot shows, made from the rows of a result, and the digest that identifies them.
+
+A chart knows nothing of matplotlib. The check of the documents makes charts and compares their digests with those that
+the committed plots contain, so that it needs no drawing.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.tables import Row, rows_with
+
+VERSION = 1
+"""Raise it when the drawing of charts changes: every plot is then out of date."""
+OURS, PUBLISHED = "crossview", "published"
+"""Names of series that have a colour of their own."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one name: numbers or names on the x axis, numbers on the y axis, standard errors or none."""
+
+    name: str
+    x: tuple[Any, ...]
+    y: tuple[float, ...]
+    errors: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What one plot shows.
+
+    Attributes:
+        kind: "dots", a line for each name with its figures side by side; "lines" over numbers; or "points", each named.
+        series: the points; those of dots have the names on the x axis, from the top.
+        x, y: titles of the axes; of dots, y is the title of the figures.
+        log: the axes that are logarithmic, "", "x", "y" or "xy".
+    """
+
+    kind: str
+    series: tuple[Series, ...]
+    x: str
+    y: str
+    log: str = ""
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the points, the titles and the version of the drawing, as hexadecimal digits."""
+        text = json.dumps([VERSION, asdict(self)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Plot:
+    """How the rows of a result become a chart, and the text that replaces it for people who do not see it.
+
+    Attributes:
+        name: of the file, without its ending.
+        alt: the message of the plot, in a sentence.
+        result: the name of the result's file, without its ending.
+        where: names that a row must have. Rows that have the same place on the plot are averaged.
+        x: the name of a row that is its place on the x axis; "" shows dots, a line for each series.
+        x_metric: the metric on the x axis, beside the one of ``where`` on the y axis: each series is then one point.
+        series: the name of a row that divides the rows into series.
+        keep: the series to show, in this order, with their names on the plot; None shows all.
+        published: figures of a paper by the names on the plot.
+        factor: multiplies the values, such as 100 for per cent.
+        titles: of the x axis and the y axis; dots have one axis.
+        log: the axes that are logarithmic, "", "x", "y" or "xy".
+        only: chooses among the rows that ``where`` keeps.
+        rows: the rows of a document.
+    """
+
+    name: str
+    alt: str
+    result: str
+    where: Mapping[str, Any]
+    titles: tuple[str, str]
+    x: str = ""
+    x_metric: str = ""
+    series: str = "method"
+    keep: Mapping[Any, str] | None = None
+    published: Mapping[str, float] = field(default_factory=dict)
+    factor: float = 1
+    log: str = ""
+    only: Callable[[Row], bool] = lambda row: True
+    rows: Callable[[Document], Iterable[Row]] = lambda document: document["rows"]
+
+    def chart(self, document: Document) -> Chart:
+        """Return the chart of a document.
+
+        Raises:
+            ValueError: if no row has the wanted names.
+        """
+        rows = [row for row in rows_with(self.rows(document), **self.where) if self.only(row)]
+        names = self.keep or {row[self.series]: str(row[self.series]) for row in rows if self.series in row}
+        groups = {shown: rows_with(rows, **{self.series: name}) for name, shown in names.items()}
+        groups = {shown: of for shown, of in groups.items() if of}
+        if not groups:
+            raise ValueError(f"{self.result}.json has no row for the plot {self.name}: see `where` and `keep`")
+        trials = len(document["settings"].get("seeds") or ())
+        if self.x_metric:
+            return self._points(groups, [row for row in self.rows(document) if self.only(row)], names)
+        made = self._lines(groups, trials) if self.x else self._dots(groups, trials)
+        return Chart("lines" if self.x else "dots", made, *self.titles, self.log)
+
+    def _dots(self, groups: Mapping[str, Sequence[Row]], trials: int) -> tuple[Series, ...]:
+        found = [self._mean(rows, trials) for rows in groups.values()]
+        series = [Series(OURS, tuple(groups), tuple(value for value, _ in found), tuple(error for _, error in found))]
+        if self.published:
+            series.append(Series(PUBLISHED, tuple(self.published), tuple(map(float, self.published.values()))))
+        return tuple(series)
+
+    def _lines(self, groups: Mapping[str, Sequence[Row]], trials: int) -> tuple[Series, ...]:
+        return tuple(self._line(name, rows, trials) for name, rows in groups.items())
+
+    def _line(self, name: str, rows: Sequence[Row], trials: int) -> Series:
+        places = sorted({row[self.x] for row in rows})
+        found = [self._mean(rows_with(rows, **{self.x: place}), trials) for place in places]
+        return Series(name, tuple(places), tuple(value for value, _ in found), tuple(error for _, error in found))
+
+    def _points(self, groups: Mapping[str, Sequence[Row]], rows: Sequence[Row], names: Mapping[Any, str]) -> Chart:
+        across = {**self.where, "metric": self.x_metric}
+        found = []
+        for name, shown in names.items():
+            beside = rows_with(rows, **{**across, self.series: name})
+            if shown in groups and beside:
+                found.append(Series(shown, (self._mean(beside, 0)[0],), (self._mean(groups[shown], 0)[0],)))
+        return Chart("points", tuple(found), *self.titles, self.log)
+
+    def _mean(self, rows: Sequence[Row], trials: int) -> tuple[float, float]:
+        """Return the mean of the rows and, of a single row with trials, its standard error, four digits of each."""
+        value = self.factor * float(np.mean([row["value"] for row in rows]))
+        spread = rows[0].get("std") or 0.0
+        error = self.factor * spread / trials**0.5 if len(rows) == 1 and trials > 1 else 0.0
+        return float(f"{value:.4g}"), float(f"{error:.2g}")
