@@ -36,9 +36,9 @@ class Chart:
     """What one plot shows.
 
     Attributes:
-        kind: "dots", a line for each name with its figures side by side; "lines" over numbers; or "points", each named.
-        series: the points; those of dots have the names on the x axis, from the top.
-        x, y: titles of the axes; of dots, y is the title of the figures.
+        kind: "dots", figures on a line for each name; "lines" over numbers; or "points", each with its name.
+        series: the points; the x of dots are the names, from the top.
+        x, y: titles of the axes; dots have their figures on the x axis.
         log: the axes that are logarithmic, "", "x", "y" or "xy".
     """
 
@@ -63,16 +63,18 @@ class Plot:
         alt: the message of the plot, in a sentence.
         result: the name of the result's file, without its ending.
         where: names that a row must have. Rows that have the same place on the plot are averaged.
-        x: the name of a row that is its place on the x axis; "" shows dots, a line for each series.
+        x: the name of a row that is its place on the x axis. Text, and "", which stands for the series, show dots.
         x_metric: the metric on the x axis, beside the one of ``where`` on the y axis: each series is then one point.
         series: the name of a row that divides the rows into series.
         keep: the series to show, in this order, with their names on the plot; None shows all.
         published: figures of a paper by the names on the plot.
         factor: multiplies the values, such as 100 for per cent.
-        titles: of the x axis and the y axis; dots have one axis.
+        titles: of the x axis and the y axis; dots have their figures on the x axis.
         log: the axes that are logarithmic, "", "x", "y" or "xy".
         only: chooses among the rows that ``where`` keeps.
         rows: the rows of a document.
+        trials: the number of trials that the deviations of the rows are of.
+        beside: names of further results whose rows are shown too.
     """
 
     name: str
@@ -89,24 +91,30 @@ class Plot:
     log: str = ""
     only: Callable[[Row], bool] = lambda row: True
     rows: Callable[[Document], Iterable[Row]] = lambda document: document["rows"]
+    trials: Callable[[Document], int] = lambda document: len(document["settings"].get("seeds") or ())
+    beside: Sequence[str] = ()
 
-    def chart(self, document: Document) -> Chart:
-        """Return the chart of a document.
+    def chart(self, documents: Mapping[str, Document]) -> Chart:
+        """Return the chart of the results, which have the names of their files.
 
         Raises:
             ValueError: if no row has the wanted names.
         """
-        rows = [row for row in rows_with(self.rows(document), **self.where) if self.only(row)]
+        shown = [documents[name] for name in (self.result, *self.beside) if name in documents]
+        known = [row for document in shown for row in self.rows(document)]
+        rows = [row for row in rows_with(known, **self.where) if self.only(row)]
+        rows = [row for row in rows if not self.x or self.x in row]
         names = self.keep or {row[self.series]: str(row[self.series]) for row in rows if self.series in row}
-        groups = {shown: rows_with(rows, **{self.series: name}) for name, shown in names.items()}
-        groups = {shown: of for shown, of in groups.items() if of}
+        groups = {title: rows_with(rows, **{self.series: name}) for name, title in names.items()}
+        groups = {title: of for title, of in groups.items() if of}
         if not groups:
             raise ValueError(f"{self.result}.json has no row for the plot {self.name}: see `where` and `keep`")
-        trials = len(document["settings"].get("seeds") or ())
         if self.x_metric:
-            return self._points(groups, [row for row in self.rows(document) if self.only(row)], names)
+            return self._points(groups, [row for row in known if self.only(row)], names)
+        trials = self.trials(documents[self.result])
         made = self._lines(groups, trials) if self.x else self._dots(groups, trials)
-        return Chart("lines" if self.x else "dots", made, *self.titles, self.log)
+        named = not self.x or isinstance(rows[0][self.x], str)
+        return Chart("dots" if named else "lines", made, *self.titles, self.log)
 
     def _dots(self, groups: Mapping[str, Sequence[Row]], trials: int) -> tuple[Series, ...]:
         found = [self._mean(rows, trials) for rows in groups.values()]
@@ -119,7 +127,8 @@ class Plot:
         return tuple(self._line(name, rows, trials) for name, rows in groups.items())
 
     def _line(self, name: str, rows: Sequence[Row], trials: int) -> Series:
-        places = sorted({row[self.x] for row in rows})
+        places = list(dict.fromkeys(row[self.x] for row in rows))
+        places = places if isinstance(places[0], str) else sorted(places)
         found = [self._mean(rows_with(rows, **{self.x: place}), trials) for place in places]
         return Series(name, tuple(places), tuple(value for value, _ in found), tuple(error for _, error in found))
 

@@ -7,7 +7,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from benchmarks.frame.charts import OURS, PUBLISHED, Chart, Series
+from benchmarks.frame.charts import PUBLISHED, Chart, Series
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555", "#8B6508")
 """The first is ours. Okabe and Ito chose them so that they stay distinct in the common kinds of colour blindness."""
@@ -52,7 +52,7 @@ def draw(path: Path, chart: Chart) -> None:
     """
     pyplot = _pyplot()
     drawing = {"dots": _dots, "lines": _lines, "points": _points}[chart.kind]
-    height = 1.1 + 0.27 * len(chart.series[0].x) if chart.kind == "dots" else 4.2
+    height = _height(chart) if chart.kind == "dots" else 4.2
     with pyplot.rc_context(_STYLE):
         figure, axis = pyplot.subplots(figsize=(_WIDTH, height), layout="constrained")
         drawing(figure, axis, chart)
@@ -78,27 +78,51 @@ def _pyplot() -> Any:
     return pyplot
 
 
+def _height(chart: Chart) -> float:
+    """Return the inches of a plot of dots: a line for each name, higher where several series share it."""
+    apart = len(_apart(chart))
+    return 1.1 + (0.27 if apart < 3 else 0.13 * apart) * len(_names(chart)) + 0.12 * apart
+
+
+def _names(chart: Chart) -> list[str]:
+    return list(dict.fromkeys(name for series in chart.series for name in series.x))
+
+
+def _apart(chart: Chart) -> list[str]:
+    """Return the series that lie side by side on a line; a published figure lies on the line itself."""
+    return [series.name for series in chart.series if series.name != PUBLISHED]
+
+
 def _dots(figure: Any, axis: Any, chart: Chart) -> None:
     """Draw a line for each name; a published figure is an open diamond on the same line."""
-    names = list(dict.fromkeys(name for series in chart.series for name in series.x))
-    for series in chart.series:
-        places = [names.index(name) for name in series.x]
-        looks = _LOOKS.get(series.name, _LOOKS[OURS])
+    names, apart = _names(chart), _apart(chart)
+    for series, color, mark in zip(chart.series, cycle(COLORS), cycle(_MARKS)):
+        shift = 0.7 * ((apart.index(series.name) + 0.5) / len(apart) - 0.5) if series.name in apart else 0
+        places = [names.index(name) + shift for name in series.x]
+        looks = _PUBLISHED_LOOKS if series.name == PUBLISHED else {"color": color, "marker": mark, "markersize": 5}
         axis.errorbar(series.y, places, xerr=_errors(series), linestyle="", capsize=2, label=series.name, **looks)
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(len(names) - 0.5, -0.5)
+    if len(apart) > 1:
+        axis.set_yticks([place + 0.5 for place in range(len(names) - 1)], minor=True)
+        axis.grid(visible=False, axis="y")
+        axis.grid(visible=True, axis="y", which="minor", alpha=0.3)
+        axis.tick_params(axis="y", which="minor", length=0)
     axis.set_xlabel(chart.x)
     if "x" in chart.log:
         axis.set_xscale("log")
     else:
         axis.margins(x=0.06)
     if len(chart.series) > 1:
-        figure.legend(loc="outside upper right", ncols=2, frameon=False)
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
 
 
-_LOOKS = {
-    OURS: {"color": COLORS[0], "marker": "o", "markersize": 6},
-    PUBLISHED: {"color": COLORS[1], "marker": "D", "markersize": 6, "markerfacecolor": "none", "markeredgewidth": 1.6},
+_PUBLISHED_LOOKS = {
+    "color": COLORS[1],
+    "marker": "D",
+    "markersize": 6,
+    "markerfacecolor": "none",
+    "markeredgewidth": 1.6,
 }
 
 
