@@ -63,7 +63,8 @@ def check(root: Path) -> int:
         print(f"{path.relative_to(root)} differs from the results: run python -m benchmarks figures", file=sys.stderr)
     for path in lost:
         print(
-            f"the repository lacks the commit of {path.name}, which does not state it: run python -m benchmarks figures",
+            f"the repository lacks the commit of {path.name}, which does not state it: run python -m "
+            "benchmarks figures",
             file=sys.stderr,
         )
     return int(bool(stale or lost))

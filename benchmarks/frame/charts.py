@@ -142,8 +142,9 @@ class Plot:
         return Chart("points", tuple(found), *self.titles, self.log)
 
     def _mean(self, rows: Sequence[Row], trials: int) -> tuple[float, float]:
-        """Return the mean of the rows and, of a single row with trials, its standard error, four digits of each."""
+        """Return the mean of the rows in four digits and, of a single row, its standard error in two."""
         value = self.factor * float(np.mean([row["value"] for row in rows]))
-        spread = rows[0].get("std") or 0.0
-        error = self.factor * spread / trials**0.5 if len(rows) == 1 and trials > 1 else 0.0
-        return float(f"{value:.4g}"), float(f"{error:.2g}")
+        if len(rows) > 1:
+            return float(f"{value:.4g}"), 0.0
+        known = (rows[0].get("std") or 0.0) / trials**0.5 if trials > 1 else 0.0
+        return float(f"{value:.4g}"), float(f"{self.factor * rows[0].get('error', known):.2g}")

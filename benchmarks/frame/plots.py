@@ -1,7 +1,7 @@
 """Plots in one style, which people who do not distinguish all colours can read too."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
@@ -109,10 +109,10 @@ def _dots(figure: Any, axis: Any, chart: Chart) -> None:
         axis.grid(visible=True, axis="y", which="minor", alpha=0.3)
         axis.tick_params(axis="y", which="minor", length=0)
     axis.set_xlabel(chart.x)
+    axis.margins(x=0.06)
     if "x" in chart.log:
         axis.set_xscale("log")
-    else:
-        axis.margins(x=0.06)
+        axis.xaxis.set_major_formatter(_short)
     if len(chart.series) > 1:
         figure.legend(loc="outside lower center", ncols=2, frameon=False)
 
@@ -164,8 +164,27 @@ def _axes(axis: Any, chart: Chart) -> None:
     axis.set(xlabel=chart.x, ylabel=chart.y)
     if "x" in chart.log:
         axis.set_xscale("log")
+        axis.set_xticks(_spread({place for series in chart.series for place in series.x}))
+        axis.xaxis.set_major_formatter(_short)
+        axis.xaxis.set_minor_locator(_pyplot().NullLocator())
     if "y" in chart.log:
         axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(_short)
+
+
+def _spread(places: Iterable[float]) -> list[float]:
+    """Return the places that lie apart on a logarithmic axis, so that their labels do not overlap."""
+    kept: list[float] = []
+    for place in sorted(places):
+        if not kept or place >= 1.4 * kept[-1]:
+            kept.append(place)
+    return kept
+
+
+def _short(value: float, position: int | None = None) -> str:
+    """Return a number as the label of a tick, as matplotlib asks for it: thousands with a comma, millions in words."""
+    del position
+    return f"{value / 1e6:g} million" if value >= 1e6 else f"{value:,g}"
 
 
 def _errors(series: Series) -> tuple[float, ...] | None:

@@ -9,7 +9,6 @@ _LEARNERS = {
     "posteriors, dot": "posteriors",
     "instances": "instances",
     "multi-npp, dot": "Multi-NPP",
-    "sqrt kernel semantic": "kernel semantic",
     "kernel cca": "kernel CCA",
     "hybrid": "hybrid",
     "cca": "CCA",
@@ -29,7 +28,7 @@ _LABELS = {
     "5 labels a class": 5,
     "10 labels a class": 10,
 }
-_ASKED = {"random": "random questions", "active": "chosen questions"}
+_ASKED = {"active": "chosen questions", "random": "random questions"}
 
 
 def _across(row: Row) -> bool:
