@@ -117,7 +117,7 @@ def headline(document: Document) -> tuple[str, str, str]:
     part, trials = list(_divided(document["trials"]).items())[-1]
     found = Found(trials)
     parts, others = [], []
-    for metric, title in ((ACROSS, "mAP"), (beside.RECALL, "own-item recall@10"), (beside.COVERAGE, "coverage")):
+    for metric, title in ((ACROSS, "mAP"), (beside.RECALL, "own item in the first 10:"), (beside.COVERAGE, "coverage")):
         standing = found.standing("2 labels a class", metric)
         ours, best = standing.mean(DEFAULT), standing.best()
         if ours is not None and best is not None:

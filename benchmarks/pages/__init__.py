@@ -12,5 +12,5 @@ from benchmarks.pages.speed import SPEED
 
 GROUPS = (RETRIEVAL, PAPERS, LEARNERS, SPEED, SERVER)
 PAGES: dict[str, Page] = {page.name: page for group in GROUPS for page in group.pages}
-README = ("copies", "unseen", "fantope", "words")
+README = ("copies", "unseen", "wikipedia", "words")
 """Pages whose first result is a line of the table in ``README.md``."""

@@ -282,7 +282,7 @@ PAPERS = Group(
         Page(
             name="class-trees",
             title="Metrics that respect a tree of classes",
-            question="Does a metric that learns from a tree of classes confuse classes that lie closer in the tree?",
+            question="Does a metric that learns from a tree of classes make fewer and smaller mistakes?",
             results=("taxonomy",),
             plots=(
                 Plot(

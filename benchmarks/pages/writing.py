@@ -16,8 +16,8 @@ MARK = "<!-- figures -->"
 _WRITTEN = "<!-- Written by `python -m benchmarks figures` from benchmarks/results/*.json. -->"
 _TABLE = ("task and measure", "crossview", "compared with")
 _LEGEND = (
-    "± is the standard error over random splits, or over queries where there is one split. "
-    f"[All results]({FOLDER}/index.md) explains the measures."
+    "± is the standard error over splits, or over queries where there is one split. "
+    f"All results and measures: [{FOLDER}]({FOLDER}/index.md)."
 )
 _INTRODUCTION = """Each page answers one question by one or several runs. The last line of a run has its command, commit
 and machine, so that you can repeat it. It marks commits that the repository does not have, because a branch was
@@ -41,6 +41,9 @@ _MEASURES = """## Measures
   difference between matches and the shares of relevant hits.
 - **AUC**, area under the ROC curve: the probability that a score ranks a random positive above a random negative.
 - **Recall of an index**: the share of the true nearest items that an approximate index finds.
+- **Error of triplets**: a triplet states that A is more similar to B than to C. The error is the share of held-out
+  triplets whose order is wrong. One half is chance.
+- **Hierarchical accuracy**: like accuracy, but a wrong class counts in part if it is near in a tree of classes.
 - **p50, p95, p99**: half, 95 or 99 per cent of the calls take less than this time.
 - **Error bars and ±**: the standard error over random splits or seeds, unless the page states otherwise. A *paired*
   difference compares two methods split by split.
@@ -104,7 +107,7 @@ def with_table(readme: str, documents: Documents) -> str:
         raise ValueError(f"README.md must have {MARK} twice, before and after the table of results")
     pages = [PAGES[name] for name in README if _results(PAGES[name], documents)]
     lines = [[*_headline(page, documents), f"[details]({FOLDER}/{page.name}.md)"] for page in pages]
-    shown = f"\n{table([[*_TABLE, ''], *lines])}\n\n{_LEGEND}\n" if lines else "\n"
+    shown = f"\n{table([[*_TABLE, 'page'], *lines])}\n\n{_LEGEND}\n" if lines else "\n"
     return MARK.join([parts[0], shown, parts[2]])
 
 
