@@ -33,7 +33,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """What one plot shows.
+    """The points and the titles of one plot.
 
     Attributes:
         kind: "dots", figures on a line for each name; "lines" over numbers; or "points", each with its name.

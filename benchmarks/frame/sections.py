@@ -49,7 +49,7 @@ def _parts(report: str, headings: Sequence[str]) -> list[str]:
 
 def _matches(part: str, headings: Sequence[str]) -> bool:
     found = _HEADING.match(part)
-    return bool(found) and any(re.fullmatch(pattern, found.group(2)) for pattern in headings)
+    return found is not None and any(re.fullmatch(pattern, found.group(2)) for pattern in headings)
 
 
 def _details(part: str) -> str:

@@ -1,5 +1,6 @@
 """Pages of learners, and of what they learn from."""
 
+from benchmarks.frame.benchmark import Document
 from benchmarks.frame.charts import Plot
 from benchmarks.frame.tables import Row
 from benchmarks.pages.page import Group, Page
@@ -35,10 +36,9 @@ def _across(row: Row) -> bool:
     return bool(row["query_view"] != row["database_view"])
 
 
-def _by_labels(document: object) -> list[Row]:
-    """Return the rows of kinds with some labels a class, their number beside."""
-    rows: list[Row] = document["rows"]  # type: ignore[index]
-    return [{**row, "labels": _LABELS[row["kind"]]} for row in rows if row["kind"] in _LABELS]
+def _by_labels(document: Document) -> list[Row]:
+    """Return the rows of kinds with some labels a class, with their number."""
+    return [{**row, "labels": _LABELS[row["kind"]]} for row in document["rows"] if row["kind"] in _LABELS]
 
 
 LEARNERS = Group(
