@@ -11,40 +11,36 @@ def deeper(report: str) -> str:
     return re.sub("^#", "##", report, flags=re.M)
 
 
-def folded(report: str, headings: Sequence[str]) -> str:
-    """Return a report whose sections of these headings a reader opens by a click.
+def shortened(report: str, folds: Sequence[str], left_out: Sequence[str], place: str) -> str:
+    """Return a report whose long sections a reader opens by a click, or finds at another place.
 
-    ``headings`` are patterns of complete headings. Headings inside such a section become bold lines.
+    Args:
+        report: Markdown, whose last paragraph is about the run and stays the last one.
+        folds: patterns of complete headings whose sections are folded. Headings inside become bold lines.
+        left_out: patterns of complete headings whose sections are left out; a sentence names them.
+        place: the file that contains what is left out.
     """
-    return "".join(_details(part) if _matches(part, headings) else part for part in _parts(report, headings))
-
-
-def without(report: str, headings: Sequence[str], place: str) -> str:
-    """Return a report without the sections of these headings, and a sentence that names them and their place.
-
-    The sentence stands before the last paragraph, which is about the run.
-    """
-    parts = _parts(report, headings)
-    left_out = [_HEADING.findall(part)[0][1] for part in parts if _matches(part, headings)]
-    kept = "".join(part for part in parts if not _matches(part, headings)).rstrip()
-    if not left_out:
-        return f"{kept}\n"
-    text, _, run = kept.rpartition("\n\n")
-    return f"{text}\n\nThe file `{place}` contains further figures: {'; '.join(left_out)}.\n\n{run}\n"
-
-
-def _parts(report: str, headings: Sequence[str]) -> list[str]:
-    """Divide a report before and behind each section of these headings; the last paragraph is a part of its own."""
     text, _, run = report.rstrip().rpartition("\n\n")
+    parts = _parts(text + "\n\n", left_out)
+    gone = [_HEADING.findall(part)[0][1] for part in parts if _matches(part, left_out)]
+    kept = "".join(part for part in parts if not _matches(part, left_out))
+    shown = "".join(_details(part) if _matches(part, folds) else part for part in _parts(kept, folds))
+    if gone:
+        shown += f"The file `{place}` contains further figures: {'; '.join(dict.fromkeys(gone))}.\n\n"
+    return f"{shown}{run}\n"
+
+
+def _parts(text: str, headings: Sequence[str]) -> list[str]:
+    """Divide a text before and behind each section of these headings."""
     parts, level = [""], 0
-    for block in re.split(r"(?m)^(?=#+ )", text + "\n\n"):
+    for block in re.split(r"(?m)^(?=#+ )", text):
         depth = len(block) - len(block.lstrip("#"))
         begins = _matches(block, headings)
         if (level and depth <= level) or (begins and not level):
             parts.append("")
             level = depth if begins else 0
         parts[-1] += block
-    return [*parts, run + "\n"]
+    return parts
 
 
 def _matches(part: str, headings: Sequence[str]) -> bool:

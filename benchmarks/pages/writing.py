@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from benchmarks.frame.benchmark import Document
-from benchmarks.frame.sections import deeper, folded, without
+from benchmarks.frame.sections import deeper, shortened
 from benchmarks.frame.tables import table
 from benchmarks.pages import GROUPS, PAGES, README
 from benchmarks.pages.page import Page
@@ -133,4 +133,4 @@ def _report(page: Page, name: str, documents: Documents) -> str:
     """Return the report of a result, long sections folded or left out."""
     report = benchmark(documents[name]["benchmark"]).report(documents[name])
     place = f"benchmarks/results/{name}.json"
-    return deeper(without(folded(report, page.folded), page.left_out, place)).strip()
+    return deeper(shortened(report, page.folded, page.left_out, place)).strip()
