@@ -2,70 +2,83 @@
 
     python -m benchmarks figures [--check] [--report DIR]
 
-Every ``benchmarks/results/*.json`` is a document that a benchmark wrote. Its report becomes a chapter of
-``docs/benchmarks.md``, and its headline a line of the table that stands in ``README.md`` between two comments. A result
-whose commit is not in the history of the repository, because its branch was rewritten, gets the mark ``commit_lost``,
-which its chapter shows.
+Every ``benchmarks/results/*.json`` is a document that a benchmark wrote. ``benchmarks/pages`` divides them into pages
+of ``docs/benchmarks``, with plots, and chooses the headlines that stand in ``README.md`` between two comments. A plot
+is out of date if the digest of its data differs from the one in its file, so that checks do not depend on the version
+of matplotlib. A result whose commit is not in the history of the repository, because its branch was rewritten, gets
+the mark ``commit_lost``, which its page shows.
 """
 
 import argparse
 import json
-import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.frame.benchmark import Document
+from benchmarks.frame.charts import Chart
+from benchmarks.frame.plots import digest_in, draw
 from benchmarks.frame.record import ROOT, history, write_json
-from benchmarks.frame.tables import table
-from benchmarks.registry import MODULES, benchmark
+from benchmarks.pages import PAGES
+from benchmarks.pages.writing import FOLDER, texts, with_table
+from benchmarks.registry import benchmark
 
-RESULTS, PAGE, README = "benchmarks/results", "docs/benchmarks.md", "README.md"
-MARK = "<!-- figures -->"
-LEGEND = f"± is the standard error over splits, or over queries where there is one split. All tables: [{PAGE}]({PAGE})."
-INTRODUCTION = """# Benchmarks
-
-<!-- Written by `python -m benchmarks figures` from benchmarks/results/*.json. -->
-
-Every chapter is the report of one run; its last line has the command, the commit and the machine. It marks commits
-that the repository does not have, because a branch was rewritten after the run. Published figures stand beside ours;
-where they were measured on other data, the chapter says so. Seconds are those of the run, beside whatever else the
-machine did; only the benchmarks of speed compare times."""
+RESULTS, README, PLOTS = "benchmarks/results", "README.md", f"{FOLDER}/plots"
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     """Write the figures, or with ``--check`` returns 1 if they are not those of the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks figures", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where a document differs")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a document or a plot differs")
     parser.add_argument("--report", type=Path, help="folder for a page of each result, and nothing else")
     options = parser.parse_args(arguments)
     if options.report:
-        for path in sorted((root / RESULTS).glob("*.json")):
-            document = json.loads(path.read_text(encoding="utf-8"))
-            benchmark(document["benchmark"]).write_report(options.report / path.stem, document)
+        for name, document in results(root / RESULTS).items():
+            benchmark(document["benchmark"]).write_report(options.report / name, document)
         return 0
-    lost = without_commit(root)
-    for path, document in {} if options.check else lost.items():
+    return check(root) if options.check else write(root)
+
+
+def write(root: Path) -> int:
+    """Write the documents and the plots that differ from the results, and remove those of no result; return 0."""
+    for path, document in without_commit(root).items():
         write_json(path, {**document, "commit_lost": True})
-    found = results(root / RESULTS)
-    readme = (root / README).read_text(encoding="utf-8")
-    wanted = {root / PAGE: page(found), root / README: with_table(readme, found)}
-    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in stale:
-        if options.check:
-            print(
-                f"{path.relative_to(root)} differs from the results: run python -m benchmarks figures", file=sys.stderr
-            )
-        else:
+    wanted, plots = _wanted(root), charts(results(root / RESULTS))
+    (root / PLOTS).mkdir(parents=True, exist_ok=True)
+    for path in _stale(root, wanted, plots):
+        if path in wanted:
             path.write_text(wanted[path], encoding="utf-8")
-    if options.check:
-        for path in lost:
-            print(
-                f"the repository lacks the commit of {path.name}, which does not state it: run python -m benchmarks "
-                "figures",
-                file=sys.stderr,
-            )
-    return int(options.check and bool(stale or lost))
+        elif path.stem in plots and path.parent == root / PLOTS:
+            draw(path, plots[path.stem])
+        else:
+            path.unlink()
+    return 0
+
+
+def check(root: Path) -> int:
+    """Name each document, plot and result that is out of date on standard error; return 1 if there are any."""
+    stale = _stale(root, _wanted(root), charts(results(root / RESULTS)))
+    lost = without_commit(root)
+    for path in stale:
+        print(f"{path.relative_to(root)} differs from the results: run python -m benchmarks figures", file=sys.stderr)
+    for path in lost:
+        print(
+            f"the repository lacks the commit of {path.name}, which does not state it: run python -m "
+            "benchmarks figures",
+            file=sys.stderr,
+        )
+    return int(bool(stale or lost))
+
+
+def results(folder: Path) -> dict[str, Document]:
+    """Return the documents of a folder by the names of their files, in this order, without the endings."""
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+
+
+def charts(documents: Mapping[str, Document]) -> dict[str, Chart]:
+    """Return what each plot of the pages shows, by its name, as far as there are results."""
+    plots = [plot for page in PAGES.values() for plot in page.plots if plot.result in documents]
+    return {plot.name: plot.chart(documents) for plot in plots}
 
 
 def without_commit(root: Path) -> dict[Path, Document]:
@@ -82,33 +95,20 @@ def without_commit(root: Path) -> dict[Path, Document]:
     }
 
 
-def results(folder: Path) -> list[Document]:
-    """Return the documents of a folder, in the order in which the benchmarks are listed.
-
-    Several of one benchmark, such as ``multi-npp.json`` and ``multi-npp-osr8.json``, are in the order of their names.
-    """
-    paths = sorted(folder.glob("*.json"), key=lambda path: path.stem)
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-    return sorted(found, key=lambda document: list(MODULES).index(document["benchmark"]))
+def _wanted(root: Path) -> dict[Path, str]:
+    """Return the text of each document that the results make."""
+    documents = results(root / RESULTS)
+    readme = with_table((root / README).read_text(encoding="utf-8"), documents)
+    return {root / README: readme, **{root / FOLDER / name: text for name, text in texts(documents).items()}}
 
 
-def page(documents: Sequence[Document]) -> str:
-    """Return the page of all reports, their headings one level deeper."""
-    reports = [benchmark(document["benchmark"]).report(document).strip() for document in documents]
-    return "\n\n".join([INTRODUCTION, *(re.sub("^#", "##", report, flags=re.M) for report in reports)]) + "\n"
-
-
-def with_table(readme: str, documents: Sequence[Document]) -> str:
-    """Return the text with the headlines' table between its two comments; of a benchmark's documents, the first's.
-
-    Raises:
-        ValueError: if there are not two such comments.
-    """
-    parts = readme.split(MARK)
-    if len(parts) != 3:
-        raise ValueError(f"{README} must have {MARK} twice, before and after the table of results")
-    first = {document["benchmark"]: document for document in reversed(documents)}
-    headlines = [(benchmark(name).headline, first[name]) for name in MODULES if name in first]
-    lines = [list(headline(document)) for headline, document in headlines if headline]
-    shown = f"\n{table([['task', 'here', 'published'], *lines])}\n\n{LEGEND}\n" if lines else "\n"
-    return MARK.join([parts[0], shown, parts[2]])
+def _stale(root: Path, wanted: Mapping[Path, str], plots: Mapping[str, Chart]) -> list[Path]:
+    """Return the documents and plots that differ from the results, and those that no result makes."""
+    drawn = {root / PLOTS / f"{name}.svg": chart.digest() for name, chart in plots.items()}
+    texts_differ = [
+        path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    plots_differ = [path for path, digest in drawn.items() if digest_in(path) != digest]
+    known = {*wanted, *drawn}
+    left = [path for path in (root / FOLDER).rglob("*") if path.is_file() and path not in known]
+    return sorted([*texts_differ, *plots_differ, *left])

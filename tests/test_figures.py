@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import figures
+from benchmarks.frame.plots import digest_in
+from benchmarks.pages import PAGES, README
+from benchmarks.pages.writing import FOLDER, MARK, texts, with_table
 from benchmarks.registry import MODULES, benchmark
 
 DOCUMENT = {
@@ -19,9 +22,14 @@ DOCUMENT = {
     "dirty": False,
     "machine": {"cpu": "a processor", "cores": 2, "memory_gib": 4.0, "system": "Linux"},
     "settings": {},
-    "rows": [{"method": "color", "metric": "5-NN accuracy, raw", "value": 0.7, "std": 0.02}],
+    "rows": [
+        {"method": "color", "metric": "5-NN accuracy, raw", "value": 0.7, "std": 0.02},
+        {"method": "color", "metric": "ms an image, one core", "value": 0.5},
+        {"method": "sift", "metric": "ms an image, one core", "value": 20.0},
+    ],
     "seconds": 1234.5,
 }
+PAGE, PLOT = f"{FOLDER}/extraction.md", f"{figures.PLOTS}/extraction.svg"
 
 
 @pytest.fixture
@@ -30,7 +38,7 @@ def root(tmp_path):
     (tmp_path / figures.RESULTS).mkdir(parents=True)
     (tmp_path / "docs").mkdir()
     (tmp_path / figures.RESULTS / "extract.json").write_text(json.dumps(DOCUMENT), encoding="utf-8")
-    (tmp_path / figures.README).write_text(f"# It\n{figures.MARK}old{figures.MARK}\nEnd\n", encoding="utf-8")
+    (tmp_path / figures.README).write_text(f"# It\n{MARK}old{MARK}\nEnd\n", encoding="utf-8")
     return tmp_path
 
 
@@ -42,10 +50,10 @@ def test_the_committed_documents_show_the_committed_results():
 def test_the_page_is_written_from_the_results(root, capsys):
     """A chapter has a result's report and its command; the check fails until it is written, and after an edit."""
     assert figures.main(["--check"], root) == 1
-    assert "docs/benchmarks.md differs from the results" in capsys.readouterr().err
+    assert "docs/benchmarks/extraction.md differs from the results" in capsys.readouterr().err
     assert figures.main([], root) == 0
     assert figures.main(["--check"], root) == 0
-    page = root / figures.PAGE
+    page = root / PAGE
     text = page.read_text(encoding="utf-8")
     assert "## extract\n\n| figure | value |" in text
     assert f"`{DOCUMENT['command']}`, commit 0123456, 2026-01-02; 2 cores of a processor, 4.0 GiB; 1,234 s." in text
@@ -53,25 +61,108 @@ def test_the_page_is_written_from_the_results(root, capsys):
     assert figures.main(["--check"], root) == 1
 
 
-def test_results_of_one_benchmark_are_in_order_of_their_names(root):
-    """The shorter name is first: what was measured first, before what was measured on further data."""
-    for name in ("extract-b", "extract-a"):
-        (root / figures.RESULTS / f"{name}.json").write_text(json.dumps(DOCUMENT | {"command": name}), encoding="utf-8")
-    commands = [document["command"] for document in figures.results(root / figures.RESULTS)]
-    assert commands == [DOCUMENT["command"], "extract-a", "extract-b"]
+def test_a_plot_of_other_data_is_out_of_date(root, capsys):
+    """The digest in the file is that of the drawn data: the check needs no drawing, and a plot is drawn once."""
+    figures.main([], root)
+    drawn = (root / PLOT).read_bytes()
+    figures.main([], root)
+    assert (root / PLOT).read_bytes() == drawn
+    rows = [row | {"value": row["value"] + 1} for row in DOCUMENT["rows"]]
+    (root / figures.RESULTS / "extract.json").write_text(json.dumps(DOCUMENT | {"rows": rows}), encoding="utf-8")
+    assert figures.main(["--check"], root) == 1
+    assert f"{PLOT} differs from the results" in capsys.readouterr().err
+    before = digest_in(root / PLOT)
+    figures.main([], root)
+    assert digest_in(root / PLOT) != before
+    assert figures.main(["--check"], root) == 0
+
+
+def test_plots_are_the_same_in_every_run(root):
+    """A plot that is drawn again differs in no byte: it has no date, and its names do not depend on chance."""
+    figures.main([], root)
+    drawn = (root / PLOT).read_bytes()
+    (root / PLOT).unlink()
+    figures.main([], root)
+    assert (root / PLOT).read_bytes() == drawn
+
+
+def test_files_of_no_result_are_removed(root):
+    """A page or a plot that nothing makes any more is out of date until it is gone."""
+    figures.main([], root)
+    left = [root / FOLDER / "old.md", root / figures.PLOTS / "old.svg"]
+    for path in left:
+        path.write_text("old", encoding="utf-8")
+    assert figures.main(["--check"], root) == 1
+    figures.main([], root)
+    assert not any(path.exists() for path in left)
+
+
+def test_a_result_without_a_page_is_an_error():
+    """A new result is not lost: the message states where to name it."""
+    with pytest.raises(ValueError, match=r"no page has the results another: name them in a page of benchmarks/pages"):
+        texts({"another": DOCUMENT})
+
+
+def test_each_result_is_on_one_page():
+    """Each committed result is on exactly one page, and each page and plot has its results."""
+    committed = set(figures.results(figures.ROOT / figures.RESULTS))
+    on_pages = [name for page in PAGES.values() for name in page.results]
+    assert sorted(on_pages) == sorted(committed)
+    for page in PAGES.values():
+        assert page.plots, page.name
+        assert {plot.result for plot in page.plots} <= set(page.results)
+
+
+def test_pages_and_plots_refer_to_each_other():
+    """Each plot is on a page under a text that replaces it, is small, and each page leads to the measures."""
+    folder = figures.ROOT / FOLDER
+    shown = set()
+    for path in folder.glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        plots = re.findall(r"!\[([^\]]+)\]\((plots/[^)]+)\)", text)
+        assert len(plots) == text.count("!["), path.name
+        assert all(len(alt) >= 60 for alt, _ in plots), path.name
+        shown |= {folder / name for _, name in plots}
+        if path.stem != "index":
+            assert "(index.md#measures)" in text, path.name
+            assert text.rstrip().splitlines()[-1].startswith("`python -m benchmarks "), path.name
+            assert len(text.splitlines()) <= 900, path.name
+    assert shown == set((figures.ROOT / figures.PLOTS).glob("*.svg"))
+    assert all(path.stat().st_size <= 60_000 for path in shown)
+
+
+def test_the_index_leads_to_every_page():
+    """A question of the index is the link to its page."""
+    text = (figures.ROOT / FOLDER / "index.md").read_text(encoding="utf-8")
+    for page in PAGES.values():
+        assert page.question.endswith("?"), page.name
+        assert f"| [{page.question}]({page.name}.md) | " in text
+    assert "## Measures" in text
+
+
+def test_the_readme_shows_four_results_with_their_pages():
+    """A row of the table has a figure, and its link leads to a page."""
+    block = (figures.ROOT / figures.README).read_text(encoding="utf-8").split(MARK)[1]
+    rows = [line.split(" | ") for line in block.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == len(README) == 4
+    for row in rows:
+        link = re.search(r"\((docs/[^)]+)\)", row[-1])
+        assert link
+        assert (figures.ROOT / link.group(1)).is_file()
+        assert all(any(digit.isdigit() for digit in cell) for cell in row[1:3])
 
 
 def test_what_surrounds_the_table_stays(root):
     """Only what is between the two comments is written."""
     figures.main([], root)
-    first, _, last = (root / figures.README).read_text(encoding="utf-8").split(figures.MARK)
+    first, _, last = (root / figures.README).read_text(encoding="utf-8").split(MARK)
     assert (first, last) == ("# It\n", "\nEnd\n")
 
 
 def test_a_readme_without_its_place_is_an_error():
     """Where the table would stand must be marked."""
     with pytest.raises(ValueError, match="must have <!-- figures --> twice"):
-        figures.with_table("# It\n", [])
+        with_table("# It\n", {})
 
 
 def test_results_have_no_paths_of_a_machine():
@@ -96,7 +187,7 @@ def test_every_printed_command_runs_a_benchmark():
 def test_a_commit_that_the_repository_lacks_is_marked(root, capsys):
     """The check fails until the result and its chapter state it; without git nobody can know."""
     git = "git", "-c", "user.name=a", "-c", "user.email=a@example.org"
-    result, page = root / figures.RESULTS / "extract.json", root / figures.PAGE
+    result, page = root / figures.RESULTS / "extract.json", root / PAGE
     assert figures.main([], root) == 0
     assert "not in the repository" not in page.read_text(encoding="utf-8")
     subprocess.run([*git, "init", "-q"], cwd=root, check=True)

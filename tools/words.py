@@ -20,7 +20,7 @@ PATHS = (
     *(f"{room}/**/*.py" for room in ("engine", "features", "index", "server", "benchmarks", "tools", "tests/helpers")),
     "crossview/*.py",
 )
-GENERATED = ("docs/benchmarks.md", "server/pb/**/*.py")
+GENERATED = ("docs/benchmarks/*.md", "server/pb/**/*.py")
 TABLE = "tools/words.py"
 """This file, which names the words."""
 

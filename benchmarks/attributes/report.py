@@ -32,6 +32,7 @@ PAPER: Mapping[tuple[str, str], tuple[float, float]] = {
 }
 """Table 8: accuracy in per cent on OSR and PubFig."""
 _COLUMNS = ("osr8", "pubfig")
+_PICTURES = {"osr8": "scenes", "pubfig": "faces"}
 AS_PRINTED = 10
 """Splits of the paper."""
 _CLASSES = ("held_out", "seen")
@@ -107,11 +108,9 @@ def headline(document: Document) -> tuple[str, str, str]:
     sets = [name for name in _COLUMNS if name in document["settings"]["sets"]]
     ours = [mean_and_error(accuracies(document["trials"], name, BOTH, "LMNN")) for name in sets]
     theirs = [str(PAPER[BOTH, "LMNN"][_COLUMNS.index(name)]) for name in sets]
-    return (
-        f"scenes and faces recognised by relative attributes, {BOTH} + LMNN: accuracy, %",
-        ", ".join(ours),
-        ", ".join(theirs),
-    )
+    pictures = " and ".join(_PICTURES[name] for name in sets)
+    task = f"Recognise {pictures} by relative attributes ({BOTH}, LMNN): accuracy, %"
+    return task, ", ".join(ours), f"{', '.join(theirs)} in the paper"
 
 
 def plot(path: Path, document: Document) -> None:

@@ -114,9 +114,9 @@ def headline(document: Document) -> tuple[str, str, str]:
     values = [trial["precision"][FULL]["MAP"] for trial in document["trials"]]
     published = [value for value in PAPER[PRINTED] if value is not None]
     return (
-        "important changes of pages, full metric learned from time alone: MAP, %",
+        "Find the important changes of pages without any label (full metric): mAP, %",
         mean_and_error(values),
-        f"{min(published)} to {max(published)}, on real pages",
+        f"{min(published)} to {max(published)} in the paper, on other pages",
     )
 
 

@@ -26,6 +26,7 @@ from benchmarks.duplicates.methods import HASHES, Distances, by_fingerprint, by_
 from benchmarks.duplicates.truth import ALL, ORIGINAL, PRECISION, Found, Truth
 from benchmarks.frame.benchmark import Benchmark, Document, MissingDataError, positive, seeds_of, trial_arguments
 from benchmarks.frame.beside import best_in_bold
+from benchmarks.frame.headlines import stated
 from benchmarks.frame.journal import by_seed, run_trials
 from benchmarks.frame.tables import Row, rows_with, summary, table
 from benchmarks.photographs import pictures_by_class
@@ -171,4 +172,17 @@ def _value(found: Sequence[Row], method: str, kind: str, metric: str) -> float |
     return next((row["value"] for row in rows_with(found, method=method, kind=kind, metric=metric)), None)
 
 
-BENCHMARK = Benchmark("duplicates", __doc__, _arguments, measure, markdown)
+BENCHMARK = Benchmark(
+    "duplicates",
+    __doc__,
+    _arguments,
+    measure,
+    markdown,
+    headline=stated(
+        "Find the copies in a collection of photographs, 12 kinds of copies: recall",
+        "{0:.3f}",
+        "{1:.3f} (perceptual hash in 8 orientations)",
+        {"method": "crossview duplicates", "kind": "all", "metric": "recall"},
+        {"method": "fingerprint in 8 orientations", "kind": "all", "metric": "recall"},
+    ),
+)

@@ -17,7 +17,9 @@ import numpy as np
 from benchmarks.examples.report import caption, markdown, plot
 from benchmarks.examples.trial import GIVEN, run
 from benchmarks.frame.benchmark import Benchmark, numbers, positive, seeds_of, trial_arguments
+from benchmarks.frame.headlines import stated
 from benchmarks.frame.journal import cache_folder, run_trials
+from benchmarks.frame.tables import rows_of_trials
 from benchmarks.sets.named import load, sets_argument, sets_of
 from crossview.engine.spaces.examples import scored
 from crossview.engine.spaces.target import Target
@@ -65,4 +67,22 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     trial_arguments(parser, trials=3)
 
 
-BENCHMARK = Benchmark("examples", __doc__, _arguments, measure, markdown, plot, caption)
+BENCHMARK = Benchmark(
+    "examples",
+    __doc__,
+    _arguments,
+    measure,
+    markdown,
+    plot,
+    caption,
+    headline=stated(
+        "Search by three examples and three counter-examples: precision of the first ten hits",
+        "{0:.1f} %",
+        "{1:.1f} % (one example), {2:.1f} % (linear SVM)",
+        {"space": "raw", "counter-examples": "random", "method": "learn"},
+        {"space": "raw", "counter-examples": "random", "method": "one example"},
+        {"space": "raw", "counter-examples": "random", "method": "linear SVM"},
+        factor=100,
+        rows=lambda document: rows_of_trials(document, "space", "counter-examples", "method"),
+    ),
+)

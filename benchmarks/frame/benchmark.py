@@ -53,7 +53,7 @@ class Benchmark:
         markdown: the report on a document, which starts with a first-level heading.
         plot: draws the PNG of a document; None: no plot.
         caption: of the plot.
-        headline: what was done on which data, our figures and the published ones, a line of README. None: none.
+        headline: the task and its measure, our figures, and those that they are compared with. None: no headline.
     """
 
     name: str
@@ -125,8 +125,8 @@ class Benchmark:
         """Return a sentence: the headline, or else the first line of the description."""
         if self.headline is None:
             return self.description.strip().splitlines()[0]
-        task, ours, published = self.headline(document)
-        return f"{task}: {ours} here" + (f", {published} published." if published else ".")
+        task, ours, compared = self.headline(document)
+        return f"{task}: {ours}" + (f"; compared with {compared}." if compared else ".")
 
 
 def trial_arguments(parser: argparse.ArgumentParser, trials: int, workers: int | None = None) -> None:

@@ -24,9 +24,18 @@ def figures_table(rows: Iterable[Row]) -> str:
     return table(lines)
 
 
-def rows_with(rows: Iterable[Row], **names: Any) -> list[Row]:
+def rows_with(rows: Iterable[Row], /, **names: Any) -> list[Row]:
     """Return the rows that have all these names."""
     return [row for row in rows if names.items() <= row.items()]
+
+
+def rows_of_trials(document: Mapping[str, Any], *names: str) -> list[Row]:
+    """Return a row for each figure of each trial, a list that ends with the value: its names, and the data if any."""
+    return [
+        {"data": trial.get("data"), **dict(zip(names, figure[:-1], strict=True)), "value": figure[-1]}
+        for trial in document["trials"]
+        for figure in trial["figures"]
+    ]
 
 
 def values_by(rows: Iterable[Row], names: Sequence[str]) -> list[tuple[dict[str, Any], list[float]]]:

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.frame.benchmark import Benchmark, Document, numbers, seeds_of, trial_arguments
+from benchmarks.frame.headlines import stated
 from benchmarks.frame.journal import cache_folder, run_trials
-from benchmarks.frame.tables import mean_and_error, table
+from benchmarks.frame.tables import mean_and_error, rows_of_trials, table
 from benchmarks.fusion.trial import ERROR, MAP, RAW, WAYS, run
 from benchmarks.sets.named import load, sets_argument, sets_of
 from crossview.engine.collection import Collection
@@ -136,4 +137,19 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     trial_arguments(parser, trials=3)
 
 
-BENCHMARK = Benchmark("fusion", __doc__, _arguments, measure, markdown)
+BENCHMARK = Benchmark(
+    "fusion",
+    __doc__,
+    _arguments,
+    measure,
+    markdown,
+    headline=stated(
+        "Search by all views of an item at once, default space: mAP of unseen items",
+        "{0:.3f}",
+        "{1:.3f} (ranks of the views), {2:.3f} (view sift alone)",
+        {"space": "default", "method": "learn", "metric": MAP},
+        {"space": "default", "method": "rank", "metric": MAP},
+        {"space": "default", "method": "sift", "metric": MAP},
+        rows=lambda document: rows_of_trials(document, "space", "method", "metric"),
+    ),
+)

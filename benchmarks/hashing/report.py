@@ -71,7 +71,8 @@ def markdown(document: Document) -> str:
 def headline(document: Document) -> tuple[str, str, str]:
     trials = rows_with(document["trials"], data="corel")
     ours, others = (_headline(trials, name) for name in (OURS[1], KERNEL + "scratch"))
-    return (f"photographs by {TUNED_BITS} bits across colour and SIFT words, npp-hash: mAP", ours, f"SCRATCH: {others}")
+    task = f"Find photographs across colour and SIFT words by codes of {TUNED_BITS} bits (npp-hash): mAP"
+    return task, ours, f"{others}: SCRATCH"
 
 
 def _headline(trials: Trials, method: str) -> str:

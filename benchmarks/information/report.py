@@ -116,17 +116,15 @@ def headline(document: Document) -> tuple[str, str, str]:
     there are any."""
     part, trials = list(_divided(document["trials"]).items())[-1]
     found = Found(trials)
-    parts = []
-    for metric, title in (
-        (ACROSS, ""),
-        (beside.RECALL, "own item in the first ten: "),
-        (beside.COVERAGE, "coverage: "),
-    ):
+    parts, others = [], []
+    for metric, title in ((ACROSS, "mAP"), (beside.RECALL, "own item in the first 10:"), (beside.COVERAGE, "coverage")):
         standing = found.standing("2 labels a class", metric)
         ours, best = standing.mean(DEFAULT), standing.best()
         if ours is not None and best is not None:
-            parts.append(f"{title}{ours:.3f} ({best}: {standing.mean(best):.3f})")
-    return f"two labels a class on {len(found.sets)} {part} sets across views, unseen items: mAP", "; ".join(parts), ""
+            parts.append(f"{title} {ours:.3f}")
+            others.append(f"{standing.mean(best):.3f} ({best})")
+    task = f"Learn from two labels a class, {len(found.sets)} {part} sets, and find unseen items across views"
+    return task, "; ".join(parts), f"best other method for each: {'; '.join(others)}"
 
 
 def _means(found: Found) -> list[str]:

@@ -65,8 +65,8 @@ def headline(document: Document) -> tuple[str, str, str]:
         gains = _gains(of_kind, "joint", max(settings["widths"]), settings["budgets"])
         shown.append(f"{mean_and_error(gains)} ({kind})")
         paper.append(f"{PAPER[kind, 'joint']} ({kind})")
-    what = "six notions of similarity, joint: less area under the triplet error than independent, %"
-    return what, ", ".join(shown), ", ".join(paper)
+    what = "Learn six notions of similarity jointly instead of one by one: less area under the error, %"
+    return what, ", ".join(shown), f"{', '.join(paper)} in the paper"
 
 
 def markdown(document: Document) -> str:

@@ -92,11 +92,10 @@ def headline(document: Document) -> tuple[str, str, str]:
     }
     (error,) = [one["value"] for one in document["reliability"] if one["data"] == name and "value" in one]
     ours, other = (found[one] for one in MEASURES[:2])
-    shown = f"{ours:.3f} ({MEASURES[1]}: {other:.3f}); calibration error of all matches: {error:.3f}"
     return (
-        f"whether anything is similar, {name}, by all views, match of the first hit: area under the ROC curve",
-        shown,
-        "",
+        f"Recognise queries to which no item is similar, by the match of the first hit ({name}, all views): AUC",
+        f"{ours:.3f}; calibration error of all matches {error:.3f}",
+        f"{other:.3f} ({MEASURES[1]})",
     )
 
 

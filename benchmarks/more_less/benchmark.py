@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.frame.benchmark import Benchmark, positive, seeds_of, trial_arguments
+from benchmarks.frame.headlines import stated
 from benchmarks.frame.journal import by_seed, cache_folder, run_trials
 from benchmarks.more_less import report
 from benchmarks.more_less.orderings import ATTRIBUTES, ranks_of, ranks_of_classes
@@ -239,4 +240,18 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     trial_arguments(parser, trials=10)
 
 
-BENCHMARK = Benchmark("more-less", __doc__ or "", _arguments, measure, report.markdown)
+BENCHMARK = Benchmark(
+    "more-less",
+    __doc__ or "",
+    _arguments,
+    measure,
+    report.markdown,
+    headline=stated(
+        "Ask for more of an attribute: share of queries whose hits change as asked",
+        "{0:.1f} %",
+        "{1:.1f} % (ask for less)",
+        {"method": "more", "metric": "raised"},
+        {"method": "less", "metric": "raised"},
+        factor=100,
+    ),
+)

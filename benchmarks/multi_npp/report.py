@@ -164,13 +164,14 @@ def headline(document: Document) -> tuple[str, str, str]:
     found = ((name, _rows(document, "multi-npp", dim, query, target, "accuracy", name)) for name in (TRAINED, UNSEEN))
     ours = {name: row for name, rows in found for row in rows if row["k"] == 5}
     paper = layout.paper_row("multi-npp", dim, (query, target))
-    published = f"{paper.values[0]} (other photographs)" if paper else ""
+    published = f"{paper.values[0]} in the paper, on other photographs" if paper else ""
     splits = len(document["settings"]["seeds"])
     cells = {name: f"{100 * row['value']:.1f} ± {100 * row['std'] / np.sqrt(splits):.1f}" for name, row in ours.items()}
     shown = cells[TRAINED] + (f"; among unseen items {cells[UNSEEN]}" if UNSEEN in cells else "")
     named = f" ({document['settings']['data']})" if "data" in document["settings"] else ""
     asked = f"{LONG_NAMES[query]} query {LONG_NAMES[target]}"
-    return f"photographs in classes{named}, {asked}, Multi-NPP: 5-NN accuracy, %", shown, published
+    task = f"Find photographs of the query's class{named} across views, {asked}, Multi-NPP: 5-NN accuracy, %"
+    return task, shown, published
 
 
 def plot(path: Path, document: Document) -> None:

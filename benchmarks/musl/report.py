@@ -158,9 +158,9 @@ def headline(document: Document) -> tuple[str, str, str]:
     rise = np.subtract(single(document["trials"], PER_CLASS, MAIN), single(document["trials"], ONE, MAIN))
     classes = len(document["settings"]["classes"])
     return (
-        f"{classes} classes of photographs, MuSL on forest words: points that a metric per class gains",
+        f"Learn a metric for each of {classes} classes instead of one metric: points of 5-NN accuracy gained",
         _points(rise),
-        "14",
+        "14 in the paper",
     )
 
 

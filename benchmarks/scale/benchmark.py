@@ -31,7 +31,7 @@ from benchmarks.scale.engine import CONSTRUCTION, LINKS
 from benchmarks.scale.engines import ENGINES
 from benchmarks.scale.plots import CAPTION, plot
 from benchmarks.scale.ratio import ALONE, BATCHES, PAIRS, measured
-from benchmarks.scale.report import markdown
+from benchmarks.scale.report import headline, markdown
 
 RATIO = "ratio"
 PARTS = (*contender.PARTS, RATIO)
@@ -95,4 +95,4 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(workers=1)
 
 
-BENCHMARK = Benchmark("scale", __doc__, _arguments, measure, markdown, plot, CAPTION)
+BENCHMARK = Benchmark("scale", __doc__, _arguments, measure, markdown, plot, CAPTION, headline)

@@ -53,6 +53,33 @@ _OURS = {f"{FAISS} {theirs}": f"{INDEX} {ours}" for ours, theirs in PAIRS.items(
 """The indexes of ours that are compared with those of FAISS, by the method of the latter."""
 
 
+def headline(document: Document) -> tuple[str, str, str]:
+    """Return the rate of the quickest index of ours at the wanted recall, beside FAISS and LanceDB."""
+    rows = rows_with(document["rows"], items=max(row["items"] for row in document["rows"]))
+    best = {maker: _best(rows, maker) for maker in (OURS, FAISS, "lancedb")}
+    cells = [f"{short(found['queries/s'])} ({method})" for method, found in filter(None, best.values())]
+    task = f"Find the 10 nearest of {rows[0]['items']:,} vectors, recall {WANTED:g}, one caller: queries a second"
+    return task, *(cells[0], ", ".join(cells[1:]))
+
+
+def _best(rows: Sequence[Row], maker: str) -> tuple[str, Figures] | None:
+    """Return the quickest index of a maker at the wanted recall within a view, and its figures; None without one."""
+    methods = (method for method in _methods(rows_with(rows, part=CURVE)) if method.startswith(maker))
+    found = [(method, one) for method in methods if (one := _quickest(points(rows, method, VIEWS[0]), WANTED))]
+    return max(found, key=lambda pair: float(pair[1]["queries/s"]), default=None)
+
+
+def curve(document: Document) -> list[Row]:
+    """Return the rows of a plot of speed over recall: the queries a second of each effort, with its recall."""
+    return [
+        {"method": method, "queries": view, "recall": one["recall"], "value": one["queries/s"]}
+        for method in _methods(rows_with(document["rows"], part=CURVE))
+        for view in VIEWS
+        for one in points(document["rows"], method, view)
+        if "queries/s" in one
+    ]
+
+
 def markdown(document: Document) -> str:
     """Return the report."""
     rows = document["rows"]

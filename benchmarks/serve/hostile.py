@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from rich.console import Console
 
 from benchmarks.frame.benchmark import Benchmark, Document, positive
+from benchmarks.frame.headlines import stated
 from benchmarks.frame.tables import rows_with, table
 from benchmarks.serve.attacks import ATTACKS, attack_table, measure_attacks
 from benchmarks.serve.drawn import picture
@@ -207,4 +208,16 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
 
 
-BENCHMARK = Benchmark("hostile", __doc__, _arguments, measure, markdown)
+BENCHMARK = Benchmark(
+    "hostile",
+    __doc__,
+    _arguments,
+    measure,
+    markdown,
+    headline=stated(
+        "Attack the server with damaged pictures, messages and clients: calls that fail by its fault",
+        "{0:.0f}",
+        "",
+        {"metric": "calls that failed by the server"},
+    ),
+)

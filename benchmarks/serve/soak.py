@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.frame.benchmark import Benchmark, Document, positive
+from benchmarks.frame.headlines import stated
 from benchmarks.frame.workers import alone
 from benchmarks.serve.beside import imports, training
 from benchmarks.serve.clients import Clients, clients
@@ -209,4 +210,17 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
 
 
-BENCHMARK = Benchmark("soak", __doc__, _arguments, measure, markdown)
+BENCHMARK = Benchmark(
+    "soak",
+    __doc__,
+    _arguments,
+    measure,
+    markdown,
+    headline=stated(
+        "Kill a server under mixed load: acknowledged writes that are lost; s until it answers again",
+        "{0:.0f}; {1:.1f}",
+        "",
+        {"metric": "acknowledged writes that are gone after the kill"},
+        {"metric": "seconds from the start after a kill until healthy"},
+    ),
+)

@@ -20,6 +20,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.frame.benchmark import Benchmark, numbers, positive
+from benchmarks.frame.headlines import stated
 from benchmarks.frame.tables import values_by
 from benchmarks.frame.workers import alone
 from benchmarks.store.crowd import measure_crowd
@@ -142,4 +143,20 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
 
 
-BENCHMARK = Benchmark("store", __doc__, _arguments, measure, markdown)
+BENCHMARK = Benchmark(
+    "store",
+    __doc__,
+    _arguments,
+    measure,
+    markdown,
+    headline=stated(
+        "Search 100,000 items by a vector inside a program: ms",
+        "{0:.2f}",
+        "{1:.2f} (Chroma), {2:.2f} (Milvus Lite), {3:.1f} (LanceDB), {4:.1f} (Qdrant, local)",
+        {"part": "stores", "method": "crossview", "metric": "query, ms"},
+        {"part": "stores", "method": "chroma", "metric": "query, ms"},
+        {"part": "stores", "method": "milvus-lite", "metric": "query, ms"},
+        {"part": "stores", "method": "lancedb", "metric": "query, ms"},
+        {"part": "stores", "method": "qdrant-local", "metric": "query, ms"},
+    ),
+)

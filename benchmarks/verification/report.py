@@ -74,9 +74,9 @@ def headline(document: Document) -> tuple[str, str, str]:
     kind, trials = next(iter(_sets(document["trials"]).items()))
     ours = mean_and_error(values(trials, methods.FANTOPE, "accuracy"))
     return (
-        f"pairs of {kind}, classes unseen in training, Fantope: accuracy, %",
+        f"Decide whether two photographs of {kind} show the same class, classes unseen (Fantope): accuracy, %",
         ours,
-        f"{PAPER[methods.FANTOPE].split()[0]} (LFW)",
+        f"{PAPER[methods.FANTOPE].split()[0]} in the paper, on faces (LFW)",
     )
 
 

@@ -41,7 +41,7 @@ def test_a_run_writes_rows_and_a_report(planted, monkeypatch, capsys):
     text = capsys.readouterr().out
     assert "| raw | **1.000** |" in text
     assert "## Later photographs" in text
-    assert "1.000 across views: in first 10" in copies.headline(document)[1]
+    assert copies.headline(document)[1] == "1.000; across views, in the first 10: 1.000"
 
 
 def test_missing_data_is_named(tmp_path):

@@ -263,7 +263,9 @@ def test_a_report_of_other_views(lean):
     assert "| gist | sift | hybrid as printed | 4 |" in text
     assert "color" not in text
     assert "## Three views" not in text
-    assert multi_npp_report.headline(document)[0].startswith("photographs in classes (grey), GIST query SIFT words")
+    assert multi_npp_report.headline(document)[0].startswith(
+        "Find photographs of the query's class (grey) across views, GIST query SIFT words"
+    )
 
 
 def painted(folder: Path, per_class=8):

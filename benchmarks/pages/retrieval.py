@@ -1,0 +1,208 @@
+"""Pages of searches as users make them."""
+
+from collections.abc import Mapping
+
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.charts import Plot
+from benchmarks.frame.tables import Row, rows_of_trials
+from benchmarks.pages.page import Group, Page
+
+_COPIED = {"default": "default space", "kernel cca": "kernel CCA", "npp-hash": "npp-hash (codes)", "raw": "raw views"}
+_DUPLICATES = {
+    "crossview duplicates": "crossview duplicates",
+    "fingerprint in 8 orientations": "perceptual hash, 8 orientations",
+    "imagededup PHash": "imagededup PHash",
+    "imagehash dhash": "imagehash dhash",
+    "view gist": "GIST distance",
+}
+_WORDS = ("random order", "ConSE", "ridge", "CSA", "CCA", "default, pairs", "default, pairs and ConSE")
+_EXAMPLES = ("learn", "linear SVM", "mean", "best", "Rocchio", "one example", "context")
+
+
+def _calibration(document: Document) -> list[Row]:
+    """Return how many hits of each tenth of matches are relevant, by the mean match."""
+    tenths = (one for one in document["reliability"] if "match" in one)
+    return [{"data": one["data"], "mean match": round(one["match"], 3), "value": one["relevant"]} for one in tenths]
+
+
+def _questions(document: Document) -> list[Row]:
+    return rows_of_trials(document, "space", "counter-examples", "method")
+
+
+def _fused(document: Document) -> list[Row]:
+    return rows_of_trials(document, "space", "method", "metric")
+
+
+def _same(*names: str) -> Mapping[str, str]:
+    return {name: name for name in names}
+
+
+RETRIEVAL = Group(
+    "Retrieval as users see it",
+    (
+        Page(
+            name="copies",
+            title="Find a photograph by a copy of its file",
+            question="Does a changed copy of a photograph, such as a smaller one, find the photograph first?",
+            results=("copies",),
+            plots=(
+                Plot(
+                    name="copies",
+                    alt="Share of copies that find their photograph first within a view, by kind of copy: learned "
+                    "spaces find nearly all; the raw views miss most greyscale copies.",
+                    result="copies",
+                    where={"metric": "recall@1"},
+                    only=lambda row: row["query_view"] == row["database_view"],
+                    x="kind",
+                    keep=_COPIED,
+                    titles=("share found first", ""),
+                ),
+            ),
+            note="A learned space places items by their classes, so that copies could end up anywhere in a class. "
+            "crossview therefore looks for near copies besides, by codes of the raw views.",
+            folded=("(Learned|Later) photographs",),
+        ),
+        Page(
+            name="duplicates",
+            title="Find duplicates in a collection of photographs",
+            question="Which copies of photographs does a collection contain?",
+            results=("duplicates",),
+            plots=(
+                Plot(
+                    name="duplicates",
+                    alt="Recall by kind of copy: crossview duplicates finds all kinds; perceptual hashes miss cropped "
+                    "copies, and without orientations also rotated and mirrored ones.",
+                    result="duplicates",
+                    where={"metric": "recall"},
+                    only=lambda row: row["kind"] != "all",
+                    x="kind",
+                    keep=_DUPLICATES,
+                    titles=("recall", ""),
+                ),
+            ),
+            note="`crossview duplicates` takes pairs with similar fingerprints and checks them by their thumbnails. "
+            "The perceptual hashes of two known libraries and distances of raw views stand beside it.",
+        ),
+        Page(
+            name="match",
+            title="How likely is a hit relevant?",
+            question="Can a program trust the match of a hit, the probability that the hit is relevant?",
+            results=("match",),
+            plots=(
+                Plot(
+                    name="match",
+                    alt="Share of relevant hits by their match: the points lie near the diagonal, so that "
+                    "the match is nearly the share of hits that are relevant.",
+                    result="match",
+                    where={},
+                    rows=_calibration,
+                    series="data",
+                    x="mean match",
+                    titles=("match of the hits, mean of a tenth", "share of relevant hits"),
+                ),
+            ),
+            note="Every hit has a match. If it is calibrated, half of the hits with a match of one half are relevant. "
+            "The match of the first hit also shows whether anything in the collection is similar to the query.",
+        ),
+        Page(
+            name="words",
+            title="Find drawings by words",
+            question="Does the name of a concept find its drawing, if nobody has labelled a drawing of this concept?",
+            results=("words",),
+            plots=(
+                Plot(
+                    name="words",
+                    alt="Share of concepts whose drawing is among the first ten: learned pairs and names together are "
+                    "above pairs alone, and far above names alone.",
+                    result="words",
+                    where={"data": "google", "metric": "recall@10"},
+                    keep=_same(*_WORDS),
+                    titles=("share in the first 10", ""),
+                ),
+            ),
+            note="Drawings have rows by an image model (EfficientNet-Lite0), names by a text model (MiniLM); both "
+            "models saw no pairs of images and texts. ConSE predicts known names for a drawing and compares words "
+            "only.",
+        ),
+        Page(
+            name="two-artists",
+            title="Drawings of two artists",
+            question="Does a drawing of one artist find another artist's drawing of the same concept?",
+            results=("artists",),
+            plots=(
+                Plot(
+                    name="two-artists",
+                    alt="Share of concepts found among the first ten, over the rows of a pretrained model: CSA and the "
+                    "learner of instances are above the model's own cosine.",
+                    result="artists",
+                    where={"rows": "lite0", "metric": "recall@10"},
+                    titles=("share in the first 10", ""),
+                ),
+            ),
+            note="Half of the concepts teach which drawings belong together; the others are queries and items.",
+        ),
+        Page(
+            name="examples",
+            title="Search by several examples",
+            question="Do examples and counter-examples find more of what a person wants than one query?",
+            results=("examples",),
+            plots=(
+                Plot(
+                    name="examples",
+                    alt="Precision of the first ten hits in the raw views: learning from three examples and three "
+                    "counter-examples is above all other methods, and far above a single example.",
+                    result="examples",
+                    where={"space": "raw", "counter-examples": "random"},
+                    rows=_questions,
+                    keep=_same(*_EXAMPLES),
+                    factor=100,
+                    titles=("precision of the first 10, %", ""),
+                ),
+            ),
+            note="*learn* is the default of crossview. *mean* and *best* combine the distances to the examples; "
+            "Rocchio and a linear SVM are the usual methods.",
+            folded=("Same judgements", "Own judgements"),
+        ),
+        Page(
+            name="fusion",
+            title="Search by all views at once",
+            question="Does one list over several views find more than the best view alone?",
+            results=("fusion",),
+            plots=(
+                Plot(
+                    name="fusion",
+                    alt="mAP in the default space, mean of three sets: the learned fusion is above every single view "
+                    "and above the fusion of ranks.",
+                    result="fusion",
+                    where={"space": "default", "metric": "map"},
+                    rows=_fused,
+                    keep={name: f"view {name}" for name in ("color", "sift", "gist")}
+                    | {name: f"fusion: {name}" for name in ("rank", "distance", "match", "learn")},
+                    titles=("mAP among unseen items", ""),
+                ),
+            ),
+            note="A fusion makes one list from the lists of several views: by ranks, by distances, by matches, or by "
+            "weights that it learns from labelled items.",
+        ),
+        Page(
+            name="more-or-less",
+            title="Ask for more of an attribute",
+            question="If a user asks for a more open or a less natural scene, do the hits change as asked?",
+            results=("more-less",),
+            plots=(
+                Plot(
+                    name="more-or-less",
+                    alt="Share of queries whose hits have more of the attribute, by attribute: more than three "
+                    "quarters for each attribute, asked for more or for less.",
+                    result="more-less",
+                    where={"metric": "raised"},
+                    x="attribute",
+                    keep=_same("more", "less"),
+                    factor=100,
+                    titles=("queries that change as asked, %", ""),
+                ),
+            ),
+            note="`search --more natural` moves the query along a learned attribute before it looks for neighbours.",
+        ),
+    ),
+)

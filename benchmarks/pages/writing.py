@@ -1,0 +1,136 @@
+"""The text of the pages of the benchmarks, of their index, and of the table in ``README.md``."""
+
+from collections.abc import Mapping, Sequence
+
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.sections import deeper, shortened
+from benchmarks.frame.tables import table
+from benchmarks.pages import GROUPS, PAGES, README
+from benchmarks.pages.page import Page
+from benchmarks.registry import benchmark
+
+Documents = Mapping[str, Document]
+"""Results by the names of their files, without the ending."""
+FOLDER = "docs/benchmarks"
+MARK = "<!-- figures -->"
+_WRITTEN = "<!-- Written by `python -m benchmarks figures` from benchmarks/results/*.json. -->"
+_TABLE = ("task and measure", "crossview", "compared with")
+_LEGEND = (
+    "± is the standard error over splits, or over queries where there is one split. "
+    f"All results and measures: [{FOLDER}]({FOLDER}/index.md)."
+)
+_INTRODUCTION = """Each page answers one question by one or several runs. The last line of a run has its command, commit
+and machine, so that you can repeat it. It marks commits that the repository does not have, because a branch was
+rewritten after the run. Published figures stand beside ours. Pages state if they were measured on other data."""
+_MEASURES = """## Measures
+
+- **Unseen and trained**: *unseen* items were held out, so that no learner has seen them. *Trained* items are those that
+  the learner learned from.
+- **Across views**: the query and the items have different views, such as colours and SIFT words.
+- **mAP**, mean average precision: for each query, the mean of the precisions at the places of all relevant items; then
+  the mean over queries. It is 1 if all relevant items come first. An item is relevant if it shares the query's class.
+- **k-NN accuracy**: the share of queries whose class the majority of the k nearest items has.
+- **Recall@k of copies and concepts**: the share of queries whose right item is among the first k hits.
+- **Own-item recall@10**: a query has one view of an item. The measure is the share of queries whose own item is among
+  the first ten hits of another view.
+- **Coverage**: the share of items that are in the first ten hits of at least one query, divided by the largest possible
+  share. A low coverage means that searches never show some items.
+- **Hubness**: the skewness of how often an item is among the first ten hits. It is high if a few items are in most
+  lists.
+- **Match**: the probability that a hit is relevant, as crossview states it. The **calibration error** is the mean
+  difference between matches and the shares of relevant hits.
+- **AUC**, area under the ROC curve: the probability that a score ranks a random positive above a random negative.
+- **Recall of an index**: the share of the true nearest items that an approximate index finds.
+- **Error of triplets**: a triplet states that A is more similar to B than to C. The error is the share of held-out
+  triplets whose order is wrong. One half is chance.
+- **Hierarchical accuracy**: like accuracy, but a wrong class counts in part if it is near in a tree of classes.
+- **p50, p95, p99**: half, 95 or 99 per cent of the calls take less than this time.
+- **Error bars and ±**: the standard error over random splits or seeds, unless the page states otherwise. A *paired*
+  difference compares two methods split by split.
+
+## Data
+
+| name | items |
+| --- | --- |
+| corel1k | 1,000 photographs in 10 classes |
+| merged20, merged10 | 940 photographs in 20 classes; 10 other classes |
+| osr8 | 2,688 photographs of 8 kinds of scenes |
+| pubfig | faces of 8 people, with rows of eleven attributes |
+| wikipedia | 2,866 articles in 10 subjects, each with an image and a text |
+| isolet | spoken letters |
+| drawn sets | points that the benchmark draws, so that the truth is known |
+
+The views of photographs are `color` (histogram of colours), `sift` (words of local descriptors), `gist` (the layout of
+edges) and `lite0` (rows of the model EfficientNet-Lite0)."""
+
+
+def texts(documents: Documents) -> dict[str, str]:
+    """Return the text of the index and of each page that has a result, by the name of its file.
+
+    Raises:
+        ValueError: if a result is on no page.
+    """
+    on_pages = {name for page in PAGES.values() for name in page.results}
+    if missing := sorted(set(documents) - on_pages):
+        raise ValueError(f"no page has the results {', '.join(missing)}: name them in a page of benchmarks/pages")
+    shown = [page for page in PAGES.values() if _results(page, documents)]
+    return {"index.md": index(documents), **{f"{page.name}.md": page_text(page, documents) for page in shown}}
+
+
+def index(documents: Documents) -> str:
+    """Return the page that leads to all others: a table for each group, the measures and the data."""
+    parts = ["# Benchmarks", _WRITTEN, _INTRODUCTION]
+    for group in GROUPS:
+        pages = [page for page in group.pages if _results(page, documents)]
+        lines = [[f"[{page.question}]({page.name}.md)", *_headline(page, documents)] for page in pages]
+        if lines:
+            parts += [f"## {group.title}", table([["question", *_TABLE], *lines])]
+    return "\n\n".join([*parts, _MEASURES]) + "\n"
+
+
+def page_text(page: Page, documents: Documents) -> str:
+    """Return a page: the question, the answer in figures, the plots, and the report of each run."""
+    plots = [f"![{plot.alt}](plots/{plot.name}.svg)" for plot in page.plots if plot.result in documents]
+    parts = [f"# {page.title}", _WRITTEN, f"**{page.question}**", _answer(page, documents), *plots, page.note]
+    parts.append("[Measures](index.md#measures) explains the terms.")
+    return "\n\n".join([*parts, *(_report(page, name, documents) for name in _results(page, documents))]) + "\n"
+
+
+def with_table(readme: str, documents: Documents) -> str:
+    """Return the text with the chosen headlines between its two comments.
+
+    Raises:
+        ValueError: if there are not two such comments.
+    """
+    parts = readme.split(MARK)
+    if len(parts) != 3:
+        raise ValueError(f"README.md must have {MARK} twice, before and after the table of results")
+    pages = [PAGES[name] for name in README if _results(PAGES[name], documents)]
+    lines = [[*_headline(page, documents), f"[details]({FOLDER}/{page.name}.md)"] for page in pages]
+    shown = f"\n{table([[*_TABLE, 'page'], *lines])}\n\n{_LEGEND}\n" if lines else "\n"
+    return MARK.join([parts[0], shown, parts[2]])
+
+
+def _results(page: Page, documents: Documents) -> list[str]:
+    return [name for name in page.results if name in documents]
+
+
+def _headline(page: Page, documents: Documents) -> Sequence[str]:
+    """Return the headline of the page's first result; three empty cells if its benchmark has none."""
+    document = documents[_results(page, documents)[0]]
+    headline = benchmark(document["benchmark"]).headline
+    return headline(document) if headline else ("", "", "")
+
+
+def _answer(page: Page, documents: Documents) -> str:
+    """Return a table of the headlines of a page, one of each benchmark."""
+    shown = {documents[name]["benchmark"]: documents[name] for name in reversed(_results(page, documents))}
+    known = [(benchmark(name).headline, document) for name, document in reversed(shown.items())]
+    return table([_TABLE, *(headline(document) for headline, document in known if headline)])
+
+
+def _report(page: Page, name: str, documents: Documents) -> str:
+    """Return the report of a result, long sections folded or left out."""
+    report = benchmark(documents[name]["benchmark"]).report(documents[name])
+    place = f"benchmarks/results/{name}.json"
+    return deeper(shortened(report, page.folded, page.left_out, place)).strip()
