@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo test test-long test-all coverage docs lint proto bench figures peers stores engines lock sbom clean
+.PHONY: setup demo test test-long test-all coverage docs lint proto bench figures peers stores engines lock sbom release-check clean
 
 # What a user needs, and no more; the other targets add the tools of development, once.
 setup: $(READY)
@@ -147,5 +147,16 @@ sbom: .venv-sbom/.ready
 	.venv-sbom/bin/python -m pip install -q --disable-pip-version-check cyclonedx-bom==7.5.0
 	@touch $@
 
+# Build the source distribution and the wheel into DIST, and check what a release needs: tools/release.py lists the checks.
+DIST ?= dist
+release-check: $(READY) .venv-release/.ready
+	.venv-release/bin/python tools/release.py --out $(DIST) --installed $(BIN)/python
+
+.venv-release/.ready:
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install -q --disable-pip-version-check build==1.6.1 twine==7.0.0 cffconvert==2.0.0 \
+		pip-licenses==5.5.5 'setuptools>=80'
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-lock .venv-sbom sbom .venv-peers .venv-stores .venv-engines build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-lock .venv-sbom sbom .venv-release dist .venv-peers .venv-stores .venv-engines build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

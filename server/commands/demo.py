@@ -1,8 +1,8 @@
 """The demo command."""
 
-import shlex
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +12,7 @@ import typer
 from crossview.server.commands.common import fail
 from crossview.server.commands.connection_options import ConnectionOptions
 from crossview.server.commands.output import say
+from crossview.server.demo.to_try import lines_to_try
 
 SHEET = "sheet.png"
 
@@ -57,8 +58,8 @@ def demo(
         raise typer.BadParameter("--pictures needs --model FOLDER: the other demos draw their pictures")
     if pictures is not None and not pictures.is_dir():
         raise typer.BadParameter(f"--pictures {pictures} is not a folder")
-    name, tell = _chosen(notions, attributes, camera, model or [], pictures)
-    run = partial(tell, sheet=out / SHEET, echo=say, connect=lambda at: ConnectionOptions(server=at).backend())
+    chosen = _chosen(notions, attributes, camera, model or [], pictures)
+    run = partial(chosen.run, sheet=out / SHEET, echo=say, connect=lambda at: ConnectionOptions(server=at).backend())
     out.mkdir(parents=True, exist_ok=True)
     if not keep:
         with tempfile.TemporaryDirectory(prefix="crossview-demo-") as scratch:
@@ -67,26 +68,37 @@ def demo(
     if (out / "home").exists():
         fail(f"{out} contains an earlier demo: remove it, or give another --out")
     run(out.absolute())
-    say(f"kept in {out}; look at it with: {shlex.join(['crossview', 'open', name, '--home', str(out / 'home')])}")
+    for line in lines_to_try(chosen.name, out, chosen.to_try):
+        say(line)
 
 
-def _chosen(
-    notions: bool, attributes: bool, camera: bool, models: list[Path], pictures: Path | None
-) -> tuple[str, Callable[..., None]]:
-    """Return the name of the collection of the demo that the options choose, and the function that runs it."""
+@dataclass(frozen=True)
+class _Demo:
+    """The name of the collection of a demo, the function that runs the demo, and commands to try after it."""
+
+    name: str
+    run: Callable[..., None]
+    to_try: Sequence[str]
+
+
+def _chosen(notions: bool, attributes: bool, camera: bool, models: list[Path], pictures: Path | None) -> _Demo:
+    """Return the demo that the options choose."""
     if sum((notions, attributes, camera, bool(models))) > 1:
         raise typer.BadParameter("--notions, --attributes, --camera and --model are separate demos: give one of them")
     if models:
-        from crossview.server.demo.words import NAME, ChosenModels, run_words
+        from crossview.server.demo import words
 
-        return NAME, partial(run_words, chosen=ChosenModels.of(models), pictures=pictures)
+        run = partial(words.run_words, chosen=words.ChosenModels.of(models), pictures=pictures)
+        return _Demo(words.NAME, run, words.TO_TRY)
     from crossview.server.demo import attributes as moods
     from crossview.server.demo import camera as street
     from crossview.server.demo import notions as alike
     from crossview.server.demo import story
 
     if notions:
-        return alike.NAME, alike.run_notions
+        return _Demo(alike.NAME, alike.run_notions, alike.TO_TRY)
     if attributes:
-        return moods.NAME, moods.run_attributes
-    return (street.NAME, street.run_camera) if camera else (story.NAME, story.run_demo)
+        return _Demo(moods.NAME, moods.run_attributes, moods.TO_TRY)
+    if camera:
+        return _Demo(street.NAME, street.run_camera, street.TO_TRY)
+    return _Demo(story.NAME, story.run_demo, story.TO_TRY)

@@ -53,6 +53,12 @@ SEARCHES: Mapping[str, Mapping[str, Any]] = {
     "--less light": {"less": {"light": 2.0}},
     "--more warm --hold busy": {"more": {"warm": 2.0}, "hold": ("busy",)},
 }
+TO_TRY = (
+    f"search {NAME} {{folder}}/queries/{SHOWN}/{SHOWN}-00.jpg --view {VIEW} --less light --hold all -k 5",
+    f"search {NAME} --by-label fire --view {VIEW} -k 5",
+    f"suggest {NAME} {{folder}}/queries/{SHOWN}/{SHOWN}-00.jpg --view {VIEW}",
+)
+"""Commands after the demo."""
 
 
 def run_attributes(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:

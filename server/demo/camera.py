@@ -30,6 +30,12 @@ _EXPOSURE = 120.0
 """Mean value of the pixels after exposure."""
 _STAY, _GONE = (6, 20), (4, 12)
 """Minimum and maximum hours that a car stays, and that the place is empty."""
+TO_TRY = (
+    f"changes {NAME} --out {{folder}}/again",
+    f"search {NAME} {{folder}}/street/2026-06-01T12-00.jpg --view gist10 -k 5",
+    f"show {NAME}",
+)
+"""Commands after the demo."""
 
 
 def run_camera(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:

@@ -36,6 +36,12 @@ MISTAKES = 0.05
 HITS = 8
 SHOWN = (("dots", "blue"), ("weave", "red"))
 """The query pictures on the contact sheet."""
+TO_TRY = (
+    f"search {NAME} {{folder}}/pictures/dots/blue-00.jpg --view {VIEW} --targets color -k 5",
+    f"search {NAME} {{folder}}/pictures/dots/blue-00.jpg --view {VIEW} --targets texture -k 5",
+    f"ask {NAME}",
+)
+"""Commands after the demo: the same picture in both notions, and the number of answers."""
 
 
 def run_notions(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:

@@ -35,6 +35,12 @@ SHOWN = {"leaves": "color", "bricks": "sift", "rings": "color"}
 """Classes on the contact sheet, with the view of their queries."""
 TEXT_QUERY = "waves", "surf and tide, an ocean swell"
 """A class, and the text query for it on the contact sheet."""
+TO_TRY = (
+    "search demo {folder}/queries/leaves/leaves-00.jpg --view color --targets sift -k 5",
+    f'search demo --text "surf and tide" --view text --targets color --space {WORDS} -k 5',
+    "index mine {folder}/pictures --labels folder",
+)
+"""Commands after the demo; the last one takes any folder of pictures."""
 ROOT = Path(__file__).resolve().parents[2]
 """The folder of the packages, from which the process of the server imports the same code."""
 

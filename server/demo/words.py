@@ -23,6 +23,12 @@ HITS, SHOWN = 8, 3
 """Number of hits of a search, and of those in print."""
 TEXTS = ("an animal", "something to eat", "a vehicle", "a building", "a view of nature")
 """The texts for pictures of the user."""
+TO_TRY = (
+    f'search {NAME} --text "something to eat" -k 5',
+    f'search {NAME} --text "a sunny day" -k 5 --out {{folder}}/sunny.png',
+    f"duplicates {NAME}",
+)
+"""Commands after the demo; they use no drawn picture, because the pictures can be the user's."""
 
 
 @dataclass(frozen=True)

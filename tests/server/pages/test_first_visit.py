@@ -55,10 +55,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     done = subprocess.run(
         [CROSSVIEW, "demo", "--keep", "--out", "demo-out"], cwd=folder, capture_output=True, text=True, check=True
     )
-    hint = re.search(r"look at it with: crossview (.*)", done.stdout)
+    hint = re.search(r"^ +\S*crossview (open .*)", done.stdout, re.M)
     assert hint is not None
     environment = {**os.environ, "BROWSER": "true"}
-    command = [CROSSVIEW, *shlex.split(hint[1]), "--no-browser"]
+    command = [CROSSVIEW, *shlex.split(hint[1].replace(" 8080 ", " 0 ")), "--no-browser"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stdout is not None
         yield next(line for line in server.stdout if line.startswith("open ")).removeprefix("open ").strip()

@@ -1,35 +1,23 @@
 """The example packages, installed by pip, work through the command line, and the guide of them is true."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from drawn import write_pictures
+from programs import started
 
 pytestmark = pytest.mark.long
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EXAMPLES = ("edges", "zca")
 GUIDE = (ROOT / "docs" / "guides" / "extending.md").read_text(encoding="utf-8")
 INSTALL = re.compile(r"^python -m pip install (.*?) ((?:\./\S+ ?)+)$", re.M)
 """The line of the guide that installs the packages: its options, and its folders."""
-
-
-def started(words: Sequence[object], folder: Path, status: int = 0, **environment: str) -> str:
-    """Return the output and the errors of a program that ends with a status."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    known = {**os.environ, "PATH": path, "CROSSVIEW_HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
-    finished = subprocess.run(
-        [str(word) for word in words], cwd=folder, env=known | environment, capture_output=True, text=True, check=False
-    )
-    assert finished.returncode == status, finished.stdout + finished.stderr
-    return finished.stdout + finished.stderr
 
 
 @pytest.fixture(scope="module")
