@@ -22,7 +22,9 @@ GROUND_FLOOR = "engine.runtime"
 CONDITIONS = "engine.conditions"
 SERVICES = "engine.services"
 """The room above all others of the engine, which ``engine.collection`` alone imports."""
-DRAWING_TOOLS = ("tools/difficult_queries.py", "tools/explanations.py", "tools/screenshots.py")
+DRAWING_TOOLS = tuple(
+    f"tools/{name}.py" for name in ("difficult_queries", "explanations", "readme_pictures", "screenshots")
+)
 STEPS, COMPARISONS = "engine.learners.steps", "engine.learners.comparisons"
 SUBSPACE, METRICS = "engine.learners.subspace", "engine.learners.metrics"
 LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers", "engine.learners.samplers"
@@ -143,7 +145,7 @@ MAY_IMPORT = {
     "tools": {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),
-        *("server.configuration", "server.listen", "server.settings"),
+        *("server.configuration", "server.listen", "server.settings", "server.demo", "server.drawing"),
     },
     "crossview": {
         *("server.client", "server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes"),
