@@ -113,7 +113,7 @@ PAPERS = Group(
                 ),
             ),
             note="Quadrianto and Lampert (ICML 2011) learn a linear map for each view such that items that are "
-            "neighbours in one view become neighbours across views. The paper measures the share of queries whose "
+            "similar become neighbours in every combination of views. The paper measures the share of queries whose "
             "class the majority of their nearest items of the other view has (k-NN accuracy). Its own photographs are "
             "not available, so compare the order of the methods with the paper, not the level. *As printed* is the "
             "algorithm with every detail of the paper.",
@@ -188,9 +188,10 @@ PAPERS = Group(
                     titles=("mAP, mean over the pages, %", ""),
                 ),
             ),
-            note="Law, Thome, Gançarski and Cord (2012) state that versions of a page within a period differ less than "
-            "versions of different periods. From such triplets and quadruplets, a metric learns which regions of the "
-            "picture of a page matter. A change is important if the news or stories change, not the adverts.",
+            note="Law, Thome and Cord (IJCV 2017, section 5) assume that versions of a page that are near each other "
+            "in time differ less than versions that are far apart. From such triplets and quadruplets, a metric learns "
+            "which regions of the picture of a page matter. A change is important if the news or stories change, not "
+            "the adverts.",
             folded=("A real series",),
         ),
         Page(
