@@ -8,7 +8,10 @@ import pytest
 from crossview.engine.ingest import vectors
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+DOCUMENTS = (
+    *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md"),
+    "examples/README.md",
+)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 HEADING = re.compile(r"^#+ (.*)$", re.M)
@@ -32,7 +35,7 @@ def test_links_lead_somewhere(name):
     broken = []
     for link in LINK.findall(prose(ROOT / name)):
         path, _, anchor = link.partition("#")
-        target = ROOT / (path or name)
+        target = (ROOT / name).parent / (path or (ROOT / name).name)
         if "://" not in link and not (target.exists() and (not anchor or anchor in anchors(target))):
             broken.append(link)
     assert broken == []

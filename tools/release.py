@@ -167,9 +167,10 @@ def difference_problems(wheel: Path) -> Problems:
 def licence_problems(python: Path) -> Problems:
     """Print the licence of each installed dependency of users, and yield those that are not allowed."""
     pinned = re.findall(r"^([\w.-]+)==\S+ \\$", (ROOT / "requirements/user.txt").read_text(encoding="utf-8"), re.M)
-    how = ("--from=mixed", "--format=json", "--with-system")
-    command = [sys.executable, "-m", "piplicenses", "--python", str(python), *how]
-    done = subprocess.run([*command, "--packages", *pinned], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-m", "piplicenses", "--python", str(python), "--from=mixed", "--format=json"]
+    done = subprocess.run(
+        [*command, "--with-system", "--packages", *pinned], capture_output=True, text=True, check=True
+    )
     found = {one["Name"]: one["License"] for one in json.loads(done.stdout)}
     for name, licence in sorted(found.items(), key=lambda one: one[0].lower()):
         print(f"        {name:<26} {licence}")

@@ -58,6 +58,8 @@ def demo(
         raise typer.BadParameter("--pictures needs --model FOLDER: the other demos draw their pictures")
     if pictures is not None and not pictures.is_dir():
         raise typer.BadParameter(f"--pictures {pictures} is not a folder")
+    import crossview.features.decode  # noqa: F401 - a client without the engine fails here, before it draws
+
     chosen = _chosen(notions, attributes, camera, model or [], pictures)
     run = partial(chosen.run, sheet=out / SHEET, echo=say, connect=lambda at: ConnectionOptions(server=at).backend())
     out.mkdir(parents=True, exist_ok=True)

@@ -70,3 +70,12 @@ def test_what_needs_the_engine_says_how_to_install_it(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert "pip install 'crossview[engine]'" in done.stderr
     assert Home(tmp_path).names() == []
+
+
+def test_the_demo_names_what_to_install_before_it_draws(tmp_path: Path) -> None:
+    """So that the same command works after it."""
+    program = "from crossview.server.cli import main; main()"
+    done = run(program, "demo", "--keep", "--out", tmp_path / "out")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "run python -m pip install 'crossview[engine]'" in done.stderr
+    assert not (tmp_path / "out").exists()

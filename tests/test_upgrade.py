@@ -1,0 +1,57 @@
+"""The upgrade notes name commands, options and Python names that exist."""
+
+import contextlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+import crossview
+from crossview.engine.conditions.filter import filter_of
+from crossview.server.cli import COMMANDS, app
+
+NOTES = (Path(__file__).parents[1] / "docs" / "upgrade.md").read_text(encoding="utf-8")
+MOVED = re.findall(r"^\| `crossview (.*?)` \| `crossview (.*?)` \|$", NOTES, re.M)
+"""The old and the new command of each row."""
+
+
+def options_of(line: str) -> tuple[list[str], set[str]]:
+    """Return the words of a command line after its command, and the options of the command; KeyError without one."""
+    words, command, name = shlex.split(line), typer.main.get_command(app), ""
+    while hasattr(command, "commands"):
+        name = f"{name} {words[0]}".strip()
+        command = command.commands[words.pop(0)]
+    assert name in COMMANDS
+    return words, {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED)
+def test_the_new_command_exists_and_the_old_one_does_not(old: str, new: str) -> None:
+    """With its options, and a condition that can be read."""
+    words, options = options_of(new)
+    assert {word for word in words if word.startswith("--")} <= options
+    if "--where" in words:
+        assert filter_of(words[words.index("--where") + 1])
+    with contextlib.suppress(KeyError):
+        words, options = options_of(old)
+        assert not {word for word in words if word.startswith("--")} <= options
+
+
+def test_every_renamed_command_is_in_the_table() -> None:
+    """The rows were found."""
+    assert len(MOVED) > 15
+
+
+def test_the_python_names_exist(tmp_path: Path) -> None:
+    """Those of the module, and the methods of the groups of a collection."""
+    python = NOTES[NOTES.index("### Python") : NOTES.index("### gRPC")]
+    new = [row.split(" | ")[1] for row in python.splitlines() if row.startswith("| `")]
+    names = {name for cell in new for name in re.findall(r"crossview\.(\w+)", cell)}
+    assert "SearchRequest" in names
+    assert {name for name in names if not hasattr(crossview, name)} == set()
+    methods = {pair for cell in new for pair in re.findall(r"\b(items|views|spaces|storage)\.(\w+)", cell)}
+    assert len(methods) > 15
+    with crossview.create("art", ["color"], home=tmp_path) as art:
+        assert [pair for pair in methods if not hasattr(getattr(art, pair[0]), pair[1])] == []
