@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from blocks import ROOT, Block, blocks_of
@@ -23,15 +24,26 @@ crossview space extend art default --views text
 """The tour, as far as most guides need it; and attributes, which some of them search by."""
 
 
-def play(document: str, stage: Stage, folder: Path, commands: Path, demo: Path, toured: Path) -> str:
-    """Run the document in an empty folder and return the output; raises AssertionError if it is not as stated."""
+def play(
+    document: str,
+    stage: Stage,
+    folder: Path,
+    commands: Path,
+    demo: Path,
+    toured: Path,
+    environment: Mapping[str, str] | None = None,
+) -> str:
+    """Run the document in an empty folder and return the output; raises AssertionError if it is not as stated.
+
+    ``commands``, ``demo`` and ``toured`` are the fixtures; ``environment`` has further variables.
+    """
     folder.mkdir()
     if stage.begins == "tour":
         copy_of(toured / "tour", folder / "tour")
     stage.prepare(folder)
     blocks = [block for block in blocks_of(document) if block.is_run]
-    environment = {"CROSSVIEW_HOME": str(stage.home(folder)), "HOME": str(folder), "PYTHONPATH": str(ROOT)}
-    with Session(folder, commands, environment, stage.replaced, stage.answers, stage.brief) as session:
+    variables = {"CROSSVIEW_HOME": str(stage.home(folder)), "HOME": str(folder), "PYTHONPATH": str(ROOT)}
+    with Session(folder, commands, variables | dict(environment or {}), stage.replaced, stage.answers, stage.brief) as session:
         for block in blocks:
             _run(block, session, demo)
     _compare(blocks, session)

@@ -59,7 +59,7 @@ STAGES: Mapping[str, Stage] = {
     ),
     "docs/guides/same-or-different.md": Stage("empty", prints=("of 40 pairs are the same", "true_accept_rate_0.01")),
     "docs/guides/search.md": Stage(),
-    "docs/guides/server.md": Stage("tour", made.certificate, {"search.example": "localhost", "0.0.0.0": "127.0.0.1"}),
+    "docs/guides/server.md": Stage("tour", made.certificate, {"search.example": "localhost", "0.0.0.0": "127.0.0.1", '"/srv/crossview"': '"tour/mine"'}),
     "docs/guides/similarity.md": Stage("tour", made.comparisons),
     "docs/guides/size.md": Stage("tour", made.pets),
     "docs/guides/spreading.md": Stage("empty", made.shop_pictures, {"s3://shop": "shop", "milvus://milvus:19530": _ENGINE}, brief=True),
