@@ -23,7 +23,7 @@ RUN = ("sh", "python")
 COMPARED = ("text", "json")
 LANGUAGES = (*RUN, *COMPARED, "toml", "console", "bash")
 """The languages of blocks that are run, compared or files; directives such as ``{literalinclude}`` are not blocks."""
-_FENCE = re.compile(r"(?:^<!-- (?P<note>[^\n]*?) -->\n)?^```(?P<language>\S*)[^\n]*\n(?P<text>.*?)^```$", re.M | re.S)
+_FENCE = re.compile(r"(?:^<!-- (?P<note>[^\n]*?) -->\n)?^```(?: \{ \.)?(?P<language>\S*)[^\n]*\n(?P<text>.*?)^```$", re.M | re.S)
 _NOTE = re.compile(r"(not run|run by|file): (\S.*)")
 
 

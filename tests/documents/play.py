@@ -43,7 +43,8 @@ def play(
     stage.prepare(folder)
     blocks = [block for block in blocks_of(document) if block.is_run]
     variables = {"CROSSVIEW_HOME": str(stage.home(folder)), "HOME": str(folder), "PYTHONPATH": str(ROOT)}
-    with Session(folder, commands, variables | dict(environment or {}), stage.replaced, stage.answers, stage.brief) as session:
+    replaced = {old: new.replace("{folder}", str(folder)) for old, new in stage.replaced.items()}
+    with Session(folder, commands, variables | dict(environment or {}), replaced, stage.answers, stage.brief) as session:
         for block in blocks:
             _run(block, session, demo)
     _compare(blocks, session)

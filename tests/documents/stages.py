@@ -16,7 +16,7 @@ class Stage:
     prepare: Callable[[Path], object] = made.nothing
     """Makes further files and collections in the folder."""
     replaced: Mapping[str, str] = field(default_factory=dict)
-    """Texts of the blocks, and what stands for them here."""
+    """Texts of the blocks, and what stands for them here; ``{folder}`` is the folder of the run."""
     answers: str = "q"
     """The keys that a person presses."""
     brief: bool = False
@@ -62,7 +62,7 @@ STAGES: Mapping[str, Stage] = {
     "docs/guides/server.md": Stage("tour", made.certificate, {"search.example": "localhost", "0.0.0.0": "127.0.0.1", '"/srv/crossview"': '"tour/mine"'}),
     "docs/guides/similarity.md": Stage("tour", made.comparisons),
     "docs/guides/size.md": Stage("tour", made.pets),
-    "docs/guides/spreading.md": Stage("empty", made.shop_pictures, {"s3://shop": "shop", "milvus://milvus:19530": _ENGINE}, brief=True),
+    "docs/guides/spreading.md": Stage("empty", made.shop_pictures, {"s3://shop": "{folder}/shop", "milvus://milvus:19530": _ENGINE}, brief=True),
     "docs/guides/suggestions.md": Stage(),
     "docs/guides/taxonomies.md": Stage("empty", prints=("240 added", "hierarchical_accuracy", "lca_loss")),
     "docs/guides/vectors.md": Stage("empty", made.vectors),
