@@ -58,6 +58,7 @@ lint: $(TOOLS)
 	$(BIN)/codespell
 	$(BIN)/python tools/house.py --check
 	$(BIN)/python tools/words.py
+	$(BIN)/python tools/style.py
 
 docs: $(TOOLS)
 	$(BIN)/python -m mkdocs build --strict --quiet

@@ -72,6 +72,16 @@ ADVICE = {
 }
 """Patterns, which ignore case unless they say otherwise, and what to write instead."""
 
+_BRITISH = {
+    r"((?:behavi|neighb|fav|hum|col)o)(r(?:s|ed|ing|ful|able|hoods?)?)": r"\1u\2",
+    r"(\w{3,}i)z(e[sd]?|ers?|ing|ations?)": r"\1s\2",
+    r"(\w*aly)z(e[sd]?|ing)": r"\1s\2",
+    r"(cent|fib)er(s|ed)?": r"\1re\2",
+    r"gr(?:a)y(\w*)": r"grey\1",
+    r"(label|model|cancel|travel)(ed|ing)": r"\1l\2",
+}
+"""American spellings, and the British ones."""
+_SAME = frozenset({"oversized", "size", "sizes", "sized", "resize", "resizes", "resized", "resizing", "prize", "seize", "horizon"})
 _FIGURES = re.compile(r"<!-- figures -->.*?<!-- figures -->", re.S)
 _BLOCKS = re.compile(r"^([ \t]*)(```|~~~).*?^\1\2[ \t]*$|^(?: {4}|\t)[^\n]*$|\]\([^)\s]*\)|<!--.*?-->", re.M | re.S)
 _CODE = re.compile(r"`[^`]+`")
@@ -117,6 +127,14 @@ def hits(text: str, suffix: str) -> Iterator[tuple[int, str, str]]:
         for found in re.finditer(pattern, prose, re.I):
             words = " ".join(re.findall(r"\(?[\w;:]+", found[0]))
             yield prose.count("\n", 0, found.end()) + 1, words, advice
+
+
+def american(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each American spelling of a text, and the British one; words with a capital inside are names."""
+    for word in re.findall(r"(?<![\w.-])[A-Za-z][a-z]+\b(?![\w.])", text):
+        for pattern, british in _BRITISH.items():
+            if word.lower() not in _SAME and (found := re.fullmatch(pattern, word, re.I)):
+                yield word, found.expand(british)
 
 
 def documents(root: Path) -> list[Path]:

@@ -98,7 +98,7 @@ def _score(
 
 def _check_hope(scores: Scores, first: Scores, where: str) -> None:
     """Raise InvalidInputError if settings are worse than the first candidate by far more than chance."""
-    if scores.keys() != first.keys():
+    if not scores or scores.keys() != first.keys():  # a fold of one group has no query with a similar item
         return
     behind = [first[crossing] - values for crossing, values in scores.items()]
     means = [float(np.nanmean(one)) for one in behind]

@@ -219,7 +219,7 @@ def _print(
         for rank, hit in enumerate(hit_list.hits, 1):
             more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts] + [hit.source for _ in sources]
             more += ["missing" if hit.missing else "" for _ in missing]
-            likely, cells = [f"{hit.probability:.3f}" for _ in probable], score_cells(hit.scores, shown)
+            likely, cells = [f"{hit.probability:.3f}" for _ in probable], score_cells(hit, shown)
             matches = ["" if hit.match is None else f"{hit.match:.3f}" for _ in matched]
             first = [str(rank), *matches, f"{hit.distance:.5g}", *likely]
             rows.add_row(*first, hit.key, ", ".join(hit.labels), *cells, *more)

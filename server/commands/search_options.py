@@ -1,6 +1,6 @@
 """The options of the search command: which hits there are, and what is shown of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -65,13 +65,15 @@ class ScoreOptions:
         }
 
     def shown(self, requested: Sequence[str], hits: "Sequence[Hit]") -> tuple[str, ...]:
-        """Return the scores that have a column in the table of hits: the requested ones, or all with --scores."""
-        return tuple(dict.fromkeys(name for hit in hits for name in hit.scores)) if self.scores else tuple(requested)
+        """Return the scores and attributes that have a column: the requested ones, and all scores with --scores."""
+        if self.scores:
+            return tuple(dict.fromkeys(name for hit in hits for name in hit.scores))
+        return tuple(name for name in requested if any(name in hit.scores or name in hit.attributes for hit in hits))
 
 
-def score_cells(scores: Mapping[str, float], shown: Sequence[str]) -> list[str]:
-    """Return the cells of a hit's scores."""
-    return [f"{scores[name]:+.2f}" for name in shown]
+def score_cells(hit: "Hit", shown: Sequence[str]) -> list[str]:
+    """Return the cells of a hit's scores, and of the attributes by which a search sorts."""
+    return [f"{hit.scores[name]:+.2f}" if name in hit.scores else str(hit.attributes.get(name, "")) for name in shown]
 
 
 def _numbers(pairs: Amounts, flag: str, default: float) -> dict[str, float]:

@@ -14,7 +14,7 @@ from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.item import ItemUpdate
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Grouping, Recipe, Tune
-from crossview.engine.training import validation
+from crossview.engine.training import tuning, validation
 from crossview.engine.training.examples import split
 from crossview.engine.training.groups import fold_groups, split_groups
 
@@ -171,6 +171,11 @@ def test_tuning_parts_no_group(speakers, monkeypatch):
     (groups, folds) = seen[0]
     assert len(np.unique(folds)) == 3
     assert all(len(np.unique(folds[groups == group])) == 1 for group in np.unique(groups))
+
+
+def test_a_fold_of_one_group_does_not_stop_tuning():
+    """Its queries find no similar item of another group, so that the first folds can have no score at all."""
+    tuning._check_hope({}, {}, "1 of 3 folds")
 
 
 @pytest.mark.parametrize(

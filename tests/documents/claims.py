@@ -1,0 +1,42 @@
+"""Sentences of documents that compare by a figure, such as "three times as fast", and whether a page of figures is near."""
+
+import re
+from collections.abc import Iterator
+
+_NUMBER = r"(?:\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|a hundred|a thousand)"
+CLAIM = re.compile(
+    rf"\b{_NUMBER} times (?:as|more|less|fewer|faster|slower|larger|smaller|the)\b"
+    r"|\btwice (?:as|the)\b|\bhalf (?:as|the (?:time|memory|bytes|size|error))\b"
+    r"|\ba (?:third|quarter|fifth|tenth|hundredth) of the (?:time|memory|bytes|size|error)\b"
+    r"|\b(?:faster|slower|quicker)\b"
+    rf"|\b{_NUMBER} (?:%|per cent|points) (?:more|less|fewer|better|worse|higher|lower|faster|slower|smaller|larger)\b",
+    re.I,
+)
+"""Words that compare by a figure, or by time."""
+SOURCE = re.compile(r"\]\([^)]*(?:benchmarks|results/|scaling\.md|decisions/)[^)]*\)|`python -m benchmarks")
+"""A link to a page of figures, or the command that measures them."""
+_BLOCKS = re.compile(r"^```.*?^```$|<!-- figures -->.*?<!-- figures -->|<!--.*?-->", re.M | re.S)
+_CODE = re.compile(r"`[^`]*`")
+_ITEM = re.compile(r"\n(?=[ \t]*(?:[-*]|\d+\.) )|\n(?=\|)")
+
+
+def paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each paragraph, item of a list and row of a table."""
+    prose = _BLOCKS.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    line = 1
+    for piece in re.split(r"(\n[ \t]*\n)", prose):
+        at = line
+        for one in _ITEM.split(piece):
+            if one.strip():
+                yield at, one
+            at += one.count("\n") + 1
+        line += piece.count("\n")
+
+
+def unsupported(text: str) -> list[tuple[int, str]]:
+    """Return the line and the words of each claim without a source in its paragraph."""
+    return [
+        (line, " ".join(found[0].split()))
+        for line, paragraph in paragraphs(text)
+        if not SOURCE.search(paragraph) and (found := CLAIM.search(_CODE.sub("", paragraph)))
+    ]

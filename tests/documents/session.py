@@ -1,0 +1,184 @@
+"""A shell and a Python program in which the blocks of one document run, one after another."""
+
+import ast
+import asyncio
+import contextlib
+import inspect
+import io
+import os
+import re
+import select
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+from ports import free_port
+
+_PROGRAMS = Path(sys.executable).parent
+"""The folder of the commands that are processes of their own, and so take signals."""
+_WITHIN = 240
+"""Seconds within which a block must end."""
+_ENDS_WITHIN = 20
+_PORT = re.compile(r"\b(?:50051|50123|8080|9464|4318)\b")
+"""Ports that the documents name; several documents run at once, so each has others."""
+_SERVES = re.compile(r"^((?:[A-Z_]+=\S+ )*)(crossview (?:serve|open)\b(?!.*--print-config)[^&\n]*)$", re.M)
+_IN_BACKGROUND = re.compile(r"^(crossview serve\b[^#\n]* & )", re.M)
+_WATCHES = re.compile(r"^(crossview [^#\n]*(?:--watch|--follow|--every)\b[^\n]*)$", re.M)
+_PRELUDE = r"""
+set -euo pipefail
+set -m
+trap 'status=$?; kill $(jobs -p) 2>/dev/null || true; echo; echo "{mark} $status"' EXIT
+serving=
+serves() {{ # run a server in the background until the next one, and wait until it answers
+    stops
+    : > {own}/served
+    PATH={programs}:$PATH env "$@" >> {own}/served 2>&1 & serving=$!
+    for _ in $(seq 300); do
+        if grep -q "^crossview serves\|^http" {own}/served; then return; fi
+        kill -0 $serving || break
+        command sleep .1
+    done
+    cat {own}/served; return 1
+}}
+stops() {{
+    if [ -n "$serving" ]; then kill $serving 2>/dev/null || true; wait $serving || true; serving=; cat {own}/served; fi
+}}
+watches() {{ # run a command that goes on until Ctrl-C for some seconds
+    PATH={programs}:$PATH timeout --signal INT 8 "$@" || [ $? -eq 124 ] || [ $? -eq 130 ]
+}}
+"""
+_PIP = """#!{python}
+# `pip install` of the documents: checks that the extras exist and that their packages are installed here.
+import sys
+from importlib.metadata import metadata, requires, version
+from packaging.requirements import Requirement
+
+assert sys.argv[1] == "install", sys.argv
+for wanted in map(Requirement, sys.argv[2:]):
+    extras = metadata(wanted.name).get_all("Provides-Extra") or []
+    assert wanted.extras <= set(extras), (wanted, extras)
+    for needed in map(Requirement, requires(wanted.name) or []):
+        if needed.marker is None or any(needed.marker.evaluate({{"extra": extra}}) for extra in wanted.extras):
+            assert needed.specifier.contains(version(needed.name), prereleases=True), needed
+"""
+
+
+class Session:
+    """Runs blocks in a folder; close it after use.
+
+    A command that serves goes on in the background until the next one; with ``brief``, until it answers. A command
+    that watches ends after some seconds. ``replaced`` are texts of the document that are different here, and
+    ``answers`` is what a person types.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        commands: Path,
+        environment: dict[str, str],
+        replaced: dict[str, str] | None = None,
+        answers: str = "",
+        brief: bool = False,
+    ) -> None:
+        self.folder, self.output = folder, ""
+        self._serves = r"serves \1\2; stops" if brief else r"serves \1\2"
+        self._own = folder.with_name(f"{folder.name}-session")
+        self._own.mkdir()
+        self._replaced = replaced or {}
+        self._ports: dict[str, str] = {}
+        self._names: dict[str, Any] = {"__name__": "__main__"}
+        self._mark = f"--- {self._own.name} ended:"
+        (self._own / "answers").write_text(answers)
+        self._write_program("pip", _PIP.format(python=sys.executable))
+        path = ":".join(map(str, (self._own, commands, Path(sys.executable).parent, os.environ["PATH"])))
+        self._environment = os.environ | {"PATH": path, "BROWSER": "true", **environment}
+        self._environment["CROSSVIEW_SERVE_PORT"] = self._port("50051")
+        self._shell = subprocess.Popen(
+            ["bash"],
+            cwd=folder,
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._tell(_PRELUDE.format(mark=self._mark, own=shlex.quote(str(self._own)), programs=_PROGRAMS))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """End the shell, and with it what runs in the background."""
+        with contextlib.suppress(BrokenPipeError):
+            self._tell("exit\n")
+            self._read(time.monotonic() + _ENDS_WITHIN)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._shell.pid, signal.SIGKILL)
+        for pipe in (self._shell.stdin, self._shell.stdout):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()  # type: ignore[union-attr]
+        self._shell.wait()
+
+    def here(self, text: str) -> str:
+        """Return a text of the document as it is here: with ports that are free, and other texts replaced."""
+        for old, new in self._replaced.items():
+            text = text.replace(old, new)
+        return _PORT.sub(lambda found: self._port(found[0]), text)
+
+    def shell(self, text: str) -> None:
+        """Run lines of a shell. Raises AssertionError with the output if one of them fails."""
+        text = _SERVES.sub(self._serves, _WATCHES.sub(r"watches \1", self.here(text)))
+        text = _IN_BACKGROUND.sub(r"stops; \1", text)
+        (self._own / "block").write_text(text)
+        own = shlex.quote(str(self._own))
+        self._tell(f". {own}/block < {own}/answers\nenv -0 > {own}/environment; echo; echo '{self._mark}' 0\n")
+        printed, status = self._read(time.monotonic() + _WITHIN)
+        self.output += printed
+        assert status == 0, f"{text}\n{printed}"
+
+    def python(self, text: str) -> None:
+        """Run a program here, which knows the names of the programs before; warnings are errors."""
+        known = (self._own / "environment").read_text() if (self._own / "environment").exists() else ""
+        environment = dict(line.split("=", 1) for line in known.split("\0") if "=" in line) or self._environment
+        code = compile(self.here(text), "block", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        printed = io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+            patch.chdir(environment.get("PWD", self.folder))
+            for name in ("CROSSVIEW_HOME", "CROSSVIEW_SERVER"):
+                if name in environment:
+                    patch.setenv(name, environment[name])
+            if inspect.iscoroutine(awaited := eval(code, self._names)):  # noqa: S307 - as the document has it
+                asyncio.run(awaited)
+        self.output += printed.getvalue()
+
+    def _port(self, named: str) -> str:
+        return self._ports.setdefault(named, str(free_port()))
+
+    def _write_program(self, name: str, text: str) -> None:
+        (self._own / name).write_text(text)
+        (self._own / name).chmod(0o755)
+
+    def _tell(self, text: str) -> None:
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(text.encode())
+        self._shell.stdin.flush()
+
+    def _read(self, until: float) -> tuple[str, int]:
+        """Return what the shell printed up to the mark, and the status in the mark; 1 if the mark comes too late."""
+        assert self._shell.stdout is not None
+        printed = b""
+        mark = re.compile(rf"^{re.escape(self._mark)} (\d+)$".encode(), re.M)
+        while (left := until - time.monotonic()) > 0 and select.select([self._shell.stdout], [], [], left)[0]:
+            piece = os.read(self._shell.stdout.fileno(), 1 << 16)
+            printed += piece
+            if ended := mark.search(printed):
+                return printed[: ended.start()].decode(errors="replace"), int(ended[1])
+            if not piece:
+                break
+        return printed.decode(errors="replace"), 1

@@ -1,0 +1,57 @@
+"""Nothing in the documents can be stale: every block is run, compared, a file, or excused with a reason."""
+
+import re
+from pathlib import Path
+
+import pytest
+from blocks import COMPARED, DOCUMENTS, LANGUAGES, ROOT, blocks_of
+from inline import fault, is_command, quoted
+from stages import STAGES
+
+from crossview.engine.conditions.where import parse
+
+PAGES = ("README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")))
+"""The documents whose commands in prose are checked."""
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_block_is_run_or_excused(document: str) -> None:
+    """An excuse has at least three words, and tests that run a block name the document."""
+    for block in blocks_of(document):
+        assert block.language in LANGUAGES, f"{block.place}: an unknown language: {block.language!r}"
+        if block.runner:
+            named = Path(document).name in (ROOT / block.runner).read_text()
+            assert named, f"{block.place}: {block.runner} does not name it"
+        elif block.excuse:
+            assert len(block.excuse.split()) > 2, block.place
+        else:
+            assert document in STAGES, f"{block.place}: add a stage to tests/documents/stages.py"
+            assert block.language != "toml" or block.file, f"{block.place}: neither a file nor excused"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_outputs_follow_what_prints_them(document: str) -> None:
+    """A block whose text is compared comes after one that runs."""
+    runs = False
+    for block in blocks_of(document):
+        runs |= block.is_run and block.language in ("sh", "python")
+        assert runs or block.language not in COMPARED or block.file or not block.is_run, block.place
+
+
+def test_stages_are_those_of_documents() -> None:
+    assert STAGES.keys() <= set(DOCUMENTS)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_in_prose_exist(page: str) -> None:
+    """With their options, in backquotes."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    faults = [f"{page}:{line}: `{words}`: {fault(words)}" for line, words in quoted(text) if is_command(words) and fault(words)]
+    assert faults == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_conditions_can_be_read(page: str) -> None:
+    """Those of every option ``--where`` and ``--holdout-where``."""
+    for text in re.findall(r"--(?:holdout-)?where '([^'\n]+)'", (ROOT / page).read_text(encoding="utf-8")):
+        parse(text)

