@@ -60,7 +60,7 @@ lint: $(TOOLS)
 	$(BIN)/python tools/words.py
 
 docs: $(TOOLS)
-	$(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m sphinx -q -E -W --keep-going docs site
 
 proto: $(TOOLS)
 	$(BIN)/python tools/proto.py
@@ -148,4 +148,5 @@ sbom: .venv-sbom/.ready
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-lock .venv-sbom sbom .venv-peers .venv-stores .venv-engines build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf docs/architecture.md docs/changelog.md docs/contributing.md docs/reference/grpc docs/reference/python docs/reference/[!p]*.md
+	rm -rf jupyter_execute .venv .venv-lock .venv-sbom sbom .venv-peers .venv-stores .venv-engines build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -143,7 +143,8 @@ MAY_IMPORT = {
     "tools": {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),
-        *("server.configuration", "server.listen", "server.settings"),
+        *("server.configuration", "server.listen", "server.methods", "server.settings"),
+        *("server.edge.http", "server.observing", "server.wire"),
     },
     "crossview": {
         *("server.client", "server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes"),
@@ -186,7 +187,7 @@ HOMES = {
     ),
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
-    "typer": ("server/", "tools/documents.py"),
+    "typer": ("server/", "tools/documents/"),
     "opentelemetry": ("server/observing/",),
     "matplotlib": ("benchmarks/",),
 }
