@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo test test-long test-all coverage docs lint proto bench figures peers stores engines lock sbom clean
+.PHONY: setup demo test test-long test-all coverage docs site-versions lint proto bench figures peers stores engines lock sbom clean
 
 # What a user needs, and no more; the other targets add the tools of development, once.
 setup: $(READY)
@@ -61,6 +61,10 @@ lint: $(TOOLS)
 
 docs: $(TOOLS)
 	$(BIN)/python -m sphinx -q -E -W --keep-going docs site
+
+# The site of main and of each tag that has one, with a menu of versions.
+site-versions: $(TOOLS)
+	$(BIN)/python tools/site_versions.py
 
 proto: $(TOOLS)
 	$(BIN)/python tools/proto.py

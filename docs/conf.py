@@ -37,12 +37,26 @@ nb_execution_show_tb = True
 toc_object_entries = False  # each class has a heading
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_class_signature = "separated"
 python_maximum_signature_line_length = 80
 
 html_theme = "furo"
 html_title = f"crossview {version}"
-html_static_path = ["_static"]
+html_baseurl = PROJECT.get("urls", {}).get("Documentation", "")  # for canonical addresses and previews of links
+html_logo = html_favicon = "_static/logo.svg"
+html_static_path = ["_static", "sheet.jpg"]
+templates_path = ["_templates"]
+html_additional_pages = {"404": "404.html"}
+html_js_files = [("site.js", {"defer": "defer"})]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_copy_source = html_show_sourcelink = False
 html_css_files = ["site.css"]
 copybutton_exclude = ".linenos, .gp, .go"

@@ -15,6 +15,7 @@ from documents.json_results import json_results
 from documents.learners import learners
 from documents.links import Links
 from documents.metrics import metrics
+from documents.page_head import describe_page
 from documents.python_names import python_names, shorten_annotations
 from documents.remote_calls import remote_calls
 from documents.settings import settings
@@ -33,6 +34,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("source-read", _read_page)
     app.connect("autodoc-process-docstring", read_docstring)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("html-page-context", describe_page, priority=900)  # after furo, which makes the menu
     return {"parallel_read_safe": True}
 
 

@@ -42,7 +42,7 @@ def _section(name: str) -> Iterator[str]:
     if text.examples:
         yield "\n".join(("```sh", *text.examples, "```\n"))
     for panel, rows in panels(command, context).items():
-        yield from table((panel, ""), [(f"`{option}`", escaped(meaning)) for option, meaning in rows])
+        yield from table((panel.lower(), "meaning"), [(f"`{option}`", escaped(meaning)) for option, meaning in rows])
 
 
 @cache

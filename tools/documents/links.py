@@ -43,6 +43,10 @@ class Links:
                 return f"{match['text']}({os.path.relpath(target, os.path.dirname(page))}{match['anchor'] or ''})"
             if not (self._root / target).exists():
                 self._warn(f"{source}: the link to {match['path']} leads nowhere")
-            return f"{match['text']}({self._address}/{target})" if self._address else match["text"][1:-1]
+            return (
+                f"{match['text']}({self._address}/{target}{match['anchor'] or ''})"
+                if self._address
+                else match["text"][1:-1]
+            )
 
         return _PART.sub(link, text)

@@ -76,7 +76,7 @@ def _call(path: str, method: MethodDescriptorProto, files: Mapping[str, str]) ->
         rows.insert(3, ("form", f"`POST {UPLOAD_PATH}`"))
     if row.job is not None:
         rows.append(("job", "`SubmitJob` takes the request, too"))
-    yield from table(("", ""), rows)
+    yield from table(("part", "value"), rows)
 
 
 def _fields(
