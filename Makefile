@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo test test-long test-all coverage docs lint proto bench figures peers stores engines lock sbom release-check clean
+.PHONY: setup demo test test-long test-all coverage docs site-versions lint proto bench figures peers stores engines lock sbom release-check clean
 
 # What a user needs, and no more; the other targets add the tools of development, once.
 setup: $(READY)
@@ -61,7 +61,11 @@ lint: $(TOOLS)
 	$(BIN)/python tools/style.py
 
 docs: $(TOOLS)
-	$(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m sphinx -q -E -W --keep-going docs site
+
+# The site of main and of each tag that has one, with a menu of versions.
+site-versions: $(TOOLS)
+	$(BIN)/python tools/site_versions.py
 
 proto: $(TOOLS)
 	$(BIN)/python tools/proto.py
@@ -160,4 +164,5 @@ release-check: $(READY) .venv-release/.ready
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-lock .venv-sbom sbom .venv-release dist .venv-peers .venv-stores .venv-engines build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf docs/architecture.md docs/changelog.md docs/contributing.md docs/reference/grpc docs/reference/python docs/reference/[!p]*.md
+	rm -rf jupyter_execute .venv .venv-lock .venv-sbom .venv-release dist sbom .venv-peers .venv-stores .venv-engines build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -145,7 +145,8 @@ MAY_IMPORT = {
     "tools": {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),
-        *("server.configuration", "server.listen", "server.settings", "server.demo", "server.drawing"),
+        *("server.configuration", "server.listen", "server.methods", "server.settings", "server.demo"),
+        *("server.edge.http", "server.observing", "server.wire", "server.drawing"),
     },
     "crossview": {
         *("server.client", "server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes"),
@@ -188,7 +189,7 @@ HOMES = {
     ),
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
-    "typer": ("server/", "tools/documents.py"),
+    "typer": ("server/", "tools/documents/"),
     "opentelemetry": ("server/observing/",),
     "matplotlib": ("benchmarks/",),
 }

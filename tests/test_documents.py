@@ -1,4 +1,4 @@
-"""What the documents at the root refer to exists; mkdocs checks those of docs/."""
+"""What the documents at the root refer to exists; ``make docs`` checks those of docs/."""
 
 import re
 from pathlib import Path

@@ -118,7 +118,7 @@ def write(rows: Sequence[Strip], name: str) -> None:
     sheet = contact_sheet(rows)
     paper = Image.new("RGB", sheet.size, PAPER)
     *_, bottom = ImageChops.difference(sheet, paper).getbbox() or (sheet.height,)
-    sheet.crop((0, 0, sheet.width, bottom + MARGIN)).save(OUT / name, quality=80, method=6)
+    sheet.crop((0, 0, sheet.width, bottom + MARGIN)).save(OUT / name, quality=85)
 
 
 def screenshots(home: Home) -> None:
@@ -142,7 +142,7 @@ def main(kodak: Path, models: Path) -> None:
     OUT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         home = Home(Path(scratch) / "home")
-        write(list(photographs(home, kodak, models)), "photographs.webp")
+        write(list(photographs(home, kodak, models)), "photographs.jpg")
         screenshots(home)
         write(list(taught(Home(Path(scratch) / "taught"), Path(scratch) / "pictures")), "taught.webp")
 

@@ -20,7 +20,10 @@ PATHS = (
     *(f"{room}/**/*.py" for room in ("engine", "features", "index", "server", "benchmarks", "tools", "tests/helpers")),
     "crossview/*.py",
 )
-GENERATED = ("docs/benchmarks/*.md", "server/pb/**/*.py")
+GENERATED = (
+    *("docs/benchmarks/*.md", "server/pb/**/*.py", "docs/reference/[!p]*.md", "docs/reference/*/*.md"),
+    *(f"docs/{name}.md" for name in ("architecture", "changelog", "contributing")),
+)
 TABLE = "tools/words.py"
 """This file, which names the words."""
 
