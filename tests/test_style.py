@@ -22,6 +22,7 @@ def found(tmp_path: Path, text: str) -> list[tuple[int, str]]:
         (TITLE + "# Another one", 1, "needs one title (# ...), before all other headings"),
         (TITLE + "### Deep", 3, "a heading of level 3 below one of level 1"),
         (TITLE + "Some words\n![hits](page.md)", 4, "describe the picture page.md in at least 3 words"),
+        (TITLE + '<img src="hits.png" alt="hits.png">', 3, "describe the picture in at least 3 words"),
         (TITLE + "[here](gone.md)", 3, "no file gone.md"),
         (TITLE + "[here](#gone)", 3, "no heading #gone in page.md"),
         (TITLE + "See https://example.org now.", 3, "a bare address"),

@@ -1,4 +1,4 @@
-"""Checks the form and the prose of the documents: headings, pictures, links, blocks, tables, sentences, grades, spelling.
+"""Checks the form and the prose of the documents: headings, pictures, links, tables, sentences, grades, spelling.
 
     python tools/style.py [FILE ...]     print each finding as FILE:LINE; exit 1 if there are any
     python tools/style.py --grades       print the reading grade of each page
@@ -29,6 +29,8 @@ GRADES = (("docs/decisions/", 10.0), ("docs/learners/", 10.0), ("", 9.0))
 """The beginnings of paths, and the highest grade of their pages; the first one that fits counts."""
 _FIGURES = re.compile(r"<!-- figures -->.*?<!-- figures -->", re.S)
 _DIRECTIVE = re.compile(r"^:::.*$|^\([\w-]+\)=$", re.M)
+_IMAGE = re.compile(r"<img\b[^>]*>", re.S)
+_CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.M | re.S)
 _URL = re.compile(r"https?://\S+")
 _END = re.compile(r"[.!?](?=[\"')*_]*(?:\s|$))(?<!e\.g\.)(?<!i\.e\.)(?<!et al\.)(?<!vs\.)(?<!\s[A-Z]\.)")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
@@ -67,8 +69,12 @@ class Page:
 
 
 def headings(page: Page) -> Iterator[tuple[int, str]]:
-    """There is one title, which comes first, and no level is skipped."""
-    found = [(token.map[0] + 1 if token.map else 1, int(token.tag[1])) for token in page.tokens if token.type == "heading_open"]
+    """Yield the headings that break the order: one title, which comes first, and no skipped level."""
+    found = [
+        (token.map[0] + 1 if token.map else 1, int(token.tag[1]))
+        for token in page.tokens
+        if token.type == "heading_open"
+    ]
     if [level for _, level in found].count(1) != 1 or found[0][1] != 1:
         yield 1, "needs one title (# ...), before all other headings"
     for (_, above), (line, level) in pairwise(found):
@@ -77,14 +83,19 @@ def headings(page: Page) -> Iterator[tuple[int, str]]:
 
 
 def pictures(page: Page) -> Iterator[tuple[int, str]]:
-    """The text of each picture describes it."""
+    """Yield the pictures whose text does not describe them, in Markdown and in HTML."""
     for line, token in page.inline():
         if token.type == "image" and len(token.content.split()) < WORDS_IN_ALT:
             yield line, f"describe the picture {token.attrs['src']} in at least {WORDS_IN_ALT} words: ![...]"
+    for shown in _IMAGE.finditer(_CODE.sub("", page.text)):
+        described = re.search(r'\balt="([^"]*)"', shown[0])
+        if not described or len(described[1].split()) < WORDS_IN_ALT:
+            line = page.text.count("\n", 0, page.text.find(shown[0])) + 1
+            yield line, f'describe the picture in at least {WORDS_IN_ALT} words: alt="..."'
 
 
 def links(page: Page) -> Iterator[tuple[int, str]]:
-    """Files and headings that links name exist; addresses are links."""
+    """Yield the links to a file or heading that does not exist, and addresses that are not links."""
     for line, token in page.inline():
         target = str(token.attrs.get("href") or token.attrs.get("src") or "")
         if target and not re.match(r"[a-z]+:", target) and (fault := _broken(page.path, target)):
@@ -124,14 +135,14 @@ def anchors(path: Path) -> frozenset[str]:
 
 
 def blocks(page: Page) -> Iterator[tuple[int, str]]:
-    """Each block of code names its language."""
+    """Yield the blocks of code that name no language."""
     for token in page.tokens:
         if token.type == "fence" and not token.info.strip():
             yield token.map[0] + 1 if token.map else 1, "a block of code without a language"
 
 
 def tables(page: Page) -> Iterator[tuple[int, str]]:
-    """The rows of a table have equally many cells."""
+    """Yield the rows that have another number of cells than their table has columns."""
     lines = page.text.splitlines()
     for token in page.tokens:
         if token.type == "table_open" and token.map:
@@ -175,7 +186,7 @@ def _spoken(token: Token) -> str:
 
 
 def long_sentences(page: Page) -> Iterator[tuple[int, str]]:
-    """A sentence is short enough to be read once."""
+    """Yield the sentences that are too long to be read once; a list behind a colon, or a clause, counts for itself."""
     for line, text in sentences(page):
         pieces = [len(_WORD.findall(piece)) for piece in re.split(r"[;:]\s", text)]
         if max(pieces) > WORDS_IN_SENTENCE:
@@ -207,7 +218,7 @@ def _syllables(word: str) -> int:
 
 
 def grades(page: Page) -> Iterator[tuple[int, str]]:
-    """A page is easy enough to read."""
+    """Yield the reading grade of a page that is too hard to read."""
     name = str(page.path.relative_to(ROOT)) if page.path.is_relative_to(ROOT) else page.path.name
     highest = next(limit for beginning, limit in GRADES if name.startswith(beginning))
     if (found := grade(page)) > highest:
@@ -215,7 +226,7 @@ def grades(page: Page) -> Iterator[tuple[int, str]]:
 
 
 def spelling(page: Page) -> Iterator[tuple[int, str]]:
-    """The prose is British English."""
+    """Yield American spellings."""
     for line, text in sentences(page, titles=False):
         for word, british in american(text):
             yield line, f"{word}: write {british}"

@@ -84,7 +84,9 @@ _BRITISH = {
     r"(label|model|cancel|travel)(ed|ing)": r"\1l\2",
 }
 """American spellings, and the British ones."""
-_SAME = frozenset({"oversized", "size", "sizes", "sized", "resize", "resizes", "resized", "resizing", "prize", "seize", "horizon"})
+_SAME = frozenset(
+    {"oversized", "size", "sizes", "sized", "resize", "resizes", "resized", "resizing", "prize", "seize", "horizon"}
+)
 _FIGURES = re.compile(r"<!-- figures -->.*?<!-- figures -->", re.S)
 _BLOCKS = re.compile(r"^([ \t]*)(```|~~~).*?^\1\2[ \t]*$|^(?: {4}|\t)[^\n]*$|\]\([^)\s]*\)|<!--.*?-->", re.M | re.S)
 _CODE = re.compile(r"`[^`]+`")

@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = (
     *("README.md", "CONTRIBUTING.md", "docs/tour.md", "docs/concepts.md", "docs/scaling.md", "docs/security.md"),
     *sorted(
-        str(path.relative_to(ROOT)) for folder in ("guides", "learners") for path in (ROOT / "docs" / folder).glob("*.md")
+        str(path.relative_to(ROOT))
+        for folder in ("guides", "learners")
+        for path in (ROOT / "docs" / folder).glob("*.md")
     ),
 )
 """The documents whose blocks are run, from the root."""
@@ -23,7 +25,9 @@ RUN = ("sh", "python")
 COMPARED = ("text", "json")
 LANGUAGES = (*RUN, *COMPARED, "toml", "console", "bash")
 """The languages of blocks that are run, compared or files; directives such as ``{literalinclude}`` are not blocks."""
-_FENCE = re.compile(r"(?:^<!-- (?P<note>[^\n]*?) -->\n)?^```(?: \{ \.)?(?P<language>\S*)[^\n]*\n(?P<text>.*?)^```$", re.M | re.S)
+_FENCE = re.compile(
+    r"(?:^<!-- (?P<note>[^\n]*?) -->\n)?^```(?: \{ \.)?(?P<language>\S*)[^\n]*\n(?P<text>.*?)^```$", re.M | re.S
+)
 _NOTE = re.compile(r"(not run|run by|file): (\S.*)")
 
 

@@ -1,4 +1,4 @@
-"""Sentences of documents that compare by a figure, such as "three times as fast", and whether a page of figures is near."""
+"""Sentences of documents that compare by a figure, such as "three times as fast", and the page of their figures."""
 
 import re
 from collections.abc import Iterator

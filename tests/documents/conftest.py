@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from quick_commands import quick_commands
-from session import Session
 from play import DEMO, TOUR
 from preparations import copy_of, write_attributes
+from quick_commands import quick_commands
+from session import Session
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import typer
 from typer.main import get_command
 
 from crossview.server.cli import app
@@ -42,7 +41,7 @@ def fault(line: str) -> str:
     known |= {"--install-completion", "--show-completion"} if command is _root() else set()
     for word in rest:
         found = _OPTION.match(word)
-        if found and found[1] not in known and not word.startswith("-A"):
+        if found and found[1] not in known:
             return f"{command.name} has no option {found[1]}"
     return ""
 
@@ -60,7 +59,6 @@ def command_of(words: list[str]) -> tuple[Any, list[str]]:
 def is_command(line: str) -> bool:
     """Whether a text in backquotes is a command line: ``crossview ...``, or a command of it with an option."""
     words = line.split()
-    return words[0] == "crossview" and len(words) > 1 or (words[0] in _root().commands and any(_OPTION.match(w) for w in words[1:]))
-
-
-__all__ = ["fault", "is_command", "quoted", "typer"]
+    return (words[0] == "crossview" and len(words) > 1) or (
+        words[0] in _root().commands and any(_OPTION.match(w) for w in words[1:])
+    )

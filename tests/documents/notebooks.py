@@ -1,6 +1,6 @@
 """Notebooks of the documents: executed, and their outputs compared with those that are stored.
 
-    PYTHONPATH=tests/documents python tests/documents/notebooks.py NOTEBOOK ...    store the outputs of a run
+PYTHONPATH=tests/documents python tests/documents/notebooks.py NOTEBOOK ...    store the outputs of a run
 """
 
 import json

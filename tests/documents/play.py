@@ -7,8 +7,8 @@ from pathlib import Path
 
 from blocks import ROOT, Block, blocks_of
 from comparing import has_json, not_printed
-from session import Session
 from preparations import copy_of
+from session import Session
 from stages import Stage
 
 DEMO = "crossview demo --out tour --keep"
@@ -44,7 +44,9 @@ def play(
     blocks = [block for block in blocks_of(document) if block.is_run]
     variables = {"CROSSVIEW_HOME": str(stage.home(folder)), "HOME": str(folder), "PYTHONPATH": str(ROOT)}
     replaced = {old: new.replace("{folder}", str(folder)) for old, new in stage.replaced.items()}
-    with Session(folder, commands, variables | dict(environment or {}), replaced, stage.answers, stage.brief) as session:
+    with Session(
+        folder, commands, variables | dict(environment or {}), replaced, stage.answers, stage.brief
+    ) as session:
         for block in blocks:
             _run(block, session, demo)
     _compare(blocks, session)

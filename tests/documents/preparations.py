@@ -15,9 +15,9 @@ import pytest
 from blocks import ROOT
 from PIL import Image
 
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, NewItem
 from crossview.engine.comparisons import QuestionRequest
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions
 from crossview.server.demo.dataset import write_pictures
 from crossview.server.demo.notions import answer_to, write_combinations
 
@@ -70,7 +70,9 @@ def copied_pictures(folder: Path) -> None:
 
 def splits(folder: Path) -> None:
     """Write a file of groups and a file of held-out items, of the pictures of the tour."""
-    keys = [f"pictures/{path.parent.name}/{path.name}" for path in sorted((folder / "tour" / "pictures").rglob("*.jpg"))]
+    keys = [
+        f"pictures/{path.parent.name}/{path.name}" for path in sorted((folder / "tour" / "pictures").rglob("*.jpg"))
+    ]
     (folder / "test.txt").write_text("".join(f"{key}\n" for key in keys[::5]))
     (folder / "bursts.csv").write_text(
         "key,group\n" + "".join(f"{key},{number // 3}\n" for number, key in enumerate(keys))
@@ -179,7 +181,8 @@ def comparisons(folder: Path) -> None:
         "key_a,key_b,similar\n" + "".join(f"{_key(a, 1)},{_key(b, 2)},{int(a == b)}\n" for a in names for b in names)
     )
     (folder / "nearer.csv").write_text(
-        "anchor,near,far\n" + "".join(f"{_key(a, 3)},{_key(a, 4)},{_key(b, 5)}\n" for a in names for b in names if a != b)
+        "anchor,near,far\n"
+        + "".join(f"{_key(a, 3)},{_key(a, 4)},{_key(b, 5)}\n" for a in names for b in names if a != b)
     )
 
 

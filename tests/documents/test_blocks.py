@@ -46,8 +46,30 @@ def test_stages_are_those_of_documents() -> None:
 def test_commands_in_prose_exist(page: str) -> None:
     """With their options, in backquotes."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    faults = [f"{page}:{line}: `{words}`: {fault(words)}" for line, words in quoted(text) if is_command(words) and fault(words)]
+    faults = [
+        f"{page}:{line}: `{words}`: {fault(words)}"
+        for line, words in quoted(text)
+        if is_command(words) and fault(words)
+    ]
     assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("crossview serch art", "no command 'serch'"),
+        ("crossview search art --vew color", "search has no option --vew"),
+        ("crossview space list art --jsn", "list has no option --jsn"),
+        ("crossview search art --view color -k 5", ""),
+        ("crossview serve --port=50051", ""),
+        ("crossview duplicates NAME --out copies.html", ""),
+        ("train --answers", ""),
+        ("train --anwers", "train has no option --anwers"),
+    ],
+)
+def test_wrong_commands_are_found(line: str, words: str) -> None:
+    assert is_command(line)
+    assert fault(line) == words
 
 
 @pytest.mark.parametrize("page", PAGES)

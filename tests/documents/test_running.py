@@ -29,7 +29,9 @@ def played(tmp_path: Path, commands: Path, demo: Path, toured: Path) -> Played:
     return run
 
 
-@pytest.mark.parametrize("document", sorted(STAGES.keys() - {f"docs/guides/{name}.md" for name in ("changes", "metadata")}))
+@pytest.mark.parametrize(
+    "document", sorted(STAGES.keys() - {f"docs/guides/{name}.md" for name in ("changes", "metadata")})
+)
 def test_the_blocks_run(document: str, played: Played) -> None:
     """They print what the document states, and each search with --out draws a picture."""
     for drawn in played(document).glob("*.png"):

@@ -61,7 +61,11 @@ def test_commands_group_order_and_count(where: list[str]) -> None:
     assert "no item has the attribute 'albun' (similar: album)" in mistyped.output
     assert keys(where, "--sort-by", "-year", "-k", 8) == ["k07", "k01", "k08", "k02", "k03", "k04", "k05", "k06"]
     table = done("search", "c", "--key", "k00", "--view", "v", "--sort-by", "-year", "-k", 2, *where)
-    assert [line.split("\t")[2:5:2] for line in table.splitlines()[1:]] == [["key", "year"], ["k01", "2001"], ["k02", "2002"]]
+    assert [line.split("\t")[2:5:2] for line in table.splitlines()[1:]] == [
+        ["key", "year"],
+        ["k01", "2001"],
+        ["k02", "2002"],
+    ]
     assert keys(where, "--diversity", 1, "-k", 2) == ["k01", "k10"]
     assert keys(where, "--all", "--where", "album = a1") == [f"k{n:02}" for n in range(1, N, 4)]
     counted = result_of("search", "c", "--key", "k00", "--view", "v", "--max-distance", 12, "--count", *where)
