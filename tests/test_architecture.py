@@ -144,7 +144,7 @@ MAY_IMPORT = {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),
         *("server.configuration", "server.listen", "server.methods", "server.settings"),
-        *("server.edge.http", "server.observing", "server.wire"),
+        *("server.edge.http", "server.errors", "server.observing", "server.wire"),
     },
     "crossview": {
         *("server.client", "server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes"),
