@@ -57,6 +57,6 @@ html_sidebars = {
         "sidebar/scroll-end.html",
     ]
 }
-html_copy_source = html_show_sourcelink = False
+html_use_index = html_copy_source = html_show_sourcelink = False
 html_css_files = ["site.css"]
 copybutton_exclude = ".linenos, .gp, .go"

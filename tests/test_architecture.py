@@ -145,8 +145,15 @@ MAY_IMPORT = {
     "tools": {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),
-        *("server.configuration", "server.listen", "server.methods", "server.settings", "server.demo"),
-        *("server.edge.http", "server.observing", "server.wire", "server.drawing"),
+        *(
+            "server.configuration",
+            "server.demo",
+            "server.drawing",
+            "server.edge.http",
+            "server.errors",
+            "server.listen",
+        ),
+        *("server.methods", "server.observing", "server.settings", "server.wire"),
     },
     "crossview": {
         *("server.client", "server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes"),

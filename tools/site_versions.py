@@ -35,7 +35,8 @@ def build(source: Path, version: str, out: Path) -> None:
     environment = {**os.environ, "SITE_VERSION": version, "PYTHONPATH": str(source)}
     command = [sys.executable, "-m", "sphinx", "-q", "-E", "-W", "--keep-going", "-d", str(out.parent / ".doctrees")]
     subprocess.run([*command, str(source / "docs"), str(out)], cwd=source, env=environment, check=True)
-    shutil.rmtree(out.parent / ".doctrees")
+    for scratch in (".doctrees", "jupyter_execute"):  # myst-nb writes the second
+        shutil.rmtree(out.parent / scratch, ignore_errors=True)
 
 
 def main() -> int:

@@ -24,6 +24,7 @@ GENERATED = (
     *("docs/benchmarks/*.md", "server/pb/**/*.py", "docs/reference/[!p]*.md", "docs/reference/*/*.md"),
     *(f"docs/{name}.md" for name in ("architecture", "changelog", "contributing")),
 )
+"""Files that programs write; ``make docs`` checks the links of the pages."""
 TABLE = "tools/words.py"
 """This file, which names the words."""
 

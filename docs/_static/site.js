@@ -1,5 +1,5 @@
 // Regions that scroll sideways can be reached by the keyboard.
-for (const one of document.querySelectorAll("pre, .table-wrapper"))
+for (const one of document.querySelectorAll("pre, .table-wrapper, .cell_output .output"))
     if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
 
 // The menu of versions: tools/site_versions.py writes versions.json beside the folders of the versions.

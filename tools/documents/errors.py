@@ -15,15 +15,15 @@ def errors() -> Iterator[str]:
         "# Errors and statuses\n\nEvery error that a user can cause derives from `crossview.CrossviewError` and from a "
         "builtin error, which the first column names. The message of an error names the wrong value and the remedy. A "
         "server sends the status of the second column with the name of the error, and a client raises the same error. "
-        "Any other error is a fault of the server: the status is INTERNAL, and the log of the server explains the id in "
-        "the message.\n"
+        "Any other error is a fault of the server: the status is INTERNAL, and the log of the server explains the id "
+        "in the message.\n"
     )
     rows: list[tuple[str, ...]]
     rows = [(f"`{name}`, a `{_builtin(cls)}`", _statuses(cls), _when(cls)) for name, cls in sorted(BY_NAME.items())]
     yield from table(("error", "gRPC and HTTP status", "when"), rows)
     yield (
-        "A full disk is RESOURCE_EXHAUSTED, also as `StorageError`. A proxy, or gRPC itself, can end a call without the "
-        "name of an error. The client then raises `ServerUnavailableError` for UNAVAILABLE, and otherwise an "
+        "A full disk is RESOURCE_EXHAUSTED, also as `StorageError`. A proxy, or gRPC itself, can end a call without "
+        "the name of an error. The client then raises `ServerUnavailableError` for UNAVAILABLE, and otherwise an "
         "error with the same status.\n"
     )
 
@@ -35,7 +35,7 @@ def _builtin(cls: type[Exception]) -> str:
 
 def _status(cls: type[Exception]) -> Code | None:
     """Return the status of an error; None if only the client raises it."""
-    sent = (*STATUSES, (ServerFaultError, Code.INTERNAL))
+    sent: tuple[tuple[type[Exception], Code], ...] = (*STATUSES, (ServerFaultError, Code.INTERNAL))
     return next((code for one, code in sent if issubclass(cls, one)), None)
 
 
