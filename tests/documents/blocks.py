@@ -11,16 +11,20 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from words import GENERATED
+
 ROOT = Path(__file__).parents[2]
+FOLDERS = ("", "explanation", "guides", "learners", "tutorials")
 DOCUMENTS = (
-    *("README.md", "CONTRIBUTING.md", "docs/tour.md", "docs/concepts.md", "docs/scaling.md", "docs/security.md"),
+    *("README.md", "CONTRIBUTING.md"),
     *sorted(
         str(path.relative_to(ROOT))
-        for folder in ("guides", "learners")
+        for folder in FOLDERS
         for path in (ROOT / "docs" / folder).glob("*.md")
+        if not any(path.relative_to(ROOT).match(pattern) for pattern in GENERATED)
     ),
 )
-"""The documents whose blocks are run, from the root."""
+"""The documents whose blocks are run, from the root: all but the decisions, and what programs write."""
 RUN = ("sh", "python")
 COMPARED = ("text", "json")
 LANGUAGES = (*RUN, *COMPARED, "toml", "console", "bash")

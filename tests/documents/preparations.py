@@ -47,12 +47,18 @@ def write_attributes(folder: Path) -> None:
             table.writerow((path.relative_to(pictures), *row, ("train", "test")[number % 7 == 0]))
 
 
-def own_pictures(folder: Path) -> None:
-    """Make a folder of pictures in the home folder of the user, with labels as the names of its folders."""
-    write_pictures(folder / "Pictures", 6)
-    shutil.copy(folder / "Pictures" / "dots" / "dots-00.jpg", folder / "rose.jpg")
-    (folder / ".venv" / "bin").mkdir(parents=True)
-    (folder / ".venv" / "bin" / "activate").touch()
+def photographs(folder: Path) -> None:
+    """Copy the photographs of the Kodak suite to the folder of the user's pictures, and one as a query."""
+    suite = ROOT.parent / "shared" / "data" / "kodak24" / "images"
+    if not suite.is_dir():
+        pytest.skip(f"the photographs of README are not in {suite}")
+    shutil.copytree(suite, folder / "Pictures")
+    shutil.copy(suite / "kodim01.jpg", folder / "query.jpg")
+
+
+def sketches(folder: Path) -> None:
+    """Make a further collection, which is deleted."""
+    Home(folder / "tour" / "mine").create("sketches", ["color"]).close()
 
 
 def pets(folder: Path) -> None:

@@ -97,7 +97,7 @@ class Session:
         (self._own / "answers").write_text(answers)
         self._write_program("pip", _PIP.format(python=sys.executable))
         path = ":".join(map(str, (self._own, commands, Path(sys.executable).parent, os.environ["PATH"])))
-        self._environment = os.environ | {"PATH": path, "BROWSER": "true", **environment}
+        self._environment = os.environ | {"PATH": path, "BROWSER": "true", "PWD": str(folder), **environment}
         self._environment["CROSSVIEW_SERVE_PORT"] = self._port("50051")
         self._shell = subprocess.Popen(
             ["bash"],
@@ -150,8 +150,8 @@ class Session:
         printed = io.StringIO()
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
             patch.chdir(environment.get("PWD", self.folder))
-            for name in ("CROSSVIEW_HOME", "CROSSVIEW_SERVER"):
-                if name in environment:
+            for name in environment:
+                if name.startswith("CROSSVIEW_"):
                     patch.setenv(name, environment[name])
             if inspect.iscoroutine(awaited := eval(code, self._names)):  # noqa: S307 - as the document has it
                 asyncio.run(awaited)

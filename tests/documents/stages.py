@@ -33,7 +33,20 @@ _ENGINE = "milvus:engine.db"
 """An engine inside the process, for documents that use a server of it."""
 
 STAGES: Mapping[str, Stage] = {
-    "README.md": Stage("empty", made.own_pictures, prints=(r"PNG|\.png",)),
+    "README.md": Stage("empty", made.photographs, answers="126\n38\nq", prints=("wrote similar.png",)),
+    "docs/explanation/how-it-works.md": Stage("tour", prints=("wrote rings.webp",)),
+    "docs/faq.md": Stage(
+        "tour",
+        made.sketches,
+        {
+            "art/roses/1.jpg": "pictures/waves/waves-01.jpg --yes",
+            "'key prefix art/drafts/'": "'key prefix pictures/dots/' --yes",
+            "delete sketches": "delete sketches --yes",
+        },
+    ),
+    "docs/tutorials/own-vectors.md": Stage("empty"),
+    "docs/tutorials/serve.md": Stage("empty", replaced={"/home/ann/": "{folder}/"}),
+    "docs/tutorials/teach-a-notion.md": Stage("empty", answers="126\n38\n"),
     "docs/tour.md": Stage("empty", prints=('"distance"',)),
     "docs/scaling.md": Stage("tour", made.pets),
     "docs/security.md": Stage("tour", made.pets),

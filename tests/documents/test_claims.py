@@ -1,19 +1,11 @@
 """Each claim that compares by a figure leads to the page of the figures."""
 
 import pytest
-from blocks import ROOT
+from blocks import DOCUMENTS, ROOT
 from claims import unsupported
 
-PAGES = (
-    "README.md",
-    *(
-        str(path.relative_to(ROOT))
-        for path in sorted((ROOT / "docs").rglob("*.md"))
-        if not {"benchmarks", "decisions", "reference"} & set(path.relative_to(ROOT / "docs").parts)
-        and path.name not in ("benchmarks.md", "scaling.md")
-    ),
-)
-"""All documents but those that consist of figures; the decisions state what was measured for each of them."""
+PAGES = tuple(page for page in DOCUMENTS if page not in ("CONTRIBUTING.md", "docs/scaling.md"))
+"""The documents for users, but for those that consist of figures."""
 
 
 @pytest.mark.parametrize("page", PAGES)
