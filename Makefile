@@ -61,6 +61,7 @@ lint: $(TOOLS)
 	$(BIN)/python tools/style.py
 
 docs: $(TOOLS)
+	rm -rf site
 	$(BIN)/python -m sphinx -q -E -W --keep-going docs site
 
 # The site of main and of each tag that has one, with a menu of versions.
