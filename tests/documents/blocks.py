@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+_FOLDERS = (".", "guides", "learners", "tutorials", "explanation")
+"""The folders of ``docs`` whose pages people write to be followed."""
 DOCUMENTS = (
-    *("README.md", "CONTRIBUTING.md", "docs/tour.md", "docs/concepts.md", "docs/scaling.md", "docs/security.md"),
-    *sorted(
+    *("README.md", "CONTRIBUTING.md"),
+    *(
         str(path.relative_to(ROOT))
-        for folder in ("guides", "learners")
-        for path in (ROOT / "docs" / folder).glob("*.md")
+        for folder in _FOLDERS
+        for path in sorted((ROOT / "docs" / folder).glob("*.md"))
+        if path.name != "benchmarks.md"
     ),
 )
 """The documents whose blocks are run, from the root."""
