@@ -5,6 +5,7 @@ A comment right before a block states what happens to it:
     <!-- not run: REASON -->        the block is an illustration
     <!-- run by: TESTS -->          a file of tests runs it, which names the document
     <!-- file: NAME -->             the block is the file NAME, which later blocks use
+    <!-- fails: REASON -->          the block runs, and shows commands that end with an error
 """
 
 import re
@@ -14,12 +15,13 @@ from pathlib import Path
 from words import GENERATED
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("", "explanation", "guides", "learners", "tutorials")
+_FOLDERS = ("", "explanation", "guides", "learners", "tutorials")
+"""The folders of ``docs`` whose pages people follow."""
 DOCUMENTS = (
     *("README.md", "CONTRIBUTING.md"),
     *sorted(
         str(path.relative_to(ROOT))
-        for folder in FOLDERS
+        for folder in _FOLDERS
         for path in (ROOT / "docs" / folder).glob("*.md")
         if not any(path.relative_to(ROOT).match(pattern) for pattern in GENERATED)
     ),
@@ -32,7 +34,7 @@ LANGUAGES = (*RUN, *COMPARED, "toml", "console", "bash")
 _FENCE = re.compile(
     r"(?:^<!-- (?P<note>[^\n]*?) -->\n)?^```(?: \{ \.)?(?P<language>\S*)[^\n]*\n(?P<text>.*?)^```$", re.M | re.S
 )
-_NOTE = re.compile(r"(not run|run by|file): (\S.*)")
+_NOTE = re.compile(r"(not run|run by|file|fails): (\S.*)")
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,9 @@ class Block:
     """The file of tests that runs it."""
     file: str = ""
     """The name of the file that it is."""
+
+    fails: str = ""
+    """The reason why commands in it end with an error."""
 
     @property
     def place(self) -> str:
@@ -80,6 +85,7 @@ def blocks_of(document: str) -> list[Block]:
                     excuse=value if kind == "not run" else "",
                     runner=value if kind == "run by" else "",
                     file=value if kind == "file" else "",
+                    fails=value if kind == "fails" else "",
                 )
             )
     return found

@@ -66,7 +66,7 @@ def _run(block: Block, session: Session, demo: Path) -> None:
         if block.file:
             (session.folder / block.file).write_text(session.here(block.text))
         elif block.language == "sh":
-            session.shell(after_demo(block.text, demo))
+            session.shell(after_demo(block.text, demo), may_fail=bool(block.fails))
         elif block.language == "python":
             session.python(block.text)
     except Exception as error:

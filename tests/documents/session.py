@@ -25,7 +25,7 @@ _PROGRAMS = Path(sys.executable).parent
 _WITHIN = 240
 """Seconds within which a block must end."""
 _ENDS_WITHIN = 20
-_PORT = re.compile(r"\b(?:50051|50123|8080|9464|4318)\b")
+_PORT = re.compile(r"(?:(?<=localhost:)|(?<=127\.0\.0\.1:)|(?<=port )|(?<=port = ))\d{4,5}\b")
 """Ports that the documents name; several documents run at once, so each has others."""
 _SERVES = re.compile(r"^((?:[A-Z_]+=\S+ )*)(crossview (?:serve|open)\b(?!.*--print-config)[^&\n]*)$", re.M)
 _IN_BACKGROUND = re.compile(r"^(crossview serve\b[^#\n]* & )", re.M)
@@ -131,13 +131,16 @@ class Session:
             text = text.replace(old, new)
         return _PORT.sub(lambda found: self._port(found[0]), text)
 
-    def shell(self, text: str) -> None:
-        """Run lines of a shell. Raises AssertionError with the output if one of them fails."""
+    def shell(self, text: str, may_fail: bool = False) -> None:
+        """Run lines of a shell. Raises AssertionError with the output if one of them fails, unless it may."""
         text = _SERVES.sub(self._serves, _WATCHES.sub(r"watches \1", self.here(text)))
         text = _IN_BACKGROUND.sub(r"stops; \1", text)
         (self._own / "block").write_text(text)
         own = shlex.quote(str(self._own))
-        self._tell(f". {own}/block < {own}/answers\nenv -0 > {own}/environment; echo; echo '{self._mark}' 0\n")
+        before, after = ("set +e\n", "set -e\n") if may_fail else ("", "")
+        self._tell(
+            f"{before}. {own}/block < {own}/answers\n{after}env -0 > {own}/environment; echo; echo '{self._mark}' 0\n"
+        )
         printed, status = self._read(time.monotonic() + _WITHIN)
         self.output += printed
         assert status == 0, f"{text}\n{printed}"

@@ -57,7 +57,7 @@ def test_commands_in_prose_exist(page: str) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("crossview serch art", "no command 'serch'"),
+        ("crossview sears art", "no command 'sears'"),
         ("crossview search art --vew color", "search has no option --vew"),
         ("crossview space list art --jsn", "list has no option --jsn"),
         ("crossview search art --view color -k 5", ""),
