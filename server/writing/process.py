@@ -113,6 +113,9 @@ class WriteProcess:
                 self._process = None if closed else process
             if closed:
                 process.end()
+        except EOFError:  # a signal to all processes of a server can reach it before it has its own group
+            _log.warning("the process for writes ended while it started; the next write starts another one")
+            time.sleep(_AGAIN_SECONDS)
         except Exception:  # noqa: BLE001  # this process writes meanwhile, and the next write tries again
             _log.exception("cannot start the process for writes")
             time.sleep(_AGAIN_SECONDS)
