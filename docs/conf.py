@@ -40,6 +40,11 @@ autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 80
 
 html_theme = "furo"
+BRAND = [f"color-brand-{use}" for use in ("primary", "content", "visited")]
+html_theme_options = {  # the colours of the pages of a server
+    "light_css_variables": dict.fromkeys(BRAND, "#0a7068"),
+    "dark_css_variables": dict.fromkeys(BRAND, "#5fd3c6"),
+}
 html_title = f"crossview {version}"
 html_baseurl = PROJECT.get("urls", {}).get("Documentation", "")  # for canonical addresses and previews of links
 html_logo = html_favicon = "_static/logo.svg"
