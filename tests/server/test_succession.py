@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -21,7 +22,7 @@ from crossview.engine.query import Query, SearchRequest
 from crossview.server.client.client import Client
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
-from crossview.server.succession import Place, successor
+from crossview.server.succession import Place, check_ports, successor
 
 NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
 
@@ -151,3 +152,16 @@ def test_a_successor_loads_before_it_listens_and_shares_the_port(home: Home) -> 
             with second.collections.if_open("rows") as collection:
                 assert collection is not None
         place.leave()
+
+
+def test_a_port_is_free_once_its_server_has_stopped(home: Home) -> None:
+    """Also the port for HTTP, whose closed connections the system remembers for a minute."""
+    with RunningServer(ServerSettings(home=home.path, port=0, http_port=0)) as running:
+        port = running.http_port
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            while client.recv(1 << 16):
+                pass
+        with pytest.raises(StorageError, match="for HTTP; is another program using the port"):
+            check_ports(ServerSettings(port=0, http_port=port))
+    check_ports(ServerSettings(port=0, http_port=port))

@@ -187,6 +187,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # closed connections do not hold the port
         bound.bind((host.strip("[]"), port))
         bound.listen(_WAITING)  # connections wait until the event loop accepts them
     except OSError as error:
