@@ -129,7 +129,8 @@ class Session:
         """Return a text of the document as it is here: with ports that are free, and other texts replaced."""
         for old, new in self._replaced.items():
             text = text.replace(old, new)
-        return _PORT.sub(lambda found: self._port(found[0]), text)
+        given = {port for new in self._replaced.values() for port in _PORT.findall(new)}
+        return _PORT.sub(lambda found: found[0] if found[0] in given else self._port(found[0]), text)
 
     def shell(self, text: str, may_fail: bool = False) -> None:
         """Run lines of a shell. Raises AssertionError with the output if one of them fails, unless it may."""
