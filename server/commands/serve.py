@@ -2,9 +2,9 @@
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -339,8 +339,10 @@ def _until(stopping: threading.Event, settings: ServerSettings, show: Callable[[
 
 def _note(text: str, err: bool = True) -> None:
     """Print a text; a closed terminal or pipe does not matter: a server serves, and stops, without a reader."""
-    with suppress(OSError):
+    try:
         say(text, err=err)
+    except OSError:  # the rest of the text, which waits in the buffer, must not fail again at the end of the process
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stderr if err else sys.stdout).fileno())
 
 
 def page_address(settings: ServerSettings, port: int | None) -> str:

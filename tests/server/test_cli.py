@@ -278,7 +278,10 @@ def test_loopback_is_known() -> None:
 @pytest.fixture
 def serving(home: Home) -> Iterator["subprocess.Popen[str]"]:
     command = [*COMMAND, "serve", "--home", str(home.path), "--port", "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         yield process
         process.kill()
 
