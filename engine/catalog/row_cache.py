@@ -75,7 +75,7 @@ class RowCache:
     def _opened(self) -> sqlite3.Connection:
         if not self._path.exists():
             _make(self._path)
-        database = sqlite3.connect(self._path, _BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        database = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         database.execute("PRAGMA synchronous = NORMAL")
         return database
 
