@@ -76,8 +76,12 @@ class Database:
             self._engine = sa.create_engine(_url(path))
             sa.event.listen(self._engine, "connect", _configure)
             sa.event.listen(self._engine, "begin", _begin)
-            self._check()
-            self._migrate(new)
+            try:
+                self._check()
+                self._migrate(new)
+            except BaseException:
+                self._engine.dispose()  # no object is left to close
+                raise
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
