@@ -43,7 +43,7 @@ def served_methods(
                 answer = forwarded(answer, method.response, writing, collections)
             served[path] = Served(method, answer, awaited=_awaiting(method, awaited))
     path = "/crossview.v1.SearchService/Search"
-    together = Together(search.alike, search.search_together, TOGETHER)
+    together = Together(search.alike, search.search_together, search.in_loop, search.searches_in_loop, TOGETHER)
     served[path] = replace(served[path], immediate=search.search_in_loop, together=together)
     streams = ((path, method) for path, method in METHODS.items() if method.each is not None)
     served |= {path: replace(served[method.answered_by], method=method) for path, method in streams}

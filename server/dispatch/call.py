@@ -108,6 +108,10 @@ class Together:
     """Returns the key that requests answered as one must share; None for a request to answer alone."""
     answers: Callable[[list[Any]], Sequence[Message]]
     """Returns the responses to several requests with the same key."""
+    in_loop: Callable[[Any], bool]
+    """Returns whether the event loop may answer a request; false if the request always needs a thread."""
+    answers_in_loop: Callable[[list[Any]], Sequence[Message] | None]
+    """Returns the responses from the event loop; None if the requests need a thread after all."""
     most: int
     """Maximum number of requests that are answered as one."""
 
@@ -269,6 +273,12 @@ class Call:
         elif self.recording is not None:
             del self.recording.stages[before:]  # a thread begins again
         return found
+
+    def alike(self, request: Message) -> Hashable | None:
+        """Return the key that calls share if one search may answer them; None for a call to answer alone."""
+        together = self.served.together
+        found = None if together is None else together.alike(request)
+        return None if found is None else (found, self.caller.identity.paths)
 
     def answered(self, request: Any) -> Message:
         """Return the response to a request, decoded or ``Encoded``, or to an iterator over requests, in a thread.

@@ -6,8 +6,7 @@ next message, and the caller. It gets the encoded response, or a RefusedError wi
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Protocol
@@ -15,8 +14,7 @@ from typing import Any, Protocol
 from google.protobuf.message import Message
 
 from crossview.engine.errors import CrossviewError
-from crossview.engine.runtime.cancellation import cancellable, checkpoint
-from crossview.features.stages import Recording, listening, stage
+from crossview.engine.runtime.cancellation import checkpoint
 from crossview.server.dispatch.call import DECODED_AT_ONCE, Call, Caller, Encoded, Served
 from crossview.server.dispatch.call_log import RequestLog
 from crossview.server.dispatch.identity import acting
@@ -24,6 +22,7 @@ from crossview.server.dispatch.origin import caused_by
 from crossview.server.dispatch.quotas import Budget
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.dispatch.streams import END, OneMessage, Read, Silences, Stream
+from crossview.server.dispatch.together import Gathering, answered_together
 from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerStoppedError, SilentStreamError
 from crossview.server.methods import Method
 from crossview.server.settings import ServerSettings
@@ -79,6 +78,7 @@ class Dispatcher:
         """The functions that answer each method, by path; set before the first call."""
         self._rooms, self._entries, self._around = rooms, settings.entries, tuple(around)
         self.budget = Budget(settings)
+        self._gathering = Gathering()
         loop = asyncio.get_running_loop()
         self.stopped: asyncio.Future[None] = loop.create_future()
         """Done when all work must end."""
@@ -209,8 +209,9 @@ class Dispatcher:
     async def _response(self, call: Call, request: Message | Encoded) -> Any:
         """Return the encoded response to a request: from memory, from a job, or from a thread."""
         served, decoded = call.served, isinstance(request, Message)
-        if (found := call.immediate(request)) is not None:
-            return call.encode(found)
+        alike = call.alike(request) if isinstance(request, Message) else None
+        if (encoded := await self._immediate(call, request, alike)) is not None:
+            return encoded
         if served.awaited is not None:
             if isinstance(request, Encoded):
                 request = await self._rooms.reads.run(request.decoded, call.caller.identity.name)
@@ -219,12 +220,18 @@ class Dispatcher:
                 return await self._encoded(call, found)
         room = self._rooms.of(served.method, request if decoded else None)
         call.wait()
-        alike = served.together.alike(request) if served.together is not None and decoded else None
         line = call.caller.identity.name
         if served.together is None or alike is None:
             return await room.run(lambda: call.encode(call.answered(request)), line)
-        alike = alike, call.caller.identity.paths
-        return await room.run_together(alike, (call, request), _answered_together, served.together.most, line)
+        return await room.run_together(alike, (call, request), answered_together, served.together.most, line)
+
+    async def _immediate(self, call: Call, request: Message | Encoded, alike: Hashable | None) -> Any:
+        """Return the encoded response if the call needs no thread, perhaps with similar calls; otherwise None."""
+        together = call.served.together
+        if together is None or alike is None or isinstance(request, Encoded):
+            found = call.immediate(request)
+            return None if found is None else call.encode(found)
+        return await self._gathering.encoded(alike, call, request) if together.in_loop(request) else None
 
     async def _encoded(self, call: Call, response: Message) -> Any:
         """Return the encoded response of a job, which can be large, without holding up the event loop."""
@@ -278,47 +285,6 @@ async def _within(call: Call, seconds: float, work: Awaitable[Any]) -> Any:
         raise DeadlineExceededError(
             f"{call.method.name} was not answered within {seconds:g} seconds; allow more time, or request less"
         ) from error
-
-
-def _answered_together(calls: list[tuple[Call, Message]]) -> list[Any]:
-    """Return the encoded response or the error of each of several similar calls."""
-    together = calls[0][0].served.together
-    if together is not None and len(calls) > 1:
-        # If one request makes the common search fail, answer each call alone below, so that only that call fails.
-        for call, _ in calls:
-            call.work()
-        first = calls[0][0].caller.identity  # equal to the others in what conditions may ask
-        listens = [call.recording for call, _ in calls if call.recording is not None]
-        common = Recording() if listens else None
-        with suppress(Exception):
-            with (
-                listening(common),
-                stage("work", calls=len(calls)),
-                cancellable(lambda: _check_all(calls)),
-                acting(first),
-            ):
-                found = together.answers([request for _, request in calls])
-            for call, _ in calls:
-                call.rest()
-            calls[0][0].together = len(calls)
-            for recording in listens:
-                recording.share(common or recording)
-            return [call.encode(one) for (call, _), one in zip(calls, found, strict=True)]
-    calls[0][0].together = 1
-    return [_outcome(call, request) for call, request in calls]
-
-
-def _outcome(call: Call, request: Message) -> Any:
-    try:
-        return call.encode(call.answered(request))
-    except Exception as error:  # noqa: BLE001 - the awaiting call raises it
-        return error
-
-
-def _check_all(calls: list[tuple[Call, Message]]) -> None:
-    """Raise an error if the callers of all calls have left or the server stops."""
-    if all(call.left or call.stopping() for call, _ in calls):
-        calls[0][0].check()
 
 
 def _messages(call: Call, begin: Sequence[Any], stream: Stream, loop: asyncio.AbstractEventLoop) -> Iterator[Message]:

@@ -1,7 +1,7 @@
 """The search service: converts a request, calls the engine once, and converts the result."""
 # ruff: noqa: N802 - methods have the names of their rpcs
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
@@ -96,23 +96,39 @@ class SearchService:
                     raise
                 size = (size + 1) // 2
 
+    def in_loop(self, request: search_pb2.SearchRequest) -> bool:
+        """Return whether the event loop may answer a search: rows, pages and long conditions would hold it up."""
+        if request.page_size or request.page_token or request.HasField("filter"):
+            return False
+        return all(query.WhichOneof("input") == "vector" for query in request.queries)
+
     def search_in_loop(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
         """Return the response of ``Search`` if the search takes less time than starting a thread, otherwise None."""
-        if request.page_size or request.page_token:
-            return None
-        if request.HasField("filter"):  # reading a long condition would hold up the loop
+        if not self.in_loop(request):
             return None
         self._check(request, _k(request))
-        name = parse_collection(request.parent)
-        with self.collections.if_open(name) as collection:
-            if (
-                collection is None
-                or collection.memory.least_bytes(request.space) * len(request.queries) > _IN_LOOP_BYTES
-            ):
+        found = self._at_hand(request, to_search_request(request), 1)
+        return None if found is None else from_hit_lists(parse_collection(request.parent), found)
+
+    def searches_in_loop(self, requests: list[search_pb2.SearchRequest]) -> list[search_pb2.SearchResponse] | None:
+        """Return the responses of ``search_in_loop`` to requests with the same ``alike`` key; if one fails, all fail.
+
+        Together, they may take the time that they would take one after another.
+        """
+        self._check(requests[0], _k(requests[0]))
+        found = self._at_hand(requests[0], _joined(requests), len(requests))
+        return None if found is None else _apart(requests, found)
+
+    def _at_hand(self, first: search_pb2.SearchRequest, search: SearchRequest, count: int) -> list[HitList] | None:
+        """Return the hit lists of a search for so many requests, ``first`` among them; None if it needs a thread."""
+        bytes_read, hits = count * _IN_LOOP_BYTES, count * _IN_LOOP_HITS
+        with self.collections.if_open(parse_collection(first.parent)) as collection:
+            if collection is None:
                 return None
-            with suppress(AnswerTooLargeError), room_for(_IN_LOOP_ANSWER):
-                found = collection.memory.search(to_search_request(request), _IN_LOOP_BYTES, _IN_LOOP_HITS)
-                return None if found is None else from_hit_lists(name, found)
+            if collection.memory.least_bytes(search.space) * len(search.queries) > bytes_read:
+                return None
+            with suppress(AnswerTooLargeError), room_for(count * _IN_LOOP_ANSWER):
+                return collection.memory.search(search, bytes_read, hits)
         return None
 
     def alike(self, request: search_pb2.SearchRequest) -> Hashable | None:
@@ -135,18 +151,13 @@ class SearchService:
 
     def search_together(self, requests: list[search_pb2.SearchRequest]) -> list[search_pb2.SearchResponse]:
         """Return the responses of ``Search`` to requests with the same ``alike`` key; if one fails, all fail."""
-        searches = [to_search_request(request) for request in requests]
-        name = parse_collection(requests[0].parent)
         with (
-            self.collections.use(name) as collection,
+            self.collections.use(parse_collection(requests[0].parent)) as collection,
             room_for(self._settings.answer_bytes),
             collected_warnings() as warnings,
         ):
-            found = collection.search(replace(searches[0], queries=[one.queries[0] for one in searches]))
-        lists: list[list[HitList]] = [[] for _ in requests]
-        for one in found:
-            lists[one.query].append(replace(one, query=0))
-        return [from_hit_lists(name, own, warnings) for own in lists]
+            found = collection.search(_joined(requests))
+        return _apart(requests, found, warnings)
 
     def Embed(self, request: search_pb2.EmbedRequest, context: None) -> search_pb2.EmbedResponse:
         """Return the vector of every query for every target."""
@@ -222,6 +233,23 @@ class SearchService:
 def _by_examples(request: search_pb2.SearchRequest) -> bool:
     """Return whether all queries of a search ask one question."""
     return bool(request.combine or request.with_examples or request.feedback)
+
+
+def _joined(requests: list[search_pb2.SearchRequest]) -> SearchRequest:
+    """Return the search by the only query of each of several requests that differ in nothing else."""
+    queries = [to_query(request.queries[0]) for request in requests]
+    return replace(to_search_request(requests[0]), queries=queries)
+
+
+def _apart(
+    requests: list[search_pb2.SearchRequest], found: list[HitList], warnings: Sequence[str] = ()
+) -> list[search_pb2.SearchResponse]:
+    """Return the response to each of several requests from the lists of their common search."""
+    lists: list[list[HitList]] = [[] for _ in requests]
+    for one in found:
+        lists[one.query].append(replace(one, query=0))
+    name = parse_collection(requests[0].parent)
+    return [from_hit_lists(name, own, warnings) for own in lists]
 
 
 def _k(request: search_pb2.SearchRequest | search_pb2.SuggestLabelsRequest) -> int:

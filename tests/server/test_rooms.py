@@ -306,9 +306,10 @@ def test_the_event_loop_answers_no_search_for_many_hits(running: RunningServer) 
         assert service.search_in_loop(many) is None, more
 
 
+@pytest.mark.parametrize("in_loop", [False, True], ids=["threads", "loop"])
 @pytest.mark.parametrize("streams", [False, True], ids=["calls", "streams"])
 def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
-    running: RunningServer, monkeypatch: pytest.MonkeyPatch, streams: bool
+    running: RunningServer, monkeypatch: pytest.MonkeyPatch, streams: bool, in_loop: bool
 ) -> None:
     """Also those that fail, each by its own fault, and those that ask in another way."""
     vectors = np.random.default_rng(1).uniform(0, 9, (12, 64)).astype(np.float32)
@@ -318,7 +319,8 @@ def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
     wrong = [replace(NEAR, queries=[one]) for one in (Query("color", key="none"), Query("color", vector=[1.0]))]
     with running.collections.use("rows") as collection:
         alone = [collection.search(one) for one in asked]
-    sizes, together, searched = list[int](), SearchService.search_together, SearchService.Search
+    name = "searches_in_loop" if in_loop else "search_together"
+    sizes, together, searched = list[int](), getattr(SearchService, name), SearchService.Search
 
     def counted(self: SearchService, requests: Any) -> Any:
         sizes.append(len(requests))
@@ -328,9 +330,13 @@ def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
         time.sleep(0.05)  # so that the others wait
         return searched(*given)
 
-    monkeypatch.setattr(SearchService, "Search", slow)
-    monkeypatch.setattr(SearchService, "search_together", counted)
-    monkeypatch.setattr("crossview.server.services.search_service._IN_LOOP_BYTES", -1)
+    monkeypatch.setattr(SearchService, name, counted)
+    if in_loop:
+        monkeypatch.setattr("crossview.server.dispatch.together._TURNS", 1 << 30)
+        monkeypatch.setattr("crossview.server.dispatch.together._LONGEST", 0.2)
+    else:
+        monkeypatch.setattr(SearchService, "Search", slow)
+        monkeypatch.setattr("crossview.server.services.search_service._IN_LOOP_BYTES", -1)
     monkeypatch.setattr("crossview.server.dispatch.rooms._SEARCH_PATIENCE", 60.0)
     settings = replace(running.settings, port=0, waiting=40)
     with RunningServer(settings) as server, Client(server.address, timeout=60) as client:
