@@ -128,16 +128,28 @@ class IndexChoice:
     recall: float = RECALL
     measured: tuple[MeasuredRecall, ...] = ()
     """By query view; empty for an exact kind, and for hidden targets, of which near copies are found."""
+    items: int = 0
+    """Number of items of the index when its recall was measured; 0 if unknown."""
 
     @cached_property
     def _of_view(self) -> dict[str, MeasuredRecall]:
         return {one.view: one for one in self.measured}
 
-    def effort(self, view: str, k: int, share: float, recall: float = 0.0, correlated: bool = False) -> int:
+    def effort(
+        self, view: str, k: int, share: float, recall: float = 0.0, correlated: bool = False, items: int = 0
+    ) -> int:
         """Return the effort of a search by a query of a view, for k of a share of all items, with a recall [default:
-        the promised one]; 0 for an exact search."""
+        the promised one]; 0 for an exact search.
+
+        ``items`` is the present number of items. After deletions, the k nearest of the rest are as far from the query
+        as more than k were when recall was measured, so a search for that many determines the effort.
+        """
         measured = self._of_view.get(view)
-        return 0 if measured is None else measured.effort(k, share, recall or self.recall, correlated)
+        if measured is None:
+            return 0
+        if 0 < items < self.items:
+            k = round(k * self.items / items)
+        return measured.effort(k, share, recall or self.recall, correlated)
 
     @property
     def parameters(self) -> dict[str, Any]:

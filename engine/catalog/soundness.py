@@ -144,6 +144,8 @@ def _checked_choice(tree: Mapping[str, Any]) -> IndexChoice:
     )
     if not all(type(count) is int and 0 < count <= _MOST_EFFORT for count in counts):
         raise ValueError("an index has an effort or a number of queries that is not a number above 0")
+    if choice.items < 0:
+        raise ValueError("an index has a number of items below 0")
     if not all(0 <= share <= 1 for share in (*shares, *(one.error for one in points))):
         raise ValueError("an index has a recall that is not a share")
     return choice

@@ -94,7 +94,7 @@ class IndexedSpace:
         if choice is None or not share or not (efforts := index.efforts(k, share)):
             return EXACT
         correlated = only is not None and share < 1 and index.is_correlated(only)
-        effort = choice.effort(view, k, share, recall, correlated)
+        effort = choice.effort(view, k, share, recall, correlated, len(index))
         return EXACT if effort > efforts[-1] else max(effort, efforts[0]) if effort else EXACT
 
     def read_bytes(self, request: SearchRequest, target: Target) -> int:

@@ -40,7 +40,7 @@ def with_recall(tx: Transaction, space: Space, target: Target, index: Index, cho
         return choice
     views = space.views if space.cross_view else (target.view,)
     measured = tuple(_measured(tx, space, view, target, index, choice.recall) for view in views)
-    return replace(choice, measured=tuple(one for one in measured if one is not None))
+    return replace(choice, measured=tuple(one for one in measured if one is not None), items=len(index))
 
 
 def _measured(

@@ -195,6 +195,8 @@ WRONG_CHOICES = {
     "unknown asked kind": (choice(asked="x"), "an index is auto"),
     "vectors": (choice(vectors="float8"), "vectors are stored as float32 or float16, not as 'float8'"),
     "recall above 1": (choice(recall=1.5), "recall is a share of the nearest items"),
+    "items of text": (choice(items="many"), "items of an index has a wrong type"),
+    "items below 0": (choice(items=-1), "a number of items below 0"),
     "recall of text": (choice(recall="much"), "recall of an index has a wrong type"),
     "no object": (("pca", 1, "v", "[]"), "column choice of table index_choices holds"),
     "a further field": (choice(more=1), "its spaces cannot be read"),

@@ -210,6 +210,10 @@ def test_efforts_grow_with_k_and_with_narrower_filters():
     assert choice.effort("a", 10, 1.0, 0.999) == choice.effort("a", 10, 1.0, 1.0) == choice.effort("b", 10, 1.0) == 0
     assert IndexChoice.from_json(choice.to_json()) == choice
     assert replace(choice, recall=0.99).effort("a", 10, 1.0) == 100
+    fewer = replace(choice, items=1000)
+    assert fewer.effort("a", 10, 1.0, items=990) == fewer.effort("a", 10, 1.0, items=2000) == 10
+    assert fewer.effort("a", 10, 1.0, items=800) == choice.effort("a", 12, 1.0) == 30
+    assert fewer.effort("a", 100, 1.0, items=500) == choice.effort("a", 200, 1.0) == 60
 
 
 def replace_effort(point: Point, times: int) -> Point:
