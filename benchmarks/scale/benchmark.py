@@ -7,7 +7,7 @@ distribution of the items (across views), as those of a joined space do. Recall 
 distances counted; exact answers are kept beside the data. Each kind of index is built once; each part then opens it in
 a process of its own, with one caller: its curve of recall over queries a second, the same under conditions, beside a
 thread that replaces 1 % of the items a minute, and after a fifth of the items was replaced and as many were deleted.
-The part "ratio" compares indexes of ours with raw FAISS in turns.
+The part "ratio" compares indexes of ours with raw FAISS in turns, and the part "calls" a server with a minimal one.
 
 A part that fails, or takes longer than its limit, loses its own rows, and the report says why. What is finished is not
 measured again by a rerun. The peers' libraries are in an environment of their own, which ``make stores`` makes. TMPDIR
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from benchmarks.frame.benchmark import OUT, Benchmark, numbers, positive
 from benchmarks.frame.journal import run_trials
 from benchmarks.frame.workers import alone
-from benchmarks.scale import contender
+from benchmarks.scale import calls, contender
 from benchmarks.scale.contender import Contender, Limits
 from benchmarks.scale.data import CHANGED, DIM, QUERIES, Data, drawn
 from benchmarks.scale.engine import CONSTRUCTION, LINKS
@@ -34,11 +34,12 @@ from benchmarks.scale.ratio import ALONE, BATCHES, PAIRS, measured
 from benchmarks.scale.report import headline, markdown
 
 RATIO = "ratio"
-PARTS = (*contender.PARTS, RATIO)
+OWN = (RATIO, calls.PART)
+PARTS = (*contender.PARTS, *OWN)
 
 
 class Task(NamedTuple):
-    """A piece of the run, which is written down at once: a kind of an engine, or of the ratio for an empty engine."""
+    """A piece of the run, which is written down at once: a kind of an engine, or of another part for an empty engine."""
 
     items: int
     engine: str
@@ -52,11 +53,13 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     settings = {**chosen, "dim": DIM, "links": LINKS, "construction": CONSTRUCTION, "changed": CHANGED}
     tasks = {}
     for items in options.items:
-        for engine in options.engines if set(options.parts) - {RATIO} else ():
+        for engine in options.engines if set(options.parts) - set(OWN) else ():
             for kind in ENGINES[engine].kinds:
                 tasks[f"{items:,} items, {engine} {kind}"] = Task(items, engine, kind)
         for kind in PAIRS if RATIO in options.parts else ():
             tasks[f"{items:,} items, ratio, {kind}"] = Task(items, "", kind)
+        if calls.PART in options.parts:
+            tasks[f"{items:,} items, calls"] = Task(items, "", calls.PART)
     trials = run_trials(options, settings, tasks, run, options)
     return {"settings": settings, "rows": [row for trial in trials for row in trial["rows"]]}
 
@@ -70,6 +73,8 @@ def run(task: Task, options: argparse.Namespace) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="crossview-scale-") as folder:
             index = Contender(task.engine, task.kind, Path(folder, "index"), data, limits)
             rows = index.measured([part for part in contender.PARTS if part in options.parts])
+    elif task.kind == calls.PART:
+        rows = calls.measured(data.folder, options.seconds)
     else:
         given = partial(alone, measured, data.folder, task.kind)
         rows = given(ALONE, options.queries, threads=1) + given(BATCHES, options.queries)

@@ -7,7 +7,8 @@ import numpy as np
 
 from benchmarks.scale.data import DIM, Condition, Data, Ids, K, Vectors
 
-_NAME, _VIEW, _SPACE, _AT_ONCE = "items", "v", "raw", 5_000
+NAME, VIEW, SPACE = "items", "v", "raw"
+_AT_ONCE = 5_000
 
 
 class Crossview:
@@ -19,36 +20,42 @@ class Crossview:
         self._kind, self._folder, self._data = kind, folder, data
         self._collection: Any = None
 
+    @property
+    def lists_to_probe(self) -> int:
+        """The lists that a search probes for its promised recall; 0 if it is exact."""
+        (index,) = self._collection.spaces.get(SPACE).indexes
+        return max((one.effort for one in index.searches), default=0)
+
     def build(self) -> None:
         import crossview
 
-        self._collection = crossview.create(_NAME, [f"{_VIEW}=vectors:dim={DIM}"], home=self._folder / "home")
+        self._collection = crossview.create(NAME, [f"{VIEW}=vectors:dim={DIM}"], home=self._folder / "home")
         names, table = self._folder / "keys.txt", self._folder / "columns.csv"
         keys = [f"{number:08d}" for number in range(self._data.count)]
         names.write_text("\n".join(keys) + "\n", encoding="utf-8")
         columns = zip(keys, self._data.column("number").tolist(), self._data.column("cluster").tolist(), strict=True)
         lines = [f"{key},{number},{cluster}\n" for key, number, cluster in columns]
         table.write_text("".join(["key,number,cluster\n", *lines]), encoding="utf-8")
-        self._collection.items.index_vectors(_VIEW, self._data.folder / "vectors.npy", names)
+        self._collection.items.index_vectors(VIEW, self._data.folder / "vectors.npy", names)
         self._collection.items.annotate(table)
         names.unlink()
         table.unlink()
         if self._kind != "flat":
-            self._collection.spaces.reindex(_SPACE, index=self._kind, recall=0.99)
+            self._collection.spaces.reindex(SPACE, index=self._kind, recall=0.99)
         self.search(self._data.queries["within"][:1], 99, None)  # the first search writes the snapshot of the index
 
     def open(self) -> None:
         import crossview
 
-        self._collection = crossview.open(_NAME, self._folder / "home")
+        self._collection = crossview.open(NAME, self._folder / "home")
 
     def search(self, queries: Vectors, effort: int, only: Condition | None) -> Ids:
         from crossview import Filter, Query, SearchRequest, field
 
         chosen = Filter() if only is None else Filter(field(only.column) < only.below)
         wanted: dict[str, Any] = {} if self._kind == "flat" else {"recall": effort / 100}
-        asked = [Query(_VIEW, vector=row) for row in queries]
-        lists = self._collection.search(SearchRequest(asked, space=_SPACE, k=K, filter=chosen, **wanted))
+        asked = [Query(VIEW, vector=row) for row in queries]
+        lists = self._collection.search(SearchRequest(asked, space=SPACE, k=K, filter=chosen, **wanted))
         ids = np.full((len(queries), K), -1)
         for row, found in zip(ids, lists, strict=True):
             row[: len(found.hits)] = [int(hit.key) for hit in found.hits]
@@ -58,7 +65,7 @@ class Crossview:
         pass
 
     def replace(self, ids: Ids, rows: Vectors) -> None:
-        self._collection.items.put_vectors(_VIEW, [f"{number:08d}" for number in ids.tolist()], rows)
+        self._collection.items.put_vectors(VIEW, [f"{number:08d}" for number in ids.tolist()], rows)
 
     def delete(self, ids: Ids) -> None:
         for start in range(0, len(ids), _AT_ONCE):

@@ -5,6 +5,8 @@ from typing import Any
 
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.tables import Row, rows_with, table
+from benchmarks.scale.calls import PART as CALLS
+from benchmarks.scale.calls import ROUNDS
 from benchmarks.scale.contender import BUILD, CHANGES, CONDITIONS, CURVE, WRITES
 from benchmarks.scale.data import VIEWS
 from benchmarks.scale.ratio import FAISS, INDEX, PAIRS
@@ -12,6 +14,7 @@ from benchmarks.scale.ratio import FAISS, INDEX, PAIRS
 RECALLS = (0.9, 0.95, 0.99)
 WANTED = 0.95  # recall of the effort that is shown of several
 MOST_RATIO = 1.25
+LEAST_SHARE = 0.7
 OURS = "crossview"
 Figures = Mapping[str, Any]
 
@@ -49,6 +52,11 @@ _RATIO = (
     "Indexes of ours without a collection, and raw FAISS with the same parameters, take turns query by query in one "
     f"process. Wanted: at most {MOST_RATIO:g} times the time of FAISS."
 )
+_CALLS = (
+    "Queries within a view over gRPC, with labels and attributes in the hits. The minimal server parses the request, "
+    "searches the same lists of FAISS with one thread, and answers keys and distances. Clients share the two cores with "
+    "the servers, which take turns; medians of {rounds} rounds. Wanted with 32 callers: at least {least:.0%} of its calls."
+).format(rounds=ROUNDS, least=LEAST_SHARE)
 _OURS = {f"{FAISS} {theirs}": f"{INDEX} {ours}" for ours, theirs in PAIRS.items()}
 """The indexes of ours that are compared with those of FAISS, by the method of the latter."""
 
@@ -102,6 +110,7 @@ def _tables(rows: Sequence[Row], items: int) -> Iterator[tuple[str, str, list[li
     yield "Beside writes", _WRITES, list(_writes(rows))
     yield "After changes", _CHANGES, list(_changes(rows))
     yield "Beside raw FAISS", _RATIO, list(_ratios(rows))
+    yield "Calls over gRPC", _CALLS, list(_calls(rows))
     failed = [[_name(row["method"]), row["part"], row["value"]] for row in rows_with(rows, metric="failed")]
     yield "Not measured", "", [["index", "part", "reason"], *failed]
 
@@ -192,6 +201,19 @@ def _ratios(rows: Sequence[Row]) -> Iterator[list[str]]:
         ratio = f"{row['value']:.2f}"
         cells = [short(ours), short(theirs), f"**{ratio}**" if row["value"] > MOST_RATIO else ratio]
         yield [row["method"], row["queries"], row["task"], str(row["effort"] or ""), *cells]
+
+
+def _calls(rows: Sequence[Row]) -> Iterator[list[str]]:
+    of_part = rows_with(rows, part=CALLS)
+    yield ["server", "callers", "lists probed", "calls/s", "p50, ms", "p99, ms", "share of the minimal server's calls"]
+    for callers in sorted({row["callers"] for row in of_part}):
+        for method in _methods(of_part):
+            own = rows_with(of_part, callers=callers, method=method)
+            found = _figures(own)
+            share = found.get("share")
+            cells = [short(found[name]) for name in ("calls/s", "p50, ms", "p99, ms")]
+            probed = str(own[0]["effort"] or "all")
+            yield [_name(method), str(callers), probed, *cells, "" if share is None else f"{share:.2f}"]
 
 
 def _quickest(found: Iterable[Figures], recall: float, rate: str = "queries/s") -> Figures | None:
