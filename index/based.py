@@ -22,6 +22,8 @@ class Found(NamedTuple):
     """Their distances, shape (queries, m); infinity for -1."""
     short: NDArray[np.bool_]
     """The queries, (n,), that the base cannot answer, so that a scan must."""
+    full: bool = False
+    """Whether no number is -1 and no query is short, as far as the base knows without a search for them."""
 
 
 class Base(Protocol):
@@ -97,7 +99,7 @@ class BasedSearcher(RowSearcher, Generic[B]):
             return self._scan.search(queries, k, chosen)
         found = self._kept(self._base, queries, k, chosen, effort)
         ids = self._base_ids.take(found.numbers, mode="wrap")  # -1 is the last, and has no meaning
-        if (found.numbers < 0).any():
+        if not found.full and (found.numbers < 0).any():
             ids[found.numbers < 0] = -1
         distances = found.distances
         if self._built < self.rows.offsets[-1]:
@@ -105,7 +107,7 @@ class BasedSearcher(RowSearcher, Generic[B]):
             ids = np.concatenate([ids, recent.ids], 1)
             distances = np.concatenate([distances, recent.distances], 1)
         nearest = in_order(ids, distances, k)
-        if found.short.any():
+        if not found.full and found.short.any():
             nearest.ids[found.short], nearest.distances[found.short] = self._scan.search(
                 queries[found.short], k, chosen
             )

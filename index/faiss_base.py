@@ -197,9 +197,11 @@ def _spread(chosen: Chosen, rows: Rows, most: int) -> RowNumbers:
 def complete(squares: NDArray[np.float32], numbers: RowNumbers, wanted: int) -> Found:
     """Return what FAISS found; short are the queries with fewer than ``wanted`` rows."""
     distances = np.sqrt(np.maximum(squares, 0))
+    last = numbers[:, -1]  # FAISS puts what is missing last
+    if (last[0] if len(last) == 1 else last.min(initial=0)) >= 0:
+        return Found(numbers, distances, np.zeros(len(numbers), bool), full=True)
     missing = numbers < 0
-    if missing.any():
-        distances[missing] = np.inf
+    distances[missing] = np.inf
     return Found(numbers, distances, missing[:, wanted - 1] if wanted else np.zeros(len(numbers), bool))
 
 

@@ -67,7 +67,7 @@ def headline(document: Document) -> tuple[str, str, str]:
     best = {maker: _best(rows, maker) for maker in (OURS, FAISS, "lancedb")}
     cells = [f"{short(found['queries/s'])} ({method})" for method, found in filter(None, best.values())]
     task = f"Find the 10 nearest of {rows[0]['items']:,} vectors, recall {WANTED:g}, one caller: queries a second"
-    return task, *(cells[0], ", ".join(cells[1:]))
+    return task, "".join(cells[:1]), ", ".join(cells[1:])
 
 
 def _best(rows: Sequence[Row], maker: str) -> tuple[str, Figures] | None:
