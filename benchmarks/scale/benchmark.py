@@ -39,7 +39,7 @@ PARTS = (*contender.PARTS, *OWN)
 
 
 class Task(NamedTuple):
-    """A piece of the run, which is written down at once: a kind of an engine, or of another part for an empty engine."""
+    """A piece of the run, which is written down at once: a kind of an engine, or another part for an empty one."""
 
     items: int
     engine: str

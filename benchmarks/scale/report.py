@@ -53,10 +53,10 @@ _RATIO = (
     f"process. Wanted: at most {MOST_RATIO:g} times the time of FAISS."
 )
 _CALLS = (
-    "Queries within a view over gRPC, with labels and attributes in the hits. The minimal server parses the request, "
-    "searches the same lists of FAISS with one thread, and answers keys and distances. Clients share the two cores with "
-    "the servers, which take turns; medians of {rounds} rounds. Wanted with 32 callers: at least {least:.0%} of its calls."
-).format(rounds=ROUNDS, least=LEAST_SHARE)
+    "Queries within a view over gRPC, with attributes in the hits. The minimal server parses the request, searches the "
+    "same lists of FAISS with one thread, and answers keys and distances. Clients share the cores with the servers, "
+    f"which take turns; medians of {ROUNDS} rounds. Wanted with 32 callers: at least {LEAST_SHARE:.0%} of its calls."
+)
 _OURS = {f"{FAISS} {theirs}": f"{INDEX} {ours}" for ours, theirs in PAIRS.items()}
 """The indexes of ours that are compared with those of FAISS, by the method of the latter."""
 

@@ -239,7 +239,15 @@ def test_a_small_run_writes_figures_report_and_plot(tmp_path):
     assert {row["task"] for row in rows if row["metric"] == "ratio"} == {"one query", "batches of 100"}
     assert not [row for row in rows if row["metric"] == "failed" and row["method"] == "crossview index flat"]
     text = markdown(document)
-    for title in ("Time, memory and disk", "Under conditions, across", "Beside writes", "After changes", "Beside raw"):
+    titles = (
+        "Time, memory and disk",
+        "Under conditions, across",
+        "Beside writes",
+        "After changes",
+        "Beside raw",
+        "Calls",
+    )
+    for title in titles:
         assert f"### {title}" in text
     assert (report / "scale.png").stat().st_size > 10_000
     assert len(Data(tmp_path / "data" / "2000-0").queries["within"]) == QUERIES
