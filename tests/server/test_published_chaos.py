@@ -34,7 +34,7 @@ from crossview.server.errors import OverloadedError, ServerStoppedError, ServerU
 T = TypeVar("T")
 UNANSWERED = (ServerUnavailableError, ServerStoppedError, OverloadedError, EngineUnavailableError)
 """After these errors, a client asks another server."""
-KILL_EVERY, MINUTES = 5.0, 1.5
+KILL_EVERY, MINUTES = 5.0, 2.0
 SOON = 60.0
 """Seconds in which a client finds a server that answers."""
 SERVERS, WRITERS, READERS = 3, 2, 2

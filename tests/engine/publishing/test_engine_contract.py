@@ -140,7 +140,8 @@ def test_any_history_of_changes_gives_the_answers_of_an_oracle(filled, target, s
 
 
 @pytest.mark.parametrize(
-    ("target", "kind", "least"), [(FLOATS, "ivf", 0.9), (FLOATS, "hnsw", 0.95), (CODES, "ivf", 0.9)]
+    ("target", "kind", "least"),
+    [(FLOATS, "ivf", 0.9), (FLOATS, "hnsw", 0.95), (FLOATS, "diskann", 0.95), (CODES, "ivf", 0.9)],
 )
 @pytest.mark.long
 def test_approximate_kinds_find_most(server, target, kind, least):
