@@ -66,7 +66,8 @@ class CodeScanSearcher(ApproximateSearcher[FaissBase]):
         return np.pad(vectors, ((0, 0), (0, missing))) if missing else np.ascontiguousarray(vectors)
 
     def _range(self, base: FaissBase, k: int, share: float) -> tuple[int, int]:
-        return k, max(k, min(self._built, _MOST_CANDIDATES))
+        # a filter makes FAISS find 1 / share times as many; with more candidates, a scan of the matches is faster
+        return k, max(k, min(self._built, int(share * _MOST_CANDIDATES)))
 
     def _ask(self, base: FaissBase, queries: Vectors, k: int, effort: int) -> Found:
         return self._kept(base, queries, k, None, effort)

@@ -63,7 +63,7 @@ SPEED = Group(
             name="capacity",
             title="Capacity: up to 100 million codes on one machine",
             question="How much time and memory do the largest indexes take on one machine with two cores?",
-            results=("large", "large-small"),
+            results=("large", "large-small", "million"),
             plots=tuple(
                 Plot(
                     name=f"capacity-{name}",

@@ -58,6 +58,14 @@ def test_efforts_ascend_and_small_indexes_have_none(kind):
     assert recall(small.search(vectors[:5], 3, None, 1), small.search(vectors[:5], 3)) == 1
 
 
+def test_filters_allow_no_greater_effort(kind):
+    """A scan of codes even less: with many candidates, a scan of the matches is faster."""
+    index, _ = built(kind)
+    assert index.efforts(10, 0.02)[-1] <= index.efforts(10)[-1]
+    if kind is CodeScanIndex:
+        assert index.efforts(10, 0.02)[-1] == 0.02 * 8192 // 1
+
+
 def test_a_search_without_an_effort_is_exact(kind):
     index, vectors = built(kind)
     exact = ExactIndex(DIM).changed([], index.ids(), vectors)
