@@ -28,7 +28,7 @@ def measured(folder: Path, seconds: float) -> list[dict[str, Any]]:
     data = Data(folder)
     with tempfile.TemporaryDirectory(prefix="crossview-calls-") as made:
         lists, probes = list_count(data.count), _collection(Path(made), data)
-        bare = [sys.executable, "-m", "benchmarks.scale.bare", str(folder), str(lists), str(probes or lists)]
+        bare = [sys.executable, "-m", "benchmarks.serve.lists", str(folder), str(lists), str(probes or lists)]
         other = ServerProcess(bare, Path(made, "bare.log"))
         try:
             with serving(Path(made, "home")) as ours, clients() as callers:

@@ -1,4 +1,4 @@
-"""A minimal server around inverted lists of FAISS: ``python -m benchmarks.scale.bare DATA LISTS PROBES``.
+"""A minimal server around inverted lists of FAISS: ``python -m benchmarks.serve.lists DATA LISTS PROBES``.
 
 It parses the request, searches with one thread, and answers ten hits of key and distance from a list. It prints its
 address. DATA is the folder of the drawn items.
