@@ -68,6 +68,8 @@ def test_relations_filters_and_limits(filled: Collection) -> None:
         filled.duplicates(DuplicatesRequest(relations=["alike"]))  # type: ignore[list-item]
     with pytest.raises(InvalidInputError, match="limit must be at least 1"):
         filled.duplicates(DuplicatesRequest(limit=-1))
+    with pytest.raises(InvalidInputError, match="a seed must be between 0 and"):
+        filled.duplicates(DuplicatesRequest(seed=-(2**31)))
 
 
 def test_judgements_come_first_and_can_be_undone(filled: Collection) -> None:
