@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from crossview.engine.catalog.checks import check_seed
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import let_one_be_several
@@ -45,13 +44,12 @@ class DuplicatesRequest:
         let_one_be_several(self, "relations")
 
     def check(self) -> None:
-        """Raise InvalidInputError for an unknown relation, a negative limit or a wrong seed."""
+        """Raise InvalidInputError for an unknown relation, and for a negative limit."""
         for one in self.relations:
             if one not in RELATIONS:
                 raise InvalidInputError(f"a relation is one of {', '.join(RELATIONS)}, not {one!r}")
         if self.limit < 0:
             raise InvalidInputError(f"limit must be at least 1, or 0 for all groups, not {self.limit}")
-        check_seed(self.seed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crossview.engine.catalog.bulk import batches
-from crossview.engine.catalog.checks import normal
+from crossview.engine.catalog.checks import check_seed, normal
 from crossview.engine.duplicate import DuplicateGroup, DuplicatePicture, Duplicates, DuplicatesRequest, PairJudgement
 from crossview.engine.duplicates.candidates import Candidates, by_place, candidates
 from crossview.engine.duplicates.compared import Compared, Source
@@ -30,7 +30,11 @@ _MOMENT = 60
 
 
 def find_duplicates(own: Source, other: Source | None, request: DuplicatesRequest) -> Duplicates:
-    """Return the groups of pictures of a source that show the same photograph, or show it in another source."""
+    """Return the groups of pictures of a source that show the same photograph, or show it in another source.
+
+    Raises InvalidInputError for a wrong seed.
+    """
+    check_seed(request.seed)
     with own.read() as tx:
         judged = counting(tx.pair_judgements.all())
     return Search(Compared(own, other), request.seed, judged).result(request)
