@@ -8,7 +8,7 @@ from google.protobuf.message import Message
 
 from crossview.features.stages import stage
 from crossview.server.cache import OpenCollections
-from crossview.server.dispatch.call import Served, Together
+from crossview.server.dispatch.call import Immediate, Served, Together
 from crossview.server.jobs.awaited import AwaitedJobs
 from crossview.server.jobs.job_service import JobService, OperationsService
 from crossview.server.jobs.jobs import Jobs
@@ -43,8 +43,9 @@ def served_methods(
                 answer = forwarded(answer, method.response, writing, collections)
             served[path] = Served(method, answer, awaited=_awaiting(method, awaited))
     path = "/crossview.v1.SearchService/Search"
-    together = Together(search.alike, search.search_together, search.in_loop, search.searches_in_loop, TOGETHER)
-    served[path] = replace(served[path], immediate=search.search_in_loop, together=together)
+    immediate = Immediate(search.suits_loop, search.searches_in_loop)
+    together = Together(search.alike, search.search_together, TOGETHER)
+    served[path] = replace(served[path], immediate=immediate, together=together)
     streams = ((path, method) for path, method in METHODS.items() if method.each is not None)
     served |= {path: replace(served[method.answered_by], method=method) for path, method in streams}
     return without_catalog(served) if isinstance(collections, PublishedCollections) else served

@@ -32,11 +32,8 @@ def measured(folder: Path, seconds: float) -> list[dict[str, Any]]:
         other = ServerProcess(bare, Path(made, "bare.log"))
         try:
             with serving(Path(made, "home")) as ours, clients() as callers:
-                loads = {
-                    OURS: Load(address=ours.address, requests=_requests(data), seconds=seconds),
-                    STREAMS: Load(address=ours.address, requests=_requests(data), seconds=seconds, streams=True),
-                    BARE: Load(address=other.address, requests=_requests(data), seconds=seconds),
-                }
+                load = Load(address=ours.address, requests=_requests(data), seconds=seconds)
+                loads = {OURS: load, STREAMS: replace(load, streams=True), BARE: replace(load, address=other.address)}
                 return [row for count in CALLERS for row in _rows(callers, loads, count, data.count, probes)]
         finally:
             other.end()

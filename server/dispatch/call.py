@@ -108,12 +108,18 @@ class Together:
     """Returns the key that requests answered as one must share; None for a request to answer alone."""
     answers: Callable[[list[Any]], Sequence[Message]]
     """Returns the responses to several requests with the same key."""
-    in_loop: Callable[[Any], bool]
-    """Returns whether the event loop may answer a request; false if the request always needs a thread."""
-    answers_in_loop: Callable[[list[Any]], Sequence[Message] | None]
-    """Returns the responses from the event loop; None if the requests need a thread after all."""
     most: int
     """Maximum number of requests that are answered as one."""
+
+
+@dataclass(frozen=True)
+class Immediate:
+    """The functions that answer requests in the event loop, without a thread."""
+
+    suits: Callable[[Any], bool]
+    """Returns whether a request may need no thread."""
+    answers: Callable[[list[Any]], Sequence[Message] | None]
+    """Returns the responses to a request, or to several that can be answered as one; None if they need a thread."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +132,8 @@ class Served:
     method: Method
     answer: Callable[[Any, Any], Message] | None
     """None if ``awaited`` answers all requests."""
-    immediate: Callable[[Any], Message | None] | None = None
-    """Returns the response to a request immediately, in the event loop; None if the request needs a thread."""
+    immediate: Immediate | None = None
+    """Answers requests in the event loop; None if all need a thread."""
     together: Together | None = None
     """Answers several similar requests as one."""
     awaited: Callable[[Any], Awaitable[Message | None]] | None = None
@@ -260,19 +266,19 @@ class Call:
         """Return the seconds of waiting, of work, of encoding, and of the whole call."""
         return self.waited, self.worked, self.encoding, time.monotonic() - self.began
 
-    def immediate(self, request: Any) -> Message | None:
-        """Return the response to a decoded request that needs no thread; None for other requests."""
-        if self.served.immediate is None or not isinstance(request, Message) or self.stopping():
+    def immediate(self, request: Message) -> Message | None:
+        """Return the response to a request from the event loop; None if the request needs a thread."""
+        if self.served.immediate is None or self.stopping():
             return None
         self.wait()
         before = 0 if self.recording is None else len(self.recording.stages)
         with listening(self.recording), stage("work"):
-            found = self.served.immediate(request)
+            found = self.served.immediate.answers([request])
         if found is not None:
             self.rest()
         elif self.recording is not None:
             del self.recording.stages[before:]  # a thread begins again
-        return found
+        return None if found is None else found[0]
 
     def alike(self, request: Message) -> Hashable | None:
         """Return the key that calls share if one search may answer them; None for a call to answer alone."""

@@ -22,7 +22,7 @@ from crossview.server.dispatch.origin import caused_by
 from crossview.server.dispatch.quotas import Budget
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.dispatch.streams import END, OneMessage, Read, Silences, Stream
-from crossview.server.dispatch.together import Gathering, answered_together
+from crossview.server.dispatch.together import Gathering, answered_alone, answered_together
 from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerStoppedError, SilentStreamError
 from crossview.server.methods import Method
 from crossview.server.settings import ServerSettings
@@ -227,11 +227,10 @@ class Dispatcher:
 
     async def _immediate(self, call: Call, request: Message | Encoded, alike: Hashable | None) -> Any:
         """Return the encoded response if the call needs no thread, perhaps with similar calls; otherwise None."""
-        together = call.served.together
-        if together is None or alike is None or isinstance(request, Encoded):
-            found = call.immediate(request)
-            return None if found is None else call.encode(found)
-        return await self._gathering.encoded(alike, call, request) if together.in_loop(request) else None
+        immediate = call.served.immediate
+        if immediate is None or isinstance(request, Encoded) or not immediate.suits(request):
+            return None
+        return answered_alone(call, request) if alike is None else await self._gathering.encoded(alike, call, request)
 
     async def _encoded(self, call: Call, response: Message) -> Any:
         """Return the encoded response of a job, which can be large, without holding up the event loop."""

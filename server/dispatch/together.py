@@ -16,8 +16,6 @@ from crossview.server.dispatch.identity import acting
 
 Asked = tuple[Call, Message]
 """A call and its decoded request."""
-
-
 _TURNS = 16
 """Turns of the event loop without a further call after which a search for those that came begins. A turn without work
 takes a few microseconds, and gRPC needs several to hand over a call that waits."""
@@ -56,7 +54,7 @@ class Gathering:
         if group is None:
             if self._at_once:
                 self._at_once -= 1
-                return _alone(call, request)
+                return answered_alone(call, request)
             group = self._groups[alike] = _Group(loop.time() + _LONGEST)
             loop.call_soon(self._turn, alike)
         outcome = loop.create_future()
@@ -92,17 +90,18 @@ def _most(asked: Asked) -> int:
 
 def _in_loop(calls: list[Asked]) -> list[Any]:
     """Return the encoded response to each of several similar calls, its error, or None if it needs a thread."""
-    together = calls[0][0].served.together
-    if together is not None and len(calls) > 1 and not calls[0][0].stopping():
+    immediate = calls[0][0].served.immediate
+    if immediate is not None and len(calls) > 1 and not calls[0][0].stopping():
         for call, _ in calls:
             call.wait()
         with suppress(Exception):
-            found = _shared(calls, together.answers_in_loop)
+            found = _shared(calls, immediate.answers)
             return [None] * len(calls) if found is None else found
-    return [_outcome(partial(_alone, *asked)) for asked in calls]
+    return [_outcome(partial(answered_alone, *asked)) for asked in calls]
 
 
-def _alone(call: Call, request: Message) -> Any:
+def answered_alone(call: Call, request: Message) -> Any:
+    """Return the encoded response to a call from the event loop, or None if the call needs a thread."""
     found = call.immediate(request)
     return None if found is None else call.encode(found)
 

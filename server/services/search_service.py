@@ -96,39 +96,29 @@ class SearchService:
                     raise
                 size = (size + 1) // 2
 
-    def in_loop(self, request: search_pb2.SearchRequest) -> bool:
+    def suits_loop(self, request: search_pb2.SearchRequest) -> bool:
         """Return whether the event loop may answer a search: rows, pages and long conditions would hold it up."""
         if request.page_size or request.page_token or request.HasField("filter"):
             return False
         return all(query.WhichOneof("input") == "vector" for query in request.queries)
 
-    def search_in_loop(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
-        """Return the response of ``Search`` if the search takes less time than starting a thread, otherwise None."""
-        if not self.in_loop(request):
-            return None
-        self._check(request, _k(request))
-        found = self._at_hand(request, to_search_request(request), 1)
-        return None if found is None else from_hit_lists(parse_collection(request.parent), found)
-
     def searches_in_loop(self, requests: list[search_pb2.SearchRequest]) -> list[search_pb2.SearchResponse] | None:
-        """Return the responses of ``search_in_loop`` to requests with the same ``alike`` key; if one fails, all fail.
+        """Return the responses of ``Search`` to requests with the same ``alike`` key, or to one request.
 
-        Together, they may take the time that they would take one after another.
+        None if a search takes longer than starting a thread; together, they may take the time that they would take one
+        after another. If one fails, all fail.
         """
-        self._check(requests[0], _k(requests[0]))
-        found = self._at_hand(requests[0], _joined(requests), len(requests))
-        return None if found is None else _apart(requests, found)
-
-    def _at_hand(self, first: search_pb2.SearchRequest, search: SearchRequest, count: int) -> list[HitList] | None:
-        """Return the hit lists of a search for so many requests, ``first`` among them; None if it needs a thread."""
-        bytes_read, hits = count * _IN_LOOP_BYTES, count * _IN_LOOP_HITS
+        first, count = requests[0], len(requests)
+        self._check(first, _k(first))
         with self.collections.if_open(parse_collection(first.parent)) as collection:
             if collection is None:
                 return None
-            if collection.memory.least_bytes(search.space) * len(search.queries) > bytes_read:
+            queries, bytes_read = sum(len(one.queries) for one in requests), count * _IN_LOOP_BYTES
+            if collection.memory.least_bytes(first.space) * queries > bytes_read:
                 return None
             with suppress(AnswerTooLargeError), room_for(count * _IN_LOOP_ANSWER):
-                return collection.memory.search(search, bytes_read, hits)
+                found = collection.memory.search(_joined(requests), bytes_read, count * _IN_LOOP_HITS)
+                return None if found is None else _apart(requests, found)
         return None
 
     def alike(self, request: search_pb2.SearchRequest) -> Hashable | None:
@@ -236,19 +226,22 @@ def _by_examples(request: search_pb2.SearchRequest) -> bool:
 
 
 def _joined(requests: list[search_pb2.SearchRequest]) -> SearchRequest:
-    """Return the search by the only query of each of several requests that differ in nothing else."""
-    queries = [to_query(request.queries[0]) for request in requests]
-    return replace(to_search_request(requests[0]), queries=queries)
+    """Return the search of one request, or of several that differ only in the input of their only query."""
+    first = to_search_request(requests[0])
+    others = [to_query(request.queries[0]) for request in requests[1:]]
+    return replace(first, queries=[*first.queries, *others]) if others else first
 
 
 def _apart(
     requests: list[search_pb2.SearchRequest], found: list[HitList], warnings: Sequence[str] = ()
 ) -> list[search_pb2.SearchResponse]:
-    """Return the response to each of several requests from the lists of their common search."""
+    """Return the response to each of the requests of ``_joined`` from the lists of their search."""
+    name = parse_collection(requests[0].parent)
+    if len(requests) == 1:
+        return [from_hit_lists(name, found, warnings)]
     lists: list[list[HitList]] = [[] for _ in requests]
     for one in found:
         lists[one.query].append(replace(one, query=0))
-    name = parse_collection(requests[0].parent)
     return [from_hit_lists(name, own, warnings) for own in lists]
 
 

@@ -73,7 +73,7 @@ def test_long_hits_are_not_for_the_event_loop(running: RunningServer) -> None:
     for request in requests:
         request.parent = "collections/long"
         service.Search(request, None)  # type: ignore[arg-type]
-    assert [service.search_in_loop(request) is None for request in requests] == [False, True]
+    assert [service.searches_in_loop([request]) is None for request in requests] == [False, True]
 
 
 def test_a_page_of_long_items_is_shorter_and_none_is_left_out(

@@ -296,14 +296,14 @@ def test_the_event_loop_answers_no_search_for_many_hits(running: RunningServer) 
     near = from_search_request(replace(NEAR, queries=[Query("color", vector=np.zeros(64, np.float32))]))
     near.parent = "collections/rows"
     service.Search(near, None)  # type: ignore[arg-type]
-    assert service.search_in_loop(near) is not None
+    assert service.searches_in_loop([near]) is not None
     for more in ({"k": 101}, {"k": 51, "targets": ["color"] * 2}, {"k": 26, "queries": list(near.queries) * 4}):
         many = search_pb2.SearchRequest()
         many.CopyFrom(near)
         for name in more:
             many.ClearField(name)  # type: ignore[arg-type]
         many.MergeFrom(search_pb2.SearchRequest(**more))
-        assert service.search_in_loop(many) is None, more
+        assert service.searches_in_loop([many]) is None, more
 
 
 @pytest.mark.parametrize("in_loop", [False, True], ids=["threads", "loop"])

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from crossview.engine.errors import InvalidInputError
-from crossview.server.dispatch.call import Caller, Served, Together
+from crossview.server.dispatch.call import Caller, Immediate, Served, Together
 from crossview.server.dispatch.dispatcher import Dispatcher, RefusedError
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.dispatch.streams import END
@@ -34,12 +34,6 @@ class Service:
             raise InvalidInputError("no search has 13 hits")
         return pb.SearchResponse(results=[pb.HitList(total=request.k)])
 
-    def immediate(self, request: pb.SearchRequest) -> pb.SearchResponse | None:
-        found = self.response(request)
-        if self.in_loop:
-            self.sizes.append(1)
-        return found if self.in_loop else None
-
     def immediately(self, requests: list[pb.SearchRequest]) -> list[pb.SearchResponse] | None:
         found = [self.response(request) for request in requests]
         if self.in_loop:
@@ -51,8 +45,9 @@ class Service:
         return [self.response(request) for request in requests]
 
     def served(self) -> Served:
-        together = Together(lambda one: one.space, self.in_thread, lambda _: True, self.immediately, MOST)
-        return Served(SEARCH, lambda one, _: self.in_thread([one])[0], immediate=self.immediate, together=together)
+        immediate = Immediate(lambda _: True, self.immediately)
+        together = Together(lambda one: one.space, self.in_thread, MOST)
+        return Served(SEARCH, lambda one, _: self.in_thread([one])[0], immediate=immediate, together=together)
 
 
 def play(service: Service, scene: Callable[[Callable[..., Any]], Any]) -> Any:
@@ -179,3 +174,21 @@ def test_calls_that_need_a_thread_get_one(count: int) -> None:
     assert play(service, scene) == list(range(1, count + 1))
     assert service.sizes == []
     assert sum(service.threads) == count
+
+
+class Published(Service):
+    """Answers no search in the event loop, which must not wait for an engine."""
+
+    def served(self) -> Served:
+        return replace(super().served(), immediate=None)
+
+
+def test_a_service_without_immediate_answers_gathers_nothing() -> None:
+    service = Published()
+
+    async def scene(call: Callable[..., Any]) -> Any:
+        return await asyncio.gather(*map(call, (1, 2, 3)))
+
+    assert play(service, scene) == [1, 2, 3]
+    assert service.sizes == []
+    assert sum(service.threads) == 3
