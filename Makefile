@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo test test-long test-all coverage docs site-versions lint proto bench figures peers stores engines lock sbom release-check clean
+.PHONY: setup demo test test-all test-some explore coverage docs site-versions lint proto bench figures peers stores engines lock sbom release-check clean
 
 # What a user needs, and no more; the other targets add the tools of development, once.
 setup: $(READY)
@@ -38,17 +38,25 @@ demo: setup
 	$(BIN)/crossview demo --keep --out demo-out
 
 test: $(TOOLS)
-	$(PYTEST) -m "not slow and not long"
+	$(PYTEST) -m "not long"
 
-test-long: $(TOOLS)
-	$(PYTEST) -m long
+# Everything; it runs before an issue is closed. REPORT writes the seconds of each test, which tools/test_seconds.py reads.
+test-all: $(TOOLS) peers engines
+	$(PYTEST) $(if $(REPORT),--junitxml $(REPORT))
 
-test-all: $(TOOLS)
-	$(PYTEST)
+# A quarter of the long tests, chosen by the commit, and those of the rooms that the newest day's commits touch.
+test-some: $(TOOLS)
+	$(BIN)/python tools/some_tests.py > .venv/some-tests
+	$(PYTEST) -m long $$(cat .venv/some-tests)
 
-# Of all tests but the long ones, of both branches of every condition; below the limit in pyproject.toml it fails.
+# The random tests, with new seeds until the time ends.
+MINUTES ?= 30
+explore: $(TOOLS)
+	$(BIN)/python tools/explore.py --minutes $(MINUTES)
+
+# All tests, with the branches of every condition that they take; below the limit in pyproject.toml it fails.
 coverage: $(TOOLS)
-	$(PYTEST) -m "not long" --cov --cov-report=term
+	$(PYTEST) --cov --cov-report=term
 
 lint: $(TOOLS)
 	$(BIN)/ruff check .
@@ -86,7 +94,7 @@ stores: .venv-stores/.ready
 	.venv-stores/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/store/constraints.txt
 	@touch $@
 
-# A Milvus server, about 400 MB, to which the long tests publish; without it they skip.
+# A Milvus server, about 400 MB, to which long tests publish; without it they skip.
 engines: .venv-engines/.ready
 
 .venv-engines/.ready: requirements/engines.txt

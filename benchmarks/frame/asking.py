@@ -17,7 +17,7 @@ from benchmarks.frame.resident_memory import peak
 STORES = ROOT / ".venv-stores" / "bin" / "python"
 """The interpreter that has the libraries of other stores and indexes of vectors."""
 OURS = Path(sys.executable)
-_SOON = 30.0  # seconds that a process may take to end
+_SOON = 120.0  # seconds that a process may take to end
 
 
 class WorkerError(RuntimeError):

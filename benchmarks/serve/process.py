@@ -21,7 +21,7 @@ from benchmarks.frame.record import ROOT
 from benchmarks.frame.resident_memory import family
 
 CLI = (sys.executable, "-m", "crossview.server.cli")
-_STARTED, _SOON, _TICK = 120.0, 60.0, 0.02  # seconds
+_STARTED, _SOON, _TICK = 300.0, 300.0, 0.02  # seconds
 
 
 class ServerProcess:

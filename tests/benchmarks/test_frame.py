@@ -54,7 +54,7 @@ def gone(process):
         return True
 
 
-def until(condition, seconds=60):
+def until(condition, seconds=300):
     """Waits for a condition, and returns whether it came to hold."""
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
@@ -78,7 +78,7 @@ def test_workers_end_with_their_parent(tmp_path, ended_by):
         workers = [int((tmp_path / f"{number}.pid").read_text()) for number in (0, 1)]
         assert not any(gone(worker) for worker in workers)
         parent.send_signal(ended_by)
-        parent.wait(60)
+        parent.wait(300)
         assert until(lambda: all(gone(worker) for worker in workers))
     finally:
         parent.kill()

@@ -22,9 +22,9 @@ from ports import free_port
 
 _PROGRAMS = Path(sys.executable).parent
 """The folder of the commands that are processes of their own, and so take signals."""
-_WITHIN = 240
+_WITHIN = 600
 """Seconds within which a block must end."""
-_ENDS_WITHIN = 20
+_ENDS_WITHIN = 120
 _PORT = re.compile(r"(?:(?<=localhost:)|(?<=127\.0\.0\.1:)|(?<=port )|(?<=port = ))\d{4,5}\b")
 """Ports that the documents name; several documents run at once, so each has others."""
 _SERVES = re.compile(r"^((?:[A-Z_]+=\S+ )*)(crossview (?:serve|open)\b(?!.*--print-config)[^&\n]*)$", re.M)
@@ -39,7 +39,7 @@ serves() {{ # run a server in the background until the next one, and wait until 
     stops
     : > {own}/served
     PATH={programs}:$PATH env "$@" >> {own}/served 2>&1 & serving=$!
-    for _ in $(seq 300); do
+    for _ in $(seq 3000); do
         if grep -q "^crossview serves\|^http" {own}/served; then return; fi
         kill -0 $serving || break
         command sleep .1

@@ -126,12 +126,12 @@ def test_a_rename_waits_for_no_training_and_stops_none(home: Home) -> None:
 
     def progress(*_: object) -> None:
         begun.set()
-        go.wait(10)
+        go.wait(300)
 
     with home.open("old") as opened:
         training = threading.Thread(target=lambda: opened.train(Recipe(spec="pca", views=("v",)), progress=progress))
         training.start()
-        assert begun.wait(10)
+        assert begun.wait(300)
         with pytest.raises(BusyError, match="uses collection 'old': rename it afterwards"):
             home.rename("old", "new")
         go.set()

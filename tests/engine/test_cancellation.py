@@ -165,11 +165,11 @@ def held(lock) -> tuple[threading.Thread, threading.Event]:
     def hold() -> None:
         with lock:
             inside.set()
-            leave.wait(60)
+            leave.wait(300)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert inside.wait(60)
+    assert inside.wait(300)
     return thread, leave
 
 

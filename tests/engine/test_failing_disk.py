@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from disk import failing_disk
 from living import Change, Items, after, labels, make, row
+from seeds import seed_of
 from survival import REFUSALS, check_remedy, found, survived, thirty
 
 from crossview.engine.collection import Collection
@@ -157,7 +158,7 @@ def accesses(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 def some_of(accesses: int, most: int) -> list[int]:
     """Draw so many of the accesses from the first to the last, one of each of as many equal parts."""
     edges = np.linspace(1, accesses + 1, min(most, accesses) + 1).astype(int)
-    return np.random.default_rng().integers(edges[:-1], edges[1:]).tolist()
+    return np.random.default_rng(seed_of(accesses)).integers(edges[:-1], edges[1:]).tolist()
 
 
 def fail_some(made: Made, folder: Path, name: str, error: int, lasting: bool, times: list[int]) -> None:
@@ -172,6 +173,7 @@ def fail_some(made: Made, folder: Path, name: str, error: int, lasting: bool, ti
             check_day(day, name, done)
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("name", ["import", "save", "backup", "restore"])
 def test_an_operation_that_the_disk_fails_under_loses_nothing(
     made: Made, accesses: Callable[[str], int], tmp_path: Path, name: str
@@ -180,6 +182,7 @@ def test_an_operation_that_the_disk_fails_under_loses_nothing(
     fail_some(made, tmp_path / "day", name, errno.EIO, False, some_of(accesses(name), 2))
 
 
+@pytest.mark.random
 @pytest.mark.long
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "from_then_on"])
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC], ids=["broken", "full"])

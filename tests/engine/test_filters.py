@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from conditions import conditions, contents
 from filter_oracle import matching
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossview.engine.catalog.condition_checks import MAX_VALUES
@@ -58,15 +58,12 @@ def test_conditions_pass_the_items_that_plain_python_passes(kept: Collection, da
 
 
 @pytest.mark.long
-@settings(max_examples=150, deadline=None, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(data=st.data())
 def test_conditions_pass_the_items_that_plain_python_passes_in_3_600_cases(
     kept: Collection, data: st.DataObject
 ) -> None:
-    """Eight conditions in three states each, in the index of vectors and in that of codes.
-
-    Each run draws others, so that many runs together find what one of them misses.
-    """
+    """Eight conditions in three states each, in the index of vectors and in that of codes."""
     check_conditions(kept, data)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from living import DIM, Asked, Items, after, drawn, labels, make, row
+from seeds import seed_of
 
 from crossview.engine.collection import Collection
 from crossview.engine.home import Home
@@ -54,7 +55,7 @@ def process(path: Path, made: Any, begun: Any) -> Iterator[tuple[Connection, Any
         yield ours, stop
     finally:
         stop.value = 1
-        child.join(60)
+        child.join(300)
         child.kill()
 
 
@@ -111,15 +112,17 @@ def check(states: list[Items], asked: list[Asked]) -> None:
         assert any(one.matches(state) for state in possible), (one, len(possible))
 
 
+@pytest.mark.random
 def test_every_answer_is_of_a_state_during_the_call(home: Home):
     """Twenty changes."""
-    states, asked = live(home, 20, seed=0)
+    states, asked = live(home, 20, seed_of(0))
     assert len(asked) > 20
     check(states, asked)
 
 
+@pytest.mark.random
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [1, 2])
-def test_every_answer_is_of_a_state_during_the_call_for_long(home: Home, seed: int):
+@pytest.mark.parametrize("case", [1, 2])
+def test_every_answer_is_of_a_state_during_the_call_for_long(home: Home, case: int):
     """Three hundred changes."""
-    check(*live(home, 300, seed))
+    check(*live(home, 300, seed_of(case)))

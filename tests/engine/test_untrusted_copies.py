@@ -2,7 +2,7 @@
 
 CROSSVIEW_COPIES says how many changed copies the long test restores, about three in a second; the form of a release:
 
-    CROSSVIEW_COPIES=5000 .venv/bin/python -m pytest -q -n 0 -s -m slow tests/engine/test_untrusted_copies.py
+    CROSSVIEW_COPIES=5000 .venv/bin/python -m pytest -q -n 0 -s -m long tests/engine/test_untrusted_copies.py
 """
 
 import gzip
@@ -20,6 +20,7 @@ from typing import NamedTuple
 import mutations
 import numpy as np
 import pytest
+from seeds import seed_of
 
 from crossview.engine.catalog import state
 from crossview.engine.catalog.database import HEAD
@@ -372,6 +373,11 @@ def tried(base: Path, root: Path, seeds: range) -> Iterator[Tried]:
         assert sorted(path.name for path in root.rglob("*")) == ["home", "inner", "outer"], done
 
 
+def seeds_of(case: int, count: int) -> range:
+    first = seed_of(case)
+    return range(first, first + count)
+
+
 def reset_peak() -> int:
     """Let peak() begin anew, and return the megabytes that this process uses now."""
     Path("/proc/self/clear_refs").write_text("5")
@@ -384,18 +390,20 @@ def peak() -> int:
     return int(found["VmHWM"].split()[0]) // 1024
 
 
+@pytest.mark.random
 def test_changed_copies_open_or_are_refused(base: Path, tmp_path: Path):
     """A few of those that the long test goes through."""
-    found = Counter("refused" if one.why else "opened" for one in tried(base, tmp_path, range(100_000, 100_016)))
+    found = Counter("refused" if one.why else "opened" for one in tried(base, tmp_path, seeds_of(100_000, 16)))
     assert found["refused"] > 0
     assert found["opened"] > 0
 
 
+@pytest.mark.random
 @pytest.mark.long
 def test_thousands_of_changed_copies_open_or_are_refused(base: Path, tmp_path: Path, monkeypatch):
     """With at most a gigabyte and half a minute for each, and no file outside the home."""
     monkeypatch.setattr(mutations, "bomb_bytes", 3 << 29)
-    outcomes = list(tried(base, tmp_path, range(COPIES)))
+    outcomes = list(tried(base, tmp_path, seeds_of(0, COPIES)))
     reasons = Counter(one.why.removeprefix(str(tmp_path))[:60] for one in outcomes if one.why)
     largest, longest = max(outcomes, key=lambda one: one.megabytes), max(outcomes, key=lambda one: one.seconds)
     print(

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,9 +25,17 @@ from crossview.features.pictures import IN_PROCESS, InProcess, PictureLimits, Pi
 from crossview.features.reading import rows, samples
 from crossview.features.sift import Sift
 
-PATIENCE = 60.0
-LIMITS = PictureLimits(pixels=1_000_000)
+PATIENCE = 300.0
+LIMITS = PictureLimits(pixels=1_000_000, seconds=2 * PATIENCE)
 PICTURES = [encode(draw(label, number)) for number in range(3) for label in ("red", "green", "blue")]
+
+
+def until(holds: Callable[[], Any]) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.01)
 
 
 def wanted() -> None:
@@ -39,9 +47,46 @@ def named(*names: str) -> list[PictureTask]:
     return [PictureTask(PICTURES[0] + name.encode().ljust(8), {}) for name in names]
 
 
+class Gate:
+    """Pictures whose reading begins, and ends only when they are let through."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def tasks(self, count: int = 1) -> list[PictureTask]:
+        """Tasks of such pictures, by number from 0."""
+        paths = [str(self._folder / str(number)).encode() for number in range(count)]
+        return [PictureTask(PICTURES[0] + path.ljust(200) + b"gate".ljust(8), {}) for path in paths]
+
+    def readers(self, number: int = 0) -> list[int]:
+        """The processes that have begun to read a picture."""
+        return [int(path.suffix[1:]) for path in self._folder.glob(f"{number}.*") if path.suffix != ".through"]
+
+    def begun(self) -> int:
+        """How many pictures somebody has begun to read."""
+        return len({path.stem for path in self._folder.iterdir() if path.suffix != ".through"})
+
+    def let_through(self, number: int = 0) -> None:
+        (self._folder / f"{number}.through").touch()
+
+    @staticmethod
+    def read(path: Path) -> str:
+        """Wait for somebody to let the picture through."""
+        path.with_suffix(f".{os.getpid()}").touch()
+        until(path.with_suffix(".through").exists)
+        return path.name
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    return Gate(tmp_path)
+
+
 def act(data: bytes, extractors: object, max_pixels: int) -> Any:
     """Do what a picture says."""
     name = data[-8:].decode().strip()
+    if name == "gate":
+        return Gate.read(Path(data[-208:-8].decode().strip()))
     if name == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     if name == "hang":
@@ -113,44 +158,59 @@ def test_a_picture_that_kills_its_process_is_an_error_and_the_others_are_read(po
     assert other == list("abcdefgh")
 
 
-def test_a_process_that_somebody_else_ends_costs_no_picture(pool: PicturePool):
+def test_a_process_that_somebody_else_ends_costs_no_picture(pool: PicturePool, gate: Gate):
     """The picture is read again: it may be the system that was short of memory."""
-    (busy,) = pool.run(act, named("pid"), wanted)
     found: list[Any] = []
-    reading = threading.Thread(target=lambda: found.extend(pool.run(act, named("slow"), wanted)))
+    reading = threading.Thread(target=lambda: found.extend(pool.run(act, gate.tasks(), wanted)))
     reading.start()
-    time.sleep(0.5)
+    until(gate.readers)
+    (busy,) = gate.readers()
     os.kill(busy, signal.SIGKILL)
+    until(lambda: len(gate.readers()) == 2)
+    gate.let_through()
     reading.join()
-    assert found == ["slow"]
+    assert found == ["0"]
 
 
-def test_a_process_that_is_asked_to_end_finishes_its_picture(pool: PicturePool):
+def test_a_process_that_is_asked_to_end_finishes_its_picture(pool: PicturePool, gate: Gate):
     """Those who stop a server may send SIGTERM to all of its processes: calls under way are answered first."""
-    (busy,) = pool.run(act, named("pid"), wanted)
     found: list[Any] = []
-    reading = threading.Thread(target=lambda: found.extend(pool.run(act, named("slow"), wanted)))
+    reading = threading.Thread(target=lambda: found.extend(pool.run(act, gate.tasks(), wanted)))
     reading.start()
-    time.sleep(0.5)
+    until(gate.readers)
+    (busy,) = gate.readers()
     os.kill(busy, signal.SIGTERM)
     time.sleep(0.1)
     assert alive(busy)
+    gate.let_through()
     reading.join()
-    assert found == ["slow"]
+    assert found == ["0"]
+    assert gate.readers() == [busy]
     assert pool.run(act, named("next", "next"), wanted) == ["next", "next"]
 
 
 @pytest.mark.long
 def test_a_picture_that_takes_too_long_is_an_error():
     """Its process is ended, so that it keeps no place."""
-    with_limit = PicturePool(1, PictureLimits(seconds=2.0))
+    limited, unlimited = PictureLimits(seconds=2.0), PictureLimits(seconds=PATIENCE)
+    pool = PicturePool(1, unlimited)
+
+    def tasks() -> Iterator[PictureTask]:
+        yield from named("one")
+        (worker,) = pool._started
+        worker._limits = pool.limits = limited
+        yield from named("hang")
+        until(lambda: worker not in pool._started)
+        pool.limits = unlimited
+        yield from named("two")
+
     try:
-        found = with_limit.run(act, named("one", "hang", "two"), wanted)
-        assert [found[0], found[2]] == ["one", "two"]
-        assert isinstance(found[1], ImageError)
-        assert "more than 2 seconds" in str(found[1])
+        one, hang, two = [found for task in tasks() for found in pool.run(act, [task], wanted)]
+        assert (one, two) == ("one", "two")
+        assert isinstance(hang, ImageError)
+        assert "more than 2 seconds" in str(hang)
     finally:
-        with_limit.close()
+        pool.close()
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells how much memory a process has")
@@ -200,7 +260,7 @@ def test_a_stream_takes_tasks_as_it_needs_them(pool: PicturePool):
 @pytest.mark.long
 def test_what_is_decoded_at_once_is_bounded():
     """Two pictures at the limit at a time by default, however many processes there are."""
-    pool = PicturePool(4, PictureLimits(pixels=96 * 72, largest_at_once=1))
+    pool = PicturePool(4, PictureLimits(pixels=96 * 72, largest_at_once=1, seconds=PATIENCE))
     try:
         began = time.monotonic()
         assert pool.run(act, named("slow", "slow", "slow"), wanted) == ["slow"] * 3
@@ -216,48 +276,63 @@ def test_a_fault_of_ours_is_raised(pool: PicturePool):
     assert pool.run(act, named("two"), wanted) == ["two"]
 
 
-def test_who_leaves_does_not_wait(pool: PicturePool):
-    """What was not begun is never done; the pool serves others."""
-    began = time.monotonic()
+def test_who_leaves_does_not_wait(pool: PicturePool, gate: Gate):
+    """Not for what is being read, either; what was not begun is never done; the pool serves others."""
 
     def leave() -> None:
-        if time.monotonic() - began > 0.3:
+        if gate.begun() == 2:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        pool.run(act, named(*["slow"] * 50), leave)
-    assert time.monotonic() - began < 1.5
+        pool.run(act, gate.tasks(50), leave)
+    for number in range(50):  # nobody has let a picture through before
+        gate.let_through(number)
     assert pool.run(act, named("next"), wanted) == ["next"]
+    assert gate.begun() == 2
 
 
-def test_calls_with_many_pictures_and_with_one_take_turns(pool: PicturePool):
+def test_calls_with_many_pictures_and_with_one_take_turns(pool: PicturePool, gate: Gate):
     """One picture does not wait until all those of another call are done."""
-    many: list[Any] = []
-    calling = threading.Thread(target=lambda: many.extend(pool.run(act, named(*["slow"] * 8), wanted)))
-    calling.start()
-    time.sleep(0.2)
-    assert pool.run(act, named("one"), wanted) == ["one"]
-    assert many == []
-    calling.join()
-    assert len(many) == 8
+    many, one, asked = list[Any](), list[Any](), threading.Event()
+
+    def single() -> Iterator[PictureTask]:
+        yield from named("one")
+        asked.set()  # the pool has taken the picture
+
+    calling = [
+        threading.Thread(target=lambda: many.extend(pool.run(act, gate.tasks(8), wanted))),
+        threading.Thread(target=lambda: one.extend(pool.stream(act, single(), wanted))),
+    ]
+    calling[0].start()
+    until(lambda: gate.begun() == 2)
+    calling[1].start()
+    assert asked.wait(PATIENCE)
+    for number in range(4):  # those that the call may have before the one; the others are never let through
+        gate.let_through(number)
+    calling[1].join(PATIENCE)
+    assert (many, one) == ([], ["one"])
+    for number in range(4, 8):
+        gate.let_through(number)
+    calling[0].join()
+    assert many == [str(number) for number in range(8)]
 
 
-def test_a_pool_that_closes_ends_its_processes_during_a_picture():
+def test_a_pool_that_closes_ends_its_processes_during_a_picture(gate: Gate):
     """The call fails; nothing is left running."""
-    pool = PicturePool(1)
+    pool = PicturePool(1, LIMITS)
     pool.run(act, named("one"), wanted)
     (process,) = pool.pids()
     failed: list[Exception] = []
 
     def call() -> None:
         try:
-            pool.run(act, named("hang"), wanted)
+            pool.run(act, gate.tasks(), wanted)
         except Exception as error:  # noqa: BLE001
             failed.append(error)
 
     calling = threading.Thread(target=call)
     calling.start()
-    time.sleep(0.3)
+    until(gate.readers)
     pool.close()
     calling.join()
     assert len(failed) == 1
@@ -290,10 +365,7 @@ def test_the_processes_end_with_the_program(end: str):
         if end == "kill":
             program.kill()
         program.wait(PATIENCE)
-    until = time.monotonic() + PATIENCE
-    while alive(process) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not alive(process)
+    until(lambda: not alive(process))
 
 
 def alive(process: int) -> bool:

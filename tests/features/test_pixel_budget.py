@@ -8,7 +8,7 @@ import pytest
 
 from crossview.features.pixel_budget import NotWantedError, PixelBudget
 
-PATIENCE = 30.0
+PATIENCE = 300.0
 
 
 class Waiting:

@@ -12,6 +12,8 @@ import httpx
 import pytest
 
 CHROMIUM = shutil.which("chromium")
+_PATIENCE = 300_000.0
+"""Milliseconds of everything that a page waits for: only a page that hangs reaches them."""
 _TOKEN = re.compile(r'<meta name="csrf" content="([0-9a-f]{64})">')
 
 
@@ -19,7 +21,7 @@ class Browsing(httpx.Client):
     """A client of the pages at a port: it keeps the cookie, and ``submit`` adds the token of the session to a form."""
 
     def __init__(self, port: int | None, **options: Any) -> None:
-        super().__init__(base_url=f"http://127.0.0.1:{port}", timeout=60, **options)
+        super().__init__(base_url=f"http://127.0.0.1:{port}", timeout=300, **options)
         self.headers["accept"] = "text/html"
 
     @property
@@ -75,7 +77,10 @@ def chromium() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("chromium is not installed: apt-get install chromium")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        browser = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"], timeout=_PATIENCE
+        )
+        browser.on("context", lambda context: context.set_default_timeout(_PATIENCE))
         yield browser
         browser.close()
 
@@ -99,7 +104,7 @@ def faultless(browser: Any, port: int | None, **options: Any) -> Iterator[Any]:
 
 def until(page: Any, expression: str) -> None:
     """Wait until an expression is true; the policy of the pages forbids Playwright's own way, which is eval."""
-    for _ in range(600):
+    for _ in range(6_000):
         if page.evaluate(expression):
             return
         page.wait_for_timeout(50)

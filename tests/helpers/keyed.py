@@ -62,7 +62,7 @@ def called(
         method.path, type(request).SerializeToString, method.response.FromString
     )
     try:
-        response = call(iter([request]) if method.streams else request, metadata=metadata, timeout=60)
+        response = call(iter([request]) if method.streams else request, metadata=metadata, timeout=300)
         if method.descriptor.server_streaming:
             (response,) = response
             if response.HasField("error"):

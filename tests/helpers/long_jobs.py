@@ -29,7 +29,7 @@ def endless(spec: str = "multi-npp") -> Recipe:
     return Recipe(spec=spec, views=BOTH, **ENDLESS[spec])
 
 
-def until(holds: Callable[[], Any], seconds: float = 60.0) -> None:
+def until(holds: Callable[[], Any], seconds: float = 300.0) -> None:
     """Wait until something holds; AssertionError where it takes too long."""
     end = time.monotonic() + seconds
     while not holds():

@@ -18,7 +18,7 @@ from crossview.engine.publishing.milvus import Milvus
 _ENVIRONMENT = Path(__file__).parents[2] / ".venv-engines"
 _PYTHON, _UNPACKED = _ENVIRONMENT / "bin" / "python", _ENVIRONMENT / "milvus" / "bin"
 _CONFIGURE = "import sys, milvus; milvus.MilvusServerConfig(data_dir=sys.argv[1], proxy_port=sys.argv[2]).resolve()"
-_READY_WITHIN = 180.0
+_READY_WITHIN = 600.0
 """Seconds until a server must answer."""
 _LAUNCHES = 4
 """A server that starts again ends if another one has taken one of its ports meanwhile."""
@@ -104,7 +104,7 @@ class MilvusServer:
             return
         self._process.send_signal(sent)
         try:
-            self._process.wait(30)
+            self._process.wait(300)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -18,6 +18,15 @@ PER_CLASS = 6
 CLASSES = ("bricks", "dots", "waves")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def patient() -> Iterator[None]:
+    """Servers of this process refuse no call because it waits for a busy machine; rooms have tests of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_SEARCH_PATIENCE", "_READ_PATIENCE", "_PICTURE_PATIENCE"):
+            patch.setattr(f"crossview.server.dispatch.rooms.{name}", 600.0)
+        yield
+
+
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small labelled pictures: CLASS/CLASS-NN.jpg."""

@@ -225,7 +225,7 @@ class Awaiting:
         return lambda *given, **named: self._result(found(*given, **named))
 
     def _result(self, running: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(running, self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(running, self._loop).result(300)
 
 
 async def _all(iterated: AsyncIterator[Any]) -> list[Any]:
@@ -255,7 +255,7 @@ def opened(request: pytest.FixtureRequest, server: RunningServer, nothing_stays:
         yield server.collections.home.open
         return
     if request.param == "remote":
-        with Client(server.address, timeout=60) as client:
+        with Client(server.address, timeout=300) as client:
             yield client.open
         return
     loop = asyncio.new_event_loop()
@@ -263,11 +263,11 @@ def opened(request: pytest.FixtureRequest, server: RunningServer, nothing_stays:
     thread.start()
 
     async def connect() -> AsyncClient:
-        return AsyncClient(server.address, timeout=60)
+        return AsyncClient(server.address, timeout=300)
 
-    connected = asyncio.run_coroutine_threadsafe(connect(), loop).result(60)
+    connected = asyncio.run_coroutine_threadsafe(connect(), loop).result(300)
     yield lambda name: cast(AnyCollection, Awaiting(connected.collection(name), loop))
-    asyncio.run_coroutine_threadsafe(connected.close(), loop).result(60)
+    asyncio.run_coroutine_threadsafe(connected.close(), loop).result(300)
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()

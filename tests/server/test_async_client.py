@@ -23,7 +23,7 @@ def test_collections_are_made_opened_and_deleted(server: RunningServer, nothing_
     """As by the blocking client, with the same errors."""
 
     async def scene() -> None:
-        async with AsyncClient(server.address, timeout=60) as client:
+        async with AsyncClient(server.address, timeout=300) as client:
             made = await client.create("made", ["color"])
             assert made.name == "made"
             assert await client.names() == ["drawn", "made"]
@@ -40,7 +40,7 @@ def test_a_training_reports_its_progress_and_a_job_goes_on_alone(server: Running
     steps: list[str] = []
 
     async def scene() -> None:
-        async with AsyncClient(server.address, timeout=60) as client:
+        async with AsyncClient(server.address, timeout=300) as client:
             drawn = client.collection("drawn")
             space = await drawn.train(
                 TUNED, space="awaited", activate=False, progress=lambda what, *_: steps.append(what)
@@ -66,7 +66,7 @@ def test_an_error_in_the_requests_of_a_stream_reaches_the_caller(server: Running
         yield
 
     async def scene() -> None:
-        async with AsyncClient(server.address, timeout=60) as client:
+        async with AsyncClient(server.address, timeout=300) as client:
             sent = getattr(client.collection("drawn"), name)(requests())
             with pytest.raises(KeyError, match="mine"):
                 await (sent if name == "fit_views" else anext(sent))
@@ -89,9 +89,9 @@ def test_an_index_that_nobody_awaits_any_more_ends(
         def progress(what: str, *_: object) -> None:
             if what == "indexing":
                 loop.call_soon_threadsafe(begun.set)
-                cancelled.wait(30)
+                cancelled.wait(300)
 
-        async with AsyncClient(server.address, timeout=60) as client:
+        async with AsyncClient(server.address, timeout=300) as client:
             made = await client.create("made", ["color"])
             options = IndexOptions(labels="folder")
             indexing = asyncio.ensure_future(made.index([pictures], options, progress=progress))

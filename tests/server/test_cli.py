@@ -298,7 +298,7 @@ def test_serve_is_ready_when_it_says_so_and_stops_when_told(
     with Client(line.split()[-1]) as client:
         assert client.names() == ["drawn"]
     os.kill(serving.pid, number)
-    assert serving.wait(60) == 0
+    assert serving.wait(300) == 0
     assert "Traceback" not in serving.stderr.read()
 
 
@@ -310,7 +310,7 @@ def test_serve_stops_when_nobody_reads_what_it_says(serving: "subprocess.Popen[s
     serving.stdout.close()
     serving.stderr.close()
     os.kill(serving.pid, signal.SIGTERM)
-    assert serving.wait(60) == 0
+    assert serving.wait(300) == 0
 
 
 def test_the_command_works_as_a_process(home: Home) -> None:

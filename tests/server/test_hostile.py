@@ -1,10 +1,10 @@
 """A real server survives what strangers send: damaged pictures, malformed messages, clients that vanish."""
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from seeds import seed_of
 
 from benchmarks.serve.findings import ENDED, FAULTS, LATE
 from benchmarks.serve.hostile import send_halves, send_messages, send_pictures, vanish_often
@@ -25,43 +25,41 @@ def victim(tmp_path: Path) -> Iterator[Victim]:
     assert max(server.memory) < MOST_BYTES
 
 
-def seed() -> int:
-    """Draw a seed, which pytest shows of a failure: many runs together send what one of them does not."""
-    drawn = secrets.randbits(31)
-    print("seed", drawn)
-    return drawn
-
-
+@pytest.mark.random
 @pytest.mark.long
 def test_malformed_messages_are_refused(victim: Victim) -> None:
     """Over every RPC there is, messages with any fields, and bytes that are none."""
-    send_messages(victim, 4 * len(methods()), 0)
+    send_messages(victim, 4 * len(methods()), seed_of(0))
     assert sum(victim.findings.statuses["messages"].values()) > 2 * len(methods())
 
 
+@pytest.mark.random
 def test_damaged_pictures_are_refused(victim: Victim) -> None:
     """As queries and as imports, in every format."""
-    send_pictures(victim, 40, 0, bombs=False)
+    send_pictures(victim, 40, seed_of(0), bombs=False)
     assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 
 
+@pytest.mark.random
 @pytest.mark.long
 def test_bombs_are_refused_within_the_memory(victim: Victim) -> None:
     """Small files that declare large pictures."""
-    send_pictures(victim, 150, seed())
+    send_pictures(victim, 150, seed_of(1))
     assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 
 
+@pytest.mark.random
 @pytest.mark.long
 def test_many_malformed_messages_are_refused(victim: Victim) -> None:
     """Six hundred over all RPCs; ``python -m benchmarks hostile`` sends a hundred thousand."""
-    send_messages(victim, 600, seed())
+    send_messages(victim, 600, seed_of(2))
     assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 
 
+@pytest.mark.random
 @pytest.mark.long
 def test_clients_may_vanish_and_streams_may_stop(victim: Victim) -> None:
     """During calls, before they read the answers, and in the middle of messages, 300 megabytes of them."""
-    vanish_often(victim, 100, seed())
+    vanish_often(victim, 100, seed_of(3))
     send_halves(victim, 300)
     assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults

@@ -32,7 +32,7 @@ def trusting(issuer: Authority, client: tuple[Path, Path] | None = None) -> ssl.
 
 
 def listed(port: int | None, context: ssl.SSLContext) -> int:
-    return httpx.post(f"https://localhost:{port}{LIST}", json={}, verify=context, timeout=60).status_code
+    return httpx.post(f"https://localhost:{port}{LIST}", json={}, verify=context, timeout=300).status_code
 
 
 def test_with_a_certificate_it_speaks_https_alone(home: Home, ours: Authority) -> None:
@@ -41,7 +41,7 @@ def test_with_a_certificate_it_speaks_https_alone(home: Home, ours: Authority) -
     with RunningServer(settings) as running:
         assert listed(running.http_port, trusting(ours)) == 200
         with pytest.raises(httpx.TransportError):
-            httpx.post(f"http://localhost:{running.http_port}{LIST}", json={}, timeout=60)
+            httpx.post(f"http://localhost:{running.http_port}{LIST}", json={}, timeout=300)
 
 
 def test_it_asks_clients_for_certificates(home: Home, ours: Authority, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_every_route_of_calls_needs_a_key(home: Home, tmp_path: Path) -> None:
     stream = {"content-type": "application/connect+json"}
     with (
         RunningServer(settings) as running,
-        httpx.Client(base_url=f"http://127.0.0.1:{running.http_port}", timeout=60) as web,
+        httpx.Client(base_url=f"http://127.0.0.1:{running.http_port}", timeout=300) as web,
     ):
         assert web.post(LIST, content=b"{}", headers=JSON).json()["code"] == "unauthenticated"
         assert web.post(UPLOAD, files=picture).json()["code"] == "unauthenticated"

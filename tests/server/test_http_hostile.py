@@ -2,7 +2,7 @@
 
 import random
 import socket
-import time
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from long_jobs import until
+from seeds import seed_of
 from web import JSON, SEARCH, STREAM, frame, raw
 
 from crossview.engine.home import Home
@@ -78,9 +79,14 @@ RAW: tuple[bytes, ...] = (
 
 
 @pytest.fixture
-def victim(home: Home, caplog: pytest.LogCaptureFixture) -> Iterator[RunningServer]:
-    """A server; when it has ended, it had logged no error of its own."""
-    with RunningServer(ServerSettings(home=home.path, port=0, http_port=0, connections=40)) as running:
+def victim(
+    home: Home, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RunningServer]:
+    """A server that soon ends what does not go on; when it has ended, it had logged no error of its own."""
+    monkeypatch.setattr(body, "_WHOLE_SECONDS", 1.0)
+    monkeypatch.setattr(port, "_HEAD_SECONDS", 1.0)
+    settings = ServerSettings(home=home.path, port=0, http_port=0, connections=40, silent_seconds=1.0)
+    with RunningServer(settings) as running:
         yield running
     assert [one for one in caplog.records if one.levelname == "ERROR"] == []
 
@@ -107,17 +113,21 @@ def request(random_: random.Random) -> bytes:
 
 
 def attack(server: RunningServer, data: bytes) -> int:
-    """Send bytes and return the status of the response, or 0 if the server closed the connection."""
+    """Send bytes and return the status of the response, or 0 if the server closed the connection.
+
+    Raises TimeoutError where it neither answers nor closes.
+    """
     assert server.http_port is not None
-    found = raw(server.http_port, data, 5.0)
+    found = raw(server.http_port, data)
     assert b"Traceback" not in found
     return int(found[9:12]) if found.startswith(b"HTTP/1.1 ") else 0
 
 
+@pytest.mark.random
 def test_malformed_requests_are_refused(victim: RunningServer) -> None:
     """None is a fault of the server, and the next call is answered."""
     statuses = [attack(victim, one) for one in RAW]
-    drawn = random.Random(7)
+    drawn = random.Random(seed_of(7))
     attacks = [request(drawn) for _ in range(300)]
     statuses += [attack(victim, one) for one in attacks[:100]]
     before = memory()
@@ -125,12 +135,13 @@ def test_malformed_requests_are_refused(victim: RunningServer) -> None:
     assert {status for status in statuses if status >= 500} == set(), statuses
     assert sum(400 <= status < 500 for status in statuses) > 150
     assert memory() - before < MOST_GROWTH
-    assert httpx.get(f"http://127.0.0.1:{victim.http_port}/health").status_code == 200
+    assert httpx.get(f"http://127.0.0.1:{victim.http_port}/health", timeout=300).status_code == 200
 
 
+@pytest.mark.random
 @pytest.mark.long
 def test_many_malformed_requests_are_refused(victim: RunningServer) -> None:
-    drawn = random.Random(8)
+    drawn = random.Random(seed_of(8))
     statuses = [attack(victim, request(drawn)) for _ in range(500)]
     before = memory()
     statuses += [attack(victim, request(drawn)) for _ in range(3_000)]
@@ -166,9 +177,7 @@ def test_slow_requests_end(
     """Headers and bodies must arrive in time."""
     monkeypatch.setattr(body, "_WHOLE_SECONDS", 0.3)
     monkeypatch.setattr(port, "_HEAD_SECONDS", 0.3)
-    began = time.monotonic()
     assert attack(victim, slow()) == limit
-    assert time.monotonic() - began < 4
 
 
 def test_connections_are_limited(victim: RunningServer) -> None:
@@ -183,7 +192,7 @@ def test_connections_are_limited(victim: RunningServer) -> None:
 
 def reached(address: str) -> bool:
     with suppress(httpx.TransportError):
-        return httpx.get(address).status_code == 200
+        return httpx.get(address, timeout=300).status_code == 200
     return False
 
 
@@ -203,17 +212,19 @@ def test_requests_that_arrive_have_a_budget(home: Home) -> None:
 
 def posted(server: RunningServer) -> httpx.Response:
     """The response to half a megabyte that is no search."""
-    return httpx.post(f"http://127.0.0.1:{server.http_port}{SEARCH}", content=b" " * 500_000, headers=JSON)
+    url = f"http://127.0.0.1:{server.http_port}{SEARCH}"
+    return httpx.post(url, content=b" " * 500_000, headers=JSON, timeout=300)
 
 
 def test_a_stopped_server_ends_its_streams(home: Home) -> None:
-    """A stream that waits for messages does not hold up the end."""
-    with RunningServer(ServerSettings(home=home.path, port=0, http_port=0, answer_seconds=0.5)) as running:
+    """A stream that waits for messages does not hold up the end, however long calls may take to end."""
+    with RunningServer(ServerSettings(home=home.path, port=0, http_port=0)) as running:
         head = b"POST " + STREAM.encode() + b" HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n"
         with socket.create_connection(("127.0.0.1", running.http_port or 0)) as waiting:
             waiting.sendall(head + b"content-type: application/connect+json\r\n\r\n")
             until(lambda: len(running._dispatcher.silences) > 0)
-            began = time.monotonic()
-            running.stop(0.5)
-            assert time.monotonic() - began < 5
+            stopping = threading.Thread(target=running.stop, args=(3_600.0,), daemon=True)
+            stopping.start()
+            stopping.join(300)
+            assert not stopping.is_alive()
             assert b"unavailable" in waiting.recv(65536)

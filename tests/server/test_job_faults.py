@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from long_jobs import BOTH, ended, endless, job_processes, learning, ready, until
+from seeds import seed_of
 from terminal import fill_rows
 
 from crossview.engine.home import Home
@@ -132,15 +133,15 @@ def kill_client(served: Served, delay: float) -> list[str]:
 KILL: dict[str, Callable[[Served, float], list[str]]] = {"job": kill_job, "server": kill_server, "client": kill_client}
 
 
+@pytest.mark.random
 @pytest.mark.parametrize(
     "times",
     [pytest.param(1, id="once"), pytest.param(4, id="often", marks=pytest.mark.long)],
 )
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_whoever_is_killed_when_all_jobs_end_and_no_space_is_half_made(served: Served, victim: str, times: int) -> None:
-    """At a moment drawn at random, before a commit or after it; many runs together draw many moments."""
-    draw = random.Random(seed := random.SystemRandom().getrandbits(32))
-    print("seed", seed)  # what pytest shows of a failure, to repeat it
+    """At a moment drawn at random, before a commit or after it; each seed draws others."""
+    draw = random.Random(seed_of(times))
     for _ in range(times):
         jobs = KILL[victim](served, draw.uniform(0.0, 1.2))
         states = [job.state for job in check(served, jobs)]

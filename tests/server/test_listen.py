@@ -36,7 +36,7 @@ def test_health_tells_that_it_serves(channel: grpc.Channel) -> None:
 def test_health_waits_for_the_collections_that_are_loaded_first(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server answers meanwhile; then every index of the active space is in memory."""
     leave, real = threading.Event(), Memory.load
-    monkeypatch.setattr(Memory, "load", lambda self: leave.wait(60) and real(self))
+    monkeypatch.setattr(Memory, "load", lambda self: leave.wait(300) and real(self))
     with RunningServer(ServerSettings(home=home.path, port=0, load=("drawn",))) as running:
         with Client(running.address) as client:
             stub = health_pb2_grpc.HealthStub(client.channel)
@@ -75,13 +75,13 @@ def test_garbage_is_collected_between_calls_and_at_last_beside_them(
     monkeypatch.setattr("crossview.server.listen._SETTLED_SECONDS", 0.0)
     monkeypatch.setattr("crossview.server.listen._MOST_PUT_OFF", 3)
     with RunningServer(ServerSettings(home=home.path, port=0, idle_seconds=0.01)):
-        assert collected.wait(60)
+        assert collected.wait(300)
         assert returned.is_set()
         assert looks[:4] == [True] * 4
         busy.clear()
         collected.clear()
         looks.clear()
-        assert collected.wait(60)
+        assert collected.wait(300)
         assert len(looks) <= 2  # the first may have begun beside a call
 
 
@@ -233,7 +233,7 @@ def test_what_nobody_uses_is_closed_and_opened_again_when_it_is(tmp_path: Path) 
             with running.collections.use("idle") as idle:
                 real = idle.close
                 idle.close = lambda: (real(), closed.set())  # type: ignore[method-assign]
-            assert closed.wait(60)
+            assert closed.wait(300)
             with running.collections.use("busy") as same:
                 assert same is busy
         with running.collections.use("idle") as again:
@@ -244,25 +244,26 @@ def test_what_nobody_uses_is_closed_and_opened_again_when_it_is(tmp_path: Path) 
 def test_deleting_waits_for_those_who_read(tmp_path: Path) -> None:
     """A call under way ends in peace; one that takes too long makes the deletion fail, not itself."""
     home = Home(tmp_path)
-    collections = OpenCollections(home, deletion_seconds=2.0)
+    collections = OpenCollections(home, deletion_seconds=1.0)
     collections.create("pets", ("color",), "")
     inside, leave = threading.Event(), threading.Event()
 
     def read() -> int:
         with collections.use("pets") as collection:
             inside.set()
-            leave.wait(60)
+            leave.wait(300)
             return collection.count()
 
     with ThreadPoolExecutor(2) as pool:
         reading = pool.submit(read)
-        assert inside.wait(60)
+        assert inside.wait(300)
         with pytest.raises(BusyError, match="in use"):
             collections.delete("pets")
+        collections._deletion_seconds = 600.0
         deleting = pool.submit(collections.delete, "pets")
         leave.set()
-        assert reading.result(60) == 0
-        deleting.result(60)
+        assert reading.result(300) == 0
+        deleting.result(300)
     assert home.names() == []
     with pytest.raises(NotFoundError), collections.use("pets"):
         pass

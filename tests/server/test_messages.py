@@ -149,7 +149,7 @@ def test_serving_an_empty_home_is_said_so(tmp_path: Path, there: str) -> None:
         with Client(process.stdout.readline().split()[-1]) as client:
             client.create("b", ["color"])
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
         printed = process.stderr.read()
     assert (f"warning: no collections to serve: the folder {home.path} does not exist" in printed) == (
         there == "missing"

@@ -37,7 +37,7 @@ def watched(home: Home) -> Iterator[RunningServer]:
 def page(server: RunningServer, path: str) -> tuple[int, str]:
     assert server.admin is not None
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{server.admin.port}{path}", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.admin.port}{path}", timeout=300) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -107,7 +107,7 @@ def test_waiting_calls_and_busy_threads_are_seen(home: Home, monkeypatch: pytest
     from crossview.server.services.collection_service import CollectionService
 
     leave, real = threading.Event(), CollectionService.ListItems
-    monkeypatch.setattr(CollectionService, "ListItems", lambda self, *given: leave.wait(60) and real(self, *given))
+    monkeypatch.setattr(CollectionService, "ListItems", lambda self, *given: leave.wait(300) and real(self, *given))
     settings = ServerSettings(home=home.path, port=0, admin_port=free_port(), threads=1)
     with RunningServer(settings) as running, Client(running.address) as client, ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(lambda: len(client.open("drawn").items())) for _ in range(3)]
@@ -145,10 +145,10 @@ def test_health_over_http(watched: RunningServer) -> None:
 
 def test_only_get_and_head_are_answered(watched: RunningServer) -> None:
     assert watched.admin is not None
-    with socket.create_connection(("127.0.0.1", watched.admin.port), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", watched.admin.port), timeout=300) as raw:
         raw.sendall(b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
         assert b" 501 " in raw.recv(4096).split(b"\n")[0]
-    with socket.create_connection(("127.0.0.1", watched.admin.port), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", watched.admin.port), timeout=300) as raw:
         raw.sendall(b"\x00\xff" * 100 + b"\r\n\r\n")
         assert b"400" in raw.recv(4096)
     assert page(watched, "/healthz")[0] == 200

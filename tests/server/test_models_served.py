@@ -78,7 +78,7 @@ def test_http_finds_the_same(running: RunningServer, art: RemoteCollection) -> N
     url = f"http://127.0.0.1:{running.http_port}/crossview.v1.SearchService/Search"
     for query in ({"text": "red"}, {"image": base64.b64encode(PICTURES["green"]).decode()}):
         body = {"parent": "collections/art", "k": 2, "queries": [{"view": "clip", **query}]}
-        answer = httpx.post(url, json=body, timeout=60)
+        answer = httpx.post(url, json=body, timeout=300)
         assert answer.status_code == 200, answer.text
         keys = [hit["key"] for hit in answer.json()["results"][0]["hits"]]
         assert keys == found(art, **({"image": PICTURES["green"]} if "image" in query else query))

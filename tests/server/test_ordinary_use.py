@@ -258,15 +258,16 @@ def one_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.mark.random
 @pytest.mark.usefixtures("one_server")
 @pytest.mark.parametrize("machine", MACHINES)
 def test_nothing_that_was_not_named_changes(machine: type[OrdinaryUse]) -> None:
     run_state_machine_as_test(machine, settings=settings(max_examples=4, stateful_step_count=20, deadline=None))
 
 
+@pytest.mark.random
 @pytest.mark.long
 @pytest.mark.usefixtures("one_server")
 @pytest.mark.parametrize("machine", MACHINES)
 def test_nothing_that_was_not_named_changes_in_1000_steps(machine: type[OrdinaryUse]) -> None:
-    """Each run draws steps of its own, so that many runs together see many more."""
     run_state_machine_as_test(machine, settings=settings(max_examples=20, stateful_step_count=50, deadline=None))

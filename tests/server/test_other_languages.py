@@ -80,7 +80,7 @@ def fetched(folder: Path, *command: str) -> None:
 def search(program: list[str], *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the example."""
     command, variables = [*program, *map(str, arguments)], {**os.environ, **environment}
-    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300)
 
 
 def hits(printed: str) -> list[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """Pictures from the network: a bad one is its sender's problem, and nobody else's."""
 
 import io
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from crossview.engine.item import ImportReport, NewItem, Picture
 from crossview.engine.query import Query, SearchRequest, SuggestRequest
 from crossview.features.errors import ImageError, ImageTooLargeError
 from crossview.features.picture_pool import PicturePool
+from crossview.features.pictures import PictureLimits
 from crossview.features.registry import EXTRACTORS
 from crossview.server.client.client import Client
 from crossview.server.client.remote_collection import RemoteCollection
@@ -53,7 +53,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
             ]
             assert made.items.put(new).added == 9
         with RunningServer(ServerSettings(home=home.path, port=0)) as server:
-            server.collections.pictures = PicturePool(2)
+            server.collections.pictures = PicturePool(2, PictureLimits(seconds=600))
             yield server
         assert server.collections.pictures.pids() == []
 
@@ -99,14 +99,15 @@ def test_of_an_import_only_the_bad_pictures_fail(pets: RemoteCollection) -> None
 
 
 def test_a_bomb_is_refused_at_once(pets: RemoteCollection) -> None:
-    """By its header, before a pixel is decoded; programs on this machine may read such a picture."""
+    """By its header, before a pixel is decoded: one without its pixels is refused alike.
+
+    Programs on this machine may read such a picture.
+    """
     data = bomb()
     assert len(data) < 400_000
-    pets.embed([Query("color", image=picture("red", 1))])
-    began = time.monotonic()
-    with pytest.raises(ImageTooLargeError, match="10000 x 10000 pixels, and at most 25,000,000"):
-        pets.search(SearchRequest([Query("color", image=data)]))
-    assert time.monotonic() - began < 1
+    for sent in (data, data[:100]):
+        with pytest.raises(ImageTooLargeError, match="10000 x 10000 pixels, and at most 25,000,000"):
+            pets.search(SearchRequest([Query("color", image=sent)]))
 
 
 def test_views_are_fitted_on_the_pictures_that_can_be_read(pets: RemoteCollection) -> None:

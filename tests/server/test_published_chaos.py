@@ -77,7 +77,7 @@ def engine(tmp_path: Path) -> Iterator[MilvusServer]:
 @pytest.fixture
 def both(engine: MilvusServer, tmp_path: Path) -> Iterator[Published]:
     """A small published collection."""
-    connection = Milvus(engine_address(engine.address))
+    connection = Milvus(engine_address(engine.address), timeout=300)
     with taught(Home(tmp_path / "home"), "raw", ITEMS) as made, Published(made, connection, tmp_path / "b") as found:
         yield found
 

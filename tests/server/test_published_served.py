@@ -66,7 +66,7 @@ def picture(label: str, number: int) -> NewItem:
 @contextmanager
 def client_of(home: Path, *options: str) -> Iterator[tuple[Client, str]]:
     """Serve published collections from an empty home; yield a client and the address."""
-    with served(home, *options) as found, Client(found, 60) as client:
+    with served(home, *options) as found, Client(found, 300) as client:
         yield client, found
 
 
@@ -109,9 +109,9 @@ def test_a_published_collection_is_served_without_its_catalog(collection, addres
         assert labels["input"] == "green/3"
         check_writes(remote)
         check_refusals(remote, place)
-        with urllib.request.urlopen(f"http://127.0.0.1:{admin}/metrics", timeout=30) as page:
+        with urllib.request.urlopen(f"http://127.0.0.1:{admin}/metrics", timeout=300) as page:
             assert b'method="Search"' in page.read()
-        with urllib.request.urlopen(f"http://127.0.0.1:{admin}/readyz", timeout=30) as page:
+        with urllib.request.urlopen(f"http://127.0.0.1:{admin}/readyz", timeout=300) as page:
             assert page.status == 200
     assert result_of("unpublish", NAME, "--engine", address, "--yes", home=home)["generations"] == 1
     assert result_of("published", "--engine", address, home=home) == []

@@ -103,11 +103,11 @@ def test_a_queue_goes_round_its_lines() -> None:
     assert not queue
 
 
-def play(scene: Callable[[Room], Awaitable[Any]], waiting: int, patience: float = 60.0) -> Any:
+def play(scene: Callable[[Room], Awaitable[Any]], waiting: int, patience: float = 600.0) -> Any:
     async def played() -> Any:
         room = Room("tests", 1, waiting, 0.5, patience)
         try:
-            return await asyncio.wait_for(scene(room), 60)
+            return await asyncio.wait_for(scene(room), 300)
         finally:
             room.close()
 
@@ -120,10 +120,10 @@ async def begun(room: Room, leave: threading.Event) -> asyncio.Task[Any]:
 
     def hold() -> None:
         started.set()
-        leave.wait(60)
+        leave.wait(300)
 
     first = asyncio.create_task(room.run(hold, "greedy"))
-    await asyncio.to_thread(started.wait, 60)
+    await asyncio.to_thread(started.wait, 300)
     return first
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from long_jobs import until
 from terminal import fill_rows
 
 from crossview.engine.conditions.filter import Filter
@@ -36,13 +37,13 @@ from crossview.v1 import search_pb2
 NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
 
 
-def run(scene: Callable[[Room], Awaitable[Any]], threads: int = 2, waiting: int = 2, patience: float = 60.0) -> Any:
+def run(scene: Callable[[Room], Awaitable[Any]], threads: int = 2, waiting: int = 2, patience: float = 600.0) -> Any:
     """What a scene in a room of two threads and two waiting places gives."""
 
     async def play() -> Any:
         room = Room("tests", threads, waiting, 0.5, patience)
         try:
-            return await asyncio.wait_for(scene(room), 60)
+            return await asyncio.wait_for(scene(room), 300)
         finally:
             room.close()
 
@@ -61,26 +62,47 @@ def test_results_and_errors_come_back_to_who_waits() -> None:
     assert values == [1, 0, 0]
 
 
-def test_what_would_wait_too_long_is_refused_although_there_is_a_place() -> None:
+class Clock:
+    """The clock of rooms, which goes on only when it is told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def pass_(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr("crossview.server.dispatch.rooms.time", made)
+    return made
+
+
+def test_what_would_wait_too_long_is_refused_although_there_is_a_place(clock: Clock) -> None:
     """By how long earlier calls took; as soon as few wait, calls are taken again."""
 
     async def scene(room: Room) -> tuple[int, int]:
-        await room.run(lambda: time.sleep(0.2))
+        await room.run(lambda: clock.pass_(100_000))
         leave = threading.Event()
-        calls = [asyncio.ensure_future(room.run(lambda: leave.wait(60))) for _ in range(20)]
-        await asyncio.sleep(0.1)
+        calls = [asyncio.ensure_future(room.run(lambda: leave.wait(300))) for _ in range(20)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
         refused = sum(call.done() and isinstance(call.exception(), OverloadedError) for call in calls)
         leave.set()
         await asyncio.gather(*calls, return_exceptions=True)
         return refused, await room.run(lambda: 7)
 
-    refused, answer = run(scene, waiting=100, patience=0.05)
-    assert 0 < refused < 20
+    refused, answer = run(scene, waiting=100)
+    assert refused == 16  # as many are taken as twice the threads
     assert answer == 7
 
 
 @pytest.mark.parametrize("alike", [False, True], ids=["alone", "alike"])
-def test_nobody_waits_longer_than_the_patience(alike: bool) -> None:
+def test_nobody_waits_longer_than_the_patience(clock: Clock, alike: bool) -> None:
     """However few wait, and although no earlier call was slow; who has begun is answered however long it takes."""
 
     async def scene(room: Room) -> tuple[list[Any], list[int], int]:
@@ -88,7 +110,7 @@ def test_nobody_waits_longer_than_the_patience(alike: bool) -> None:
 
         def work(number: int) -> int:
             begun.append(number)
-            leave.wait(60)
+            leave.wait(300)
             return number
 
         def called(number: int) -> Awaitable[int]:
@@ -97,7 +119,10 @@ def test_nobody_waits_longer_than_the_patience(alike: bool) -> None:
             return room.run(lambda: work(number))
 
         calls = [asyncio.ensure_future(called(number)) for number in range(6)]
-        outcomes = await asyncio.wait_for(asyncio.gather(*calls[2:], return_exceptions=True), 30)
+        while len(begun) < 2:
+            await asyncio.sleep(0.001)
+        clock.pass_(1)
+        outcomes = await asyncio.wait_for(asyncio.gather(*calls[2:], return_exceptions=True), 300)
         leave.set()
         answered = await asyncio.gather(*calls[:2])
         return outcomes, answered, await room.run(lambda: len(begun))
@@ -118,7 +143,7 @@ def test_a_thread_that_waits_keeps_nothing_of_the_last_call() -> None:
         kept = weakref.ref(request)
         await room.run(partial(id, request))
         del request
-        end = time.monotonic() + 30
+        end = time.monotonic() + 300
         while kept() is not None and time.monotonic() < end:
             await asyncio.sleep(0.01)
         return kept() is None
@@ -131,7 +156,7 @@ def test_one_too_many_is_refused_at_once_and_later_ones_are_not() -> None:
 
     async def scene(room: Room) -> list[int]:
         leave, begun = threading.Event(), []
-        held = [asyncio.ensure_future(room.run(lambda n=n: (leave.wait(60), begun.append(n)))) for n in range(4)]  # type: ignore[misc]
+        held = [asyncio.ensure_future(room.run(lambda n=n: (leave.wait(300), begun.append(n)))) for n in range(4)]  # type: ignore[misc]
         await asyncio.sleep(0)
         with pytest.raises(OverloadedError, match=r"too many tests .* try again in 0\.5 s") as caught:
             await room.run(lambda: begun.append(99))
@@ -149,7 +174,7 @@ def test_what_nobody_waits_for_is_not_begun() -> None:
 
     async def scene(room: Room) -> list[str]:
         leave, done = threading.Event(), list[str]()
-        first = asyncio.ensure_future(room.run(lambda: leave.wait(60)))
+        first = asyncio.ensure_future(room.run(lambda: leave.wait(300)))
         abandoned = [asyncio.ensure_future(room.run(lambda: done.append("abandoned"))) for _ in range(2)]
         await asyncio.sleep(0)
         for one in abandoned:
@@ -173,7 +198,7 @@ def test_calls_that_are_alike_and_wait_are_one_task() -> None:
             tasks.append(numbers)
             return [1 / number if number else ZeroDivisionError() for number in numbers]
 
-        first = asyncio.ensure_future(room.run(lambda: leave.wait(60)))
+        first = asyncio.ensure_future(room.run(lambda: leave.wait(300)))
         calls = [asyncio.ensure_future(room.run_together("even", number, inverse, 3)) for number in (2, 4, 6, 0)]
         calls += [asyncio.ensure_future(room.run_together("odd", number, inverse, 3)) for number in (1, 5)]
         await asyncio.sleep(0)
@@ -194,7 +219,7 @@ def test_a_fault_of_common_work_is_everybodys_and_the_room_goes_on() -> None:
 
     async def scene(room: Room) -> list[Any]:
         leave = threading.Event()
-        first = asyncio.ensure_future(room.run(lambda: leave.wait(60)))
+        first = asyncio.ensure_future(room.run(lambda: leave.wait(300)))
         calls = [asyncio.ensure_future(room.run_together("", number, lambda _: 1 / 0, 3)) for number in range(2)]  # type: ignore[arg-type,return-value]
         await asyncio.sleep(0)
         leave.set()
@@ -216,7 +241,7 @@ def full_of_writers(running: RunningServer, count: int) -> Iterator[None]:
             yield
         for one in waiting:
             with suppress(OverloadedError):  # a call of the block was there before it
-                assert one.result(60).failures == ()
+                assert one.result(300).failures == ()
 
 
 @pytest.fixture
@@ -230,7 +255,7 @@ def running(tmp_path: Path) -> Iterator[RunningServer]:
 
 def test_searches_and_health_go_on_while_writers_wait(running: RunningServer) -> None:
     """However many: they have threads of their own."""
-    with full_of_writers(running, 8), Client(running.address, timeout=30) as client:
+    with full_of_writers(running, 8), Client(running.address, timeout=300) as client:
         (found,) = client.open("rows").search(NEAR)
         assert len(found.hits) == 3
         answer = health_pb2_grpc.HealthStub(client.channel).Check(health_pb2.HealthCheckRequest(service=""))
@@ -239,7 +264,7 @@ def test_searches_and_health_go_on_while_writers_wait(running: RunningServer) ->
 
 def test_a_refusal_tells_programs_when_to_come_again(running: RunningServer) -> None:
     """RESOURCE_EXHAUSTED with the standard details, and as an error of the client."""
-    with full_of_writers(running, 8), Client(running.address, timeout=30) as client:
+    with full_of_writers(running, 8), Client(running.address, timeout=300) as client:
         _until_refused(running)
         with pytest.raises(OverloadedError) as caught:
             client.open("rows").items.delete(["no-such"])
@@ -326,24 +351,43 @@ def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
         sizes.append(len(requests))
         return together(self, requests)
 
+    asking, enough = threading.Event(), threading.Event()
+
+    def waits() -> bool:
+        """Whether the first of the searches waits until others wait with it."""
+        if in_loop:
+            gathered = [len(group.calls) for group in server._dispatcher._gathering._groups.values()]
+            come = max(gathered, default=0) > 2
+        else:
+            come = server._rooms.figures()["searches"].waiting > (2 if streams else 2 * len(asked) // 3)
+        if come:
+            enough.set()
+        return asking.is_set() and not enough.is_set()
+
     def slow(*given: Any) -> Any:
-        time.sleep(0.05)  # so that the others wait
+        until(lambda: not waits())
         return searched(*given)
+
+    class Turns:
+        """As many turns of the event loop as it takes."""
+
+        def __gt__(self, turns: int) -> bool:
+            return waits()
 
     monkeypatch.setattr(SearchService, name, counted)
     if in_loop:
-        monkeypatch.setattr("crossview.server.dispatch.together._TURNS", 1 << 30)
-        monkeypatch.setattr("crossview.server.dispatch.together._LONGEST", 0.2)
+        monkeypatch.setattr("crossview.server.dispatch.together._TURNS", Turns())
+        monkeypatch.setattr("crossview.server.dispatch.together._LONGEST", 300.0)
     else:
         monkeypatch.setattr(SearchService, "Search", slow)
         monkeypatch.setattr("crossview.server.services.search_service._IN_LOOP_BYTES", -1)
-    monkeypatch.setattr("crossview.server.dispatch.rooms._SEARCH_PATIENCE", 60.0)
     settings = replace(running.settings, port=0, waiting=40)
-    with RunningServer(settings) as server, Client(server.address, timeout=60) as client:
+    with RunningServer(settings) as server, Client(server.address, timeout=300) as client:
         rows = client.open("rows")
         for error in (NotFoundError, InvalidInputError):
             with pytest.raises(error):
                 rows.search(wrong[error is InvalidInputError])
+        asking.set()
         if streams:
             found = list(rows.search_stream(asked))
         else:
@@ -361,7 +405,7 @@ def test_rooms_are_busy_while_a_thread_works(home: Home) -> None:
     async def play() -> None:
         rooms, leave = Rooms(ServerSettings(home=home.path, port=0)), threading.Event()
         assert not rooms.busy()
-        call = asyncio.ensure_future(rooms.reads.run(lambda: leave.wait(60)))
+        call = asyncio.ensure_future(rooms.reads.run(lambda: leave.wait(300)))
         while not rooms.busy():
             await asyncio.sleep(0)
         leave.set()

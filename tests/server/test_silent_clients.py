@@ -57,7 +57,7 @@ class Silent:
 
     def _said(self, messages: tuple[Any, ...]) -> Iterator[Any]:
         yield from messages
-        self._leave.wait(60)
+        self._leave.wait(300)
 
     def __enter__(self) -> "Silent":
         return self
@@ -74,7 +74,7 @@ def test_who_waits_or_is_silent_refuses_nobody_a_training(running: RunningServer
     owner = Owner(records.folder)  # of another server, which never carries it out
     submitted = SubmitJobRequest(train=pb.TrainRequest(parent=NAME))
     job = records.add(submitted, new_operation(submitted), owner.id)[0].name
-    with Client(running.address, timeout=60) as client:
+    with Client(running.address, timeout=300) as client:
         fit, first = client.collections.FitViews.future, pb.FitViewsRequest(parent=NAME, views=["sift"])
         with Silent(fit, 10), Silent(fit, 10, first), Silent(fit, 10, first, first):
             waiting = []
@@ -85,7 +85,7 @@ def test_who_waits_or_is_silent_refuses_nobody_a_training(running: RunningServer
                 client.open("rows").train(Recipe(spec="cca", views=BOTH, settings={"foo": 1}))
         assert not any(call.done() for call in waiting)
         client.jobs.cancel(parse_operation(job))
-        assert all(call.result(60).done for call in waiting)
+        assert all(call.result(300).done for call in waiting)
     assert waits(running) == 0
     records.close()
     owner.close()
@@ -114,7 +114,7 @@ def test_a_stream_that_stays_silent_is_ended(running: RunningServer, messages: i
             next(client.stream(client.searches.StreamSearch, Silent(lambda message: message, 1).calls[0]))
         fit = pb.FitViewsRequest(parent=NAME, views=["sift"])
         with Silent(client.collections.FitViews.future, 1, *[fit] * 2 * messages) as silent:
-            assert "silent" in silent.calls[0].exception(60).details()
+            assert "silent" in silent.calls[0].exception(300).details()
 
 
 def test_who_waits_for_an_answer_is_not_silent(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,16 +188,16 @@ def test_connections_are_bounded_and_health_has_a_port_of_its_own(
         silent = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port))) for _ in range(20)]
         asked = health_pb2.HealthCheckRequest(service="")
         with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-            answer = health_pb2_grpc.HealthStub(channel).Check(asked, timeout=10)
+            answer = health_pb2_grpc.HealthStub(channel).Check(asked, timeout=300)
             assert answer.status == health_pb2.HealthCheckResponse.SERVING
             with pytest.raises(grpc.RpcError) as caught:
-                health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(service="none"), timeout=10)
+                health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(service="none"), timeout=300)
             assert caught.value.code() is grpc.StatusCode.NOT_FOUND
             with pytest.raises(grpc.RpcError) as caught:
-                channel.unary_unary("/crossview.v1.SearchService/Search")(b"", timeout=10)
+                channel.unary_unary("/crossview.v1.SearchService/Search")(b"", timeout=300)
             assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
         for one in silent:
-            one.settimeout(30)
+            one.settimeout(300)
             while one.recv(100):  # to the end of what the server says before it cuts the connection
                 pass
         with Client(server.address) as client:

@@ -35,7 +35,7 @@ def test_clients_connect_to_a_socket_of_this_user(home: Home, folder: Path) -> N
         with RunningServer(ServerSettings(home=home.path, port=0, socket=path)) as running:
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
             for address in (f"unix:{path}", running.address):
-                with Client(address, 20) as client:
+                with Client(address, 300) as client:
                     assert client.names() == ["drawn"]
     finally:
         os.umask(before)
@@ -45,11 +45,11 @@ def test_clients_connect_to_a_socket_of_this_user(home: Home, folder: Path) -> N
         assert done("list", "--server", running.address).split() == ["drawn"]
 
         async def asked() -> list[str]:
-            async with AsyncClient(running.address, 20) as client:
+            async with AsyncClient(running.address, 300) as client:
                 return await client.names()
 
         assert asyncio.run(asked()) == ["drawn"]
-    with pytest.raises(ServerUnavailableError, match="no server at unix:"), Client(f"unix:{path}", 20) as client:
+    with pytest.raises(ServerUnavailableError, match="no server at unix:"), Client(f"unix:{path}", 300) as client:
         client.names()
 
 
@@ -58,7 +58,7 @@ def test_a_dead_socket_is_replaced_and_one_in_use_is_not(home: Home, folder: Pat
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
     wanted = ServerSettings(home=home.path, port=0, socket=path)
-    with RunningServer(wanted), Client(f"unix:{path}", 20) as client:
+    with RunningServer(wanted), Client(f"unix:{path}", 300) as client:
         with pytest.raises(StorageError, match="is another server using the socket"):
             RunningServer(wanted)
         assert client.names() == ["drawn"]

@@ -83,7 +83,7 @@ def test_each_batch_of_an_import_is_on_disk_when_it_is_answered(running: Running
     def items() -> Iterator[NewItem]:
         for number in range(200):
             yield NewItem(f"new/{number:03}", rows={"color": row})
-        assert seen.wait(60)
+        assert seen.wait(300)
         raise RuntimeError("the source of items broke")
 
     reports = rows.import_stream(items())
@@ -114,17 +114,17 @@ def test_a_server_that_stops_tells_its_streams(running: RunningServer, rows: Rem
     def requests() -> Iterator[SearchRequest]:
         yield from searches(rows, 20)
         sent.set()
-        stopped.wait(60)
+        stopped.wait(300)
 
     answers = rows.search_stream(requests())
     received = [next(answers) for _ in range(20)]
-    assert sent.wait(60)
+    assert sent.wait(300)
     stopping = threading.Thread(target=lambda: running.stop(grace=60.0))
     stopping.start()
     with pytest.raises(Exception, match="the server stops: it has answered all messages of the stream"):
         next(answers)
     stopped.set()
-    stopping.join(60)
+    stopping.join(300)
     assert not stopping.is_alive()
     assert len(received) == 20
 

@@ -57,14 +57,14 @@ class Calling:
         self._threads = [threading.Thread(target=self._call, args=(kind,)) for kind in ("lasting", "new", "writing")]
 
     def _call(self, kind: str) -> None:
-        client = Client(self.address, 30)
+        client = Client(self.address, 300)
         number = 0
         while not self._ended.is_set():
             number += 1
             try:
                 if kind == "new":
                     client.close()
-                    client = Client(self.address, 30)
+                    client = Client(self.address, 300)
                 rows = client.open("rows")
                 if kind == "writing":
                     rows.items.update([ItemUpdate("cat/1", attributes={"n": number})])
@@ -95,19 +95,19 @@ def test_no_call_fails_while_a_server_is_replaced(home: Home, processes: int) ->
         port = int(address.rpartition(":")[2])
         with serving(home, port, *several, "--take-over") as (second, same):
             assert same == address
-            assert first.wait(60) == 0
+            assert first.wait(300) == 0
             assert second.stderr is not None
             assert re.search(rf"previous server, process {first.pid}", second.stderr.readline())
             with serving(home, port, *several, "--take-over") as (third, _):
-                assert second.wait(60) == 0
+                assert second.wait(300) == 0
                 before = calling.calls
-                deadline = time.monotonic() + 30
+                deadline = time.monotonic() + 300
                 while calling.calls < before + 50:
                     assert time.monotonic() < deadline
                     time.sleep(0.05)
                 calling.__exit__()
                 third.send_signal(signal.SIGTERM)
-                assert third.wait(60) == 0
+                assert third.wait(300) == 0
     assert calling.errors == []
 
 

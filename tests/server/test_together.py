@@ -69,7 +69,7 @@ def play(service: Service, scene: Callable[[Callable[..., Any]], Any]) -> Any:
             return int(pb.SearchResponse.FromString(found).results[0].total)
 
         try:
-            return await asyncio.wait_for(scene(call), 60)
+            return await asyncio.wait_for(scene(call), 300)
         finally:
             rooms.close()
 

@@ -100,7 +100,7 @@ def test_a_search_by_picture_over_http_is_one_trace_through_the_process_that_rea
         files={"image": picture.read_bytes()},
         data={"view": "color", "target": "color", "k": "3"},
         headers=given,
-        timeout=60,
+        timeout=300,
     )
     assert answer.status_code == 200, answer.text
     found = [one for one in spans(server, file) if one["trace_id"] == TRACE]
@@ -266,7 +266,7 @@ class _Collector(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         if self.silent is not None:
-            self.silent.wait(30)
+            self.silent.wait(300)
         self.bodies.append((self.path, body))
         self.send_response(200)
         self.end_headers()
@@ -279,7 +279,7 @@ def test_a_collector_gets_the_spans_and_a_silent_one_holds_up_nothing(
     traced: Traced, silent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The end of the server sends the last spans, and gives up on a collector that does not answer."""
-    monkeypatch.setattr("crossview.server.observing.tracing._FLUSH_SECONDS", 0.3 if silent else 30.0)
+    monkeypatch.setattr("crossview.server.observing.tracing._FLUSH_SECONDS", 0.3 if silent else 300.0)
     waiting = threading.Event() if silent else None
     handler = type("Handler", (_Collector,), {"bodies": [], "silent": waiting})
     with HTTPServer(("127.0.0.1", 0), handler) as collector:

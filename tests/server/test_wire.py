@@ -133,13 +133,13 @@ def test_requests_under_way_have_a_budget(running: RunningServer, monkeypatch: p
     """What is too much for all is refused with the time to come again; a single one is always taken."""
     settings = replace(running.settings, port=0, flight_bytes=3 * 2**20)
     real, leave = ItemWrites.ImportItems, threading.Event()
-    monkeypatch.setattr(ItemWrites, "ImportItems", lambda *given: leave.wait(60) and real(*given))
+    monkeypatch.setattr(ItemWrites, "ImportItems", lambda *given: leave.wait(300) and real(*given))
     request = pb.ImportItemsRequest(parent=NAME, items=[pb.NewItem(key="a", text="x" * 2**20) for _ in range(2)])
     with RunningServer(settings) as server, Client(server.address) as client, ThreadPoolExecutor(4) as pool:
         outcomes = [pool.submit(client.call, client.collections.ImportItems, request) for _ in range(4)]
         until(lambda: sum(one.done() for one in outcomes) == 3)
         leave.set()
-        errors = [one.exception(60) for one in outcomes]
+        errors = [one.exception(300) for one in outcomes]
         assert [type(error) for error in errors if error] == [OverloadedError] * 3
         assert "the requests in progress have 2 MB" in str(next(error for error in errors if error))
         large = pb.ImportItemsRequest(parent=NAME, items=[*request.items, *request.items])

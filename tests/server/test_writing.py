@@ -24,7 +24,7 @@ from crossview.server.writing import process
 from crossview.server.writing.process import WriteProcess
 
 ROOT = Path(__file__).parent.parent.parent
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds until the process is there, on a busy machine."""
 GIVEN_UP = 1.5
 """By when a write that nobody waits for has ended."""

@@ -96,7 +96,7 @@ def give_up_trainings(stub, pb) -> None:
     fantope.settings.update({"max_iter": 100000, "tol": 0})
     with pytest.raises(grpc.RpcError):
         stub.Train(fantope, timeout=0.5)
-    stub.DeleteItems(pb.DeleteItemsRequest(parent="collections/rows", keys=["item/399"]), timeout=30)
+    stub.DeleteItems(pb.DeleteItemsRequest(parent="collections/rows", keys=["item/399"]), timeout=300)
 
 
 def update_and_find(stub, searches, stubs, label: str) -> None:
@@ -125,5 +125,5 @@ def ask_for_what_cannot_be(stub, searches, stubs) -> None:
     ]
     for method, message in refused:
         with pytest.raises(grpc.RpcError) as wrong:
-            method(message, timeout=30)
+            method(message, timeout=300)
         assert wrong.value.code() is grpc.StatusCode.INVALID_ARGUMENT

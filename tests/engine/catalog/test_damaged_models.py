@@ -223,7 +223,7 @@ def test_two_that_add_one_name_at_once_get_one_model(home: Home, folder: Path, m
     other, met = tiny.picture_folder(folder.parent / "other", dim=7), threading.Barrier(2)
 
     def meet(*_: object) -> object:
-        met.wait(30)
+        met.wait(300)
         return trials
 
     monkeypatch.setattr(module, "try_model", meet)

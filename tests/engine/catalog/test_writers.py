@@ -80,7 +80,7 @@ def test_who_waits_longer_than_its_patience_is_told_who_holds_the_lock(tmp_path:
             pass
         other.kill()
         other.wait()
-        with WriterLock(tmp_path / "lock", patience=60).hold():
+        with WriterLock(tmp_path / "lock", patience=600).hold():
             pass
 
 
@@ -109,7 +109,7 @@ def test_a_process_whose_threads_hold_the_lock_all_the_time_starves_no_other(tmp
         assert greedy.stdout is not None
         assert greedy.stdout.readline() == "started\n"
         for _ in range(5):
-            with WriterLock(tmp_path / "lock", patience=60).hold():
+            with WriterLock(tmp_path / "lock", patience=600).hold():
                 pass
         greedy.kill()
 

@@ -293,6 +293,7 @@ def test_files_do_not_move_to_what_no_item_can_have(followed, key: str, source: 
 # -- any order of events
 
 
+@pytest.mark.random
 def test_items_follow_any_changes_of_a_folder():
     steps = settings(max_examples=12, stateful_step_count=30)
     before = FileSystem.compared
@@ -300,6 +301,7 @@ def test_items_follow_any_changes_of_a_folder():
     assert FileSystem.compared > before
 
 
+@pytest.mark.random
 @pytest.mark.long
 def test_items_follow_thousands_of_changes_of_a_folder():
     steps = settings(max_examples=120, stateful_step_count=50)

@@ -19,7 +19,7 @@ KINDS = ["lite", pytest.param("server", marks=pytest.mark.long)]
 @pytest.fixture(scope="session")
 def lite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Milvus]:
     """Milvus Lite, with one file for all tests."""
-    engine = Milvus(engine_address(f"milvus:{tmp_path_factory.mktemp('lite') / 'engine.db'}"))
+    engine = Milvus(engine_address(f"milvus:{tmp_path_factory.mktemp('lite') / 'engine.db'}"), timeout=300)
     yield engine
     engine.close()
 
@@ -40,7 +40,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Milvus]:
     if request.param == "lite":
         yield request.getfixturevalue("lite")
         return
-    made = Milvus(engine_address(request.getfixturevalue("server").address))
+    made = Milvus(engine_address(request.getfixturevalue("server").address), timeout=300)
     yield made
     made.close()
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from published import new_name
+from seeds import seed_of
 
 from crossview.engine.errors import CrossviewError
 from crossview.engine.item import Item
@@ -117,11 +118,11 @@ def test_a_search_for_no_hits_is_refused(filled, target):
         one.generation.search(target, vectors(target, np.random.default_rng(0), 1), 0)
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("target", EXACT)
-@pytest.mark.parametrize("seed", [0])
-def test_any_history_of_changes_gives_the_answers_of_an_oracle(filled, target, seed):
+def test_any_history_of_changes_gives_the_answers_of_an_oracle(filled, target):
     """Random additions, replacements, departures from the target and deletions; a few keys, so that they meet."""
-    one, random = filled(target), np.random.default_rng(seed)
+    one, random = filled(target), np.random.default_rng(seed_of(0))
     changes = CHANGES if not one.generation.engine.address.is_file else 60
     for _ in range(changes // 10):
         for _ in range(10):
@@ -150,7 +151,7 @@ def test_approximate_kinds_find_most(server, target, kind, least):
     from crossview.engine.publishing.milvus import Milvus
 
     count, k = 5_000, 10
-    engine, random = Milvus(engine_address(server.address)), np.random.default_rng(0)
+    engine, random = Milvus(engine_address(server.address), timeout=300), np.random.default_rng(0)
     rows = random.normal(size=(count, WIDTH)).astype(np.float32)
     if target.codes:
         rows = np.packbits(random.random((count, target.dim)) < 0.5, axis=1)

@@ -17,7 +17,7 @@ from crossview.engine.publishing.serving import Serving
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
 
-SOON = 20.0
+SOON = 300.0
 """Seconds in which a server must go over to a new generation."""
 
 

@@ -31,7 +31,7 @@ def test_the_next_value_is_made_during_the_work_with_the_last_and_no_later_one()
 
     for number, seen in ahead(values()):
         assert seen == "seen"
-        assert number == 3 or made[number + 1].wait(30)
+        assert number == 3 or made[number + 1].wait(300)
         assert not any(event.is_set() for event in made[number + 2 :])
 
 

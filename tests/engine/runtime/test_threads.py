@@ -40,7 +40,7 @@ def test_blocks_are_in_order_and_in_several_threads(two_threads):
     """Results are in the order of the blocks; threads meet, and see the caller's context variables."""
     variable: ContextVar[str] = ContextVar("variable", default="")
     variable.set("seen")
-    meeting = threading.Barrier(2, timeout=30)
+    meeting = threading.Barrier(2, timeout=300)
 
     def meet(number):
         meeting.wait()

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from seeds import seed_of
 
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
@@ -23,9 +24,11 @@ with Home(sys.argv[1]).open("many") as many:
 """
 
 
+@pytest.mark.random
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(3))
-def test_a_killed_reindexing_or_compaction_loses_nothing(home: Home, seed, tmp_path):
+@pytest.mark.parametrize("case", range(3))
+def test_a_killed_reindexing_or_compaction_loses_nothing(home: Home, case, tmp_path):
+    seed = seed_of(case)
     rng = np.random.default_rng(seed)
     vectors = rng.normal(size=(COUNT, DIM)).astype(np.float32)
     np.save(tmp_path / "v.npy", vectors)

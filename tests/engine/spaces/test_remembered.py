@@ -14,13 +14,13 @@ def test_a_value_is_computed_once_however_many_ask():
 
     def slow():
         begun.set()
-        leave.wait(60)
+        leave.wait(300)
         made.append(1)
         return "slow"
 
     with ThreadPoolExecutor(4) as pool:
         asking = [pool.submit(remembered.value, "a", slow) for _ in range(3)]
-        begun.wait(60)
+        begun.wait(300)
         assert remembered.value("b", lambda: "quick") == "quick"
         leave.set()
         assert [one.result() for one in asking] == ["slow"] * 3

@@ -85,7 +85,7 @@ def test_what_hits_show_is_read_ahead(home, items, monkeypatch):
     with home.open("line") as reader:
         reader.search(request(10))
         thread = reader._opened.versions()._ahead._thread
-        thread.join(60)
+        thread.join(300)
         with statements(reader) as sent:
             assert set(keys(reader.search(request(35)))) == {"item/035", "item/034", "item/036"}
         assert not sent
@@ -97,7 +97,7 @@ def test_a_large_collection_is_not_read_ahead(home, items, monkeypatch):
     monkeypatch.setattr(reading_ahead, "MOST_ITEMS", 39)
     with home.open("line") as reader:
         reader.search(request(10))
-        reader._opened.versions()._ahead._thread.join(60)
+        reader._opened.versions()._ahead._thread.join(300)
         with statements(reader) as sent:
             reader.search(request(35))
         assert sent
@@ -359,7 +359,7 @@ def test_searches_go_on_while_a_space_is_loaded(items, monkeypatch, holder, name
     def slowly(*arguments):
         if first.acquire(blocking=False):
             inside.set()
-            assert leave.wait(60)
+            assert leave.wait(300)
         return load(*arguments)
 
     items.close()
@@ -368,7 +368,7 @@ def test_searches_go_on_while_a_space_is_loaded(items, monkeypatch, holder, name
         monkeypatch.setattr(holder, name, slowly)
         thread = threading.Thread(target=other.search, args=(request(space="pca"),))
         thread.start()
-        assert inside.wait(60)
+        assert inside.wait(300)
         assert other.search(request()) == expected
         other.items.put(numbered(200))
         assert keys(other.search(request(200, k=1))) == ["item/200"]

@@ -120,7 +120,7 @@ def test_answers_are_those_of_a_published_catalog(taught: Collection, space: str
     found = list[Any]()
     for name in ("published", "placed"):
         (tmp_path / name).mkdir()
-        with closing(Milvus(engine_address(f"milvus:{tmp_path}/{name}/items.db"))) as engine:
+        with closing(Milvus(engine_address(f"milvus:{tmp_path}/{name}/items.db"), timeout=300)) as engine:
             to = str(tmp_path / name / "bundles")
             request = PublishRequest(to=to, space=space, engine=engine if name == "published" else None)
             made = publish(taught, request)
@@ -146,7 +146,7 @@ def test_an_interrupted_placing_continues(taught: Collection, tmp_path: Path, mo
         return original(self, *given)
 
     monkeypatch.setattr(PlaceWork, "_placed", failing)
-    with closing(Milvus(engine_address(f"milvus:{tmp_path}/items.db"))) as engine:
+    with closing(Milvus(engine_address(f"milvus:{tmp_path}/items.db"), timeout=300)) as engine:
         with pytest.raises(ConnectionError):
             placed(tmp_path, rows, engine)
         seen[:] = [(5, True)]
@@ -165,7 +165,7 @@ def test_further_files_are_placed_into_the_generation_in_use(taught: Collection,
     rows = written(taught, tmp_path / "rows", 40)
     (rows / "rows-1.parquet").rename(tmp_path / "later.parquet")
     publish(taught, PublishRequest(to=str(tmp_path / "bundles"), space="floats"))
-    with closing(Milvus(engine_address(f"milvus:{tmp_path}/items.db"))) as engine:
+    with closing(Milvus(engine_address(f"milvus:{tmp_path}/items.db"), timeout=300)) as engine:
         assert placed(tmp_path, rows, engine).items == 40
         (tmp_path / "later.parquet").rename(rows / "rows-1.parquet")
         made = placed(tmp_path, rows, engine)
@@ -182,7 +182,7 @@ def test_rows_that_cannot_be_items_are_failures(taught: Collection, tmp_path: Pa
         table = table.set_column(table.column_names.index(name), name, column)
     pq.write_table(table, rows / "rows-0.parquet")
     publish(taught, PublishRequest(to=str(tmp_path / "bundles"), space="floats"))
-    with closing(Milvus(engine_address(f"milvus:{tmp_path}/items.db"))) as engine:
+    with closing(Milvus(engine_address(f"milvus:{tmp_path}/items.db"), timeout=300)) as engine:
         made = placed(tmp_path, rows, engine)
     assert made.items == COUNT - 2
     assert {one.key: one.reason for one in made.failures} == {
@@ -195,7 +195,7 @@ def test_rows_and_generations_that_do_not_match_are_refused(taught: Collection, 
     """Before anything is written."""
     rows = written(taught, tmp_path / "rows")
     publish(taught, PublishRequest(to=str(tmp_path / "bundles"), space="floats"))
-    with closing(Milvus(engine_address(f"milvus:{tmp_path}/items.db"))) as engine:
+    with closing(Milvus(engine_address(f"milvus:{tmp_path}/items.db"), timeout=300)) as engine:
         with pytest.raises(NotFoundError, match="has no Parquet files with rows"):
             placed(tmp_path, tmp_path / "nothing", engine)
         pq.write_table(pq.read_table(rows / "rows-0.parquet").drop_columns("key"), tmp_path / "keyless.parquet")
@@ -213,7 +213,7 @@ def test_rows_of_another_fit_are_refused(place: Path, indexed: Collection, tmp_p
         other.index([place / "photos" / "cat"])
         publish(other, PublishRequest(to=str(tmp_path / "bundles"), name="rows"))
     with (
-        closing(Milvus(engine_address(f"milvus:{tmp_path}/items.db"))) as engine,
+        closing(Milvus(engine_address(f"milvus:{tmp_path}/items.db"), timeout=300)) as engine,
         pytest.raises(InvalidInputError, match=r"the rows of 'sift' .* were computed by another fit of this view"),
     ):
         placed(tmp_path, tmp_path / "rows", engine)

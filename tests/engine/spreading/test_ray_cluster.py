@@ -59,7 +59,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
     finally:
         os.killpg(head.pid, signal.SIGKILL)
-        head.wait(60)
+        head.wait(300)
 
 
 @pytest.mark.long
@@ -146,7 +146,7 @@ def test_a_cluster_that_does_not_answer_is_named(place: Path, indexed: Collectio
 
 def test_an_engine_in_a_file_is_filled_from_here(place: Path, tmp_path: Path) -> None:
     """One process can open it."""
-    engine = Milvus(engine_address(f"milvus:{tmp_path}/items.db"))
+    engine = Milvus(engine_address(f"milvus:{tmp_path}/items.db"), timeout=300)
     request = PlaceRequest(rows="rows", bundle=str(place / "bundles"), published="pets", engine=engine)
     with pytest.raises(InvalidInputError, match="is a file, which one process can open: place without a cluster"):
         place_rows(request, TWO)

@@ -25,8 +25,8 @@ def test_it_serves_until_it_is_interrupted_and_the_next_one_finds_it(tmp_path: P
         try:
             address = next(line for line in server.stdout if line.startswith("open ")).removeprefix("open ").strip()
             assert address.startswith("http://127.0.0.1:")
-            assert "No items yet" in httpx.get(address, timeout=60).text
-            again = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+            assert "No items yet" in httpx.get(address, timeout=300).text
+            again = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
             assert again.stdout == f"open {address}\n"
         finally:
             server.send_signal(signal.SIGINT)
@@ -35,7 +35,7 @@ def test_it_serves_until_it_is_interrupted_and_the_next_one_finds_it(tmp_path: P
 
 
 def test_a_collection_that_does_not_exist_starts_no_server(tmp_path: Path) -> None:
-    done = subprocess.run([*OPEN, "--home", str(tmp_path), "none"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*OPEN, "--home", str(tmp_path), "none"], capture_output=True, text=True, timeout=300)
     assert (done.returncode, "no collection 'none'" in done.stderr) == (1, True)
 
 

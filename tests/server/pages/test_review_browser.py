@@ -59,7 +59,7 @@ def test_duplicates_are_reviewed_by_keys(opened: tuple[Any, Home]) -> None:
     page.keyboard.press("d")
     until(page, "document.querySelector('[data-reviewed]').textContent.startsWith('1 of')")
     page.goto("/")  # ends the time to undo
-    for _ in range(100):
+    for _ in range(6_000):
         if len(keys(home)) < len(before):
             break
         page.wait_for_timeout(50)

@@ -237,7 +237,7 @@ def test_a_training_is_measured_and_then_used_or_discarded(
 
 
 def _ended(client: Browsing, address: str) -> str:
-    for _ in range(600):
+    for _ in range(3_000):
         page = client.get(address).text
         if "data-runs" not in page:
             return page
