@@ -10,10 +10,11 @@ import numpy as np
 
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
-from crossview.engine.catalog.extractors import TextExtractors, image_extractors, text_extractors
+from crossview.engine.catalog.extractors import TextExtractors, image_extractors, text_extractors, views_of
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import OvertakenError, check_views, put_records, until_not_overtaken
+from crossview.engine.errors import NotReadyError
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
 from crossview.engine.ingest.capturing import read_capture, read_metadata, wanted_stamp
 from crossview.engine.ingest.contents import Contents
@@ -55,6 +56,8 @@ class _Outcome:
     """Failures of pages beside pictures, by the keys of the items."""
     moved: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    unfitted: dict[str, str] = field(default_factory=dict)
+    """The reasons why views of pictures cannot be fitted, by view."""
 
     def followed(self, plan: Plan) -> None:
         """Add the moves of a plan."""
@@ -106,6 +109,9 @@ def index_files(
             with reading_files(options.workers, max_pixels) as pictures:
                 run = _Run(catalog, annotations, plan, pictures, progress, outcome, options.metadata)
                 run.fit(options.seed)
+                if outcome.unfitted:
+                    plan = make_plan(catalog, found, annotations, contents, options, outcome.unfitted)
+                    run = replace(run, plan=plan)
                 run.change()
                 run.extract()
                 run.copy()
@@ -127,7 +133,7 @@ def index_files(
         missing=plan.missing,
         added_keys=tuple(sorted(outcome.added)),
         moved=outcome.moved,
-        notes=(*notes, *outcome.notes, *label_notes(annotations, plan.files, plan.known)),
+        notes=(*notes, *outcome.notes, *outcome.unfitted.values(), *label_notes(annotations, plan.files, plan.known)),
     )
 
 
@@ -145,7 +151,12 @@ class _Run:
     """The level of metadata; None keeps that of each item."""
 
     def fit(self, seed: int) -> None:
-        """Fit the unfitted views on a random sample of the files, with their new labels."""
+        """Fit the unfitted views on a random sample of the files, with their new labels.
+
+        A view that cannot be fitted yet waits for a later run with more pictures, and the other views are computed.
+        Raises NotReadyError if no view of pictures is left.
+        """
+        self.outcome.unfitted.clear()
         missing, known = unfitted(self.plan.views), self.plan.known
         if not missing or not self.plan.extract:
             return
@@ -161,7 +172,22 @@ class _Run:
         labels = [self._labels(key, known.get(key)) for key in found]
         for name, view in missing.items():
             rows = [sample[name] for sample in found.values()]
-            fit_view(self.catalog, view, rows, seed, list(found), labels=labels)
+            try:
+                fit_view(self.catalog, view, rows, seed, list(found), labels=labels)
+            except NotReadyError as error:
+                self.outcome.unfitted[name] = str(error)
+        if self.outcome.unfitted:
+            self._check_other_views()
+
+    def _check_other_views(self) -> None:
+        """Raise NotReadyError if no view of pictures has rows without those that cannot be fitted."""
+        with self.catalog.read() as tx:
+            others = {view.name for view in views_of(tx, "image")} - self.outcome.unfitted.keys()
+        if not others:
+            raise NotReadyError("; ".join(self.outcome.unfitted.values()))
+        after = f"the items have rows of {', '.join(sorted(others))}, and a later run fits the view to more pictures"
+        for name, reason in self.outcome.unfitted.items():
+            self.outcome.unfitted[name] = f"{reason}; {after}"
 
     def _tasks(self, keys: Iterable[str], extractors: Mapping[str, ImageExtractor]) -> Iterator[PictureTask]:
         return (PictureTask(self.plan.extract[key].path, extractors) for key in keys)
@@ -190,7 +216,8 @@ class _Run:
         if not self.plan.extract:
             return
         with self.catalog.read() as tx:
-            extractors, texts, views = image_extractors(tx), text_extractors(tx), tx.views.all()
+            fitted = {view.name for view in views_of(tx, "image")} - self.outcome.unfitted.keys()
+            extractors, texts, views = image_extractors(tx, fitted), text_extractors(tx), tx.views.all()
             ids = {key: self.plan.known[key].id for key in self.plan.extract if key in self.plan.known}
             stamps = tx.captures.stamps(ids.values())
         for done, batch in self._batches(self._results(extractors)):

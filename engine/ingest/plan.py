@@ -1,6 +1,6 @@
 """The plan of an indexing run: the items of the files, and the work that each needs."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from crossview.engine.catalog.catalog import Catalog, Transaction, now
@@ -57,9 +57,17 @@ class Plan:
 
 
 def make_plan(
-    catalog: Catalog, found: Walk, annotations: Annotations, contents: Contents, options: IndexOptions
+    catalog: Catalog,
+    found: Walk,
+    annotations: Annotations,
+    contents: Contents,
+    options: IndexOptions,
+    without: Container[str] = (),
 ) -> Plan:
-    """Return the plan for the found files, after the items have followed their files; a dry run only supposes this."""
+    """Return the plan for the found files, after the items have followed their files; a dry run only supposes this.
+
+    The plan does not compute the views of ``without``, which cannot be fitted yet.
+    """
     followed, matched = _followed(catalog, found, contents, write=not options.dry_run)
     with catalog.read() as tx:
         known, files = followed.known if options.dry_run else tx.items.known(), dict(matched.files)
@@ -76,7 +84,7 @@ def make_plan(
             views=tx.views.all(),
             sequence=tx.sequence(),
         )
-        _fill(tx, plan, annotations, contents)
+        _fill(tx, plan, annotations, contents, without)
     return plan
 
 
@@ -101,8 +109,9 @@ def _followed(catalog: Catalog, found: Walk, contents: Contents, write: bool) ->
                 return following, matched
 
 
-def _fill(tx: Transaction, plan: Plan, annotations: Annotations, contents: Contents) -> None:
-    ids_by_view = {view.name: set(tx.rows.ids(view).tolist()) for view in views_of(tx, "image")}
+def _fill(tx: Transaction, plan: Plan, annotations: Annotations, contents: Contents, without: Container[str]) -> None:
+    views = [view for view in views_of(tx, "image") if view.name not in without]
+    ids_by_view = {view.name: set(tx.rows.ids(view).tolist()) for view in views}
     complete: list[str] = []
     for key, file in plan.files.items():
         stored = plan.known.get(key)
