@@ -8,6 +8,7 @@ disk, which no test needs.
 import os
 import random
 import shutil
+import signal
 from itertools import groupby
 from pathlib import Path
 
@@ -30,7 +31,10 @@ settings.load_profile("tests")
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
-LONG = frozenset(line.split(maxsplit=1)[1] for line in (Path(__file__).parent / "seconds.txt").read_text().splitlines())
+# A job in the background ignores Ctrl-C, and so would the commands that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+LONG = frozenset(line.split()[1] for line in (Path(__file__).parent / "seconds.txt").read_text().splitlines())
 """The tests that ``make test`` leaves out because of their time; tools/test_seconds.py writes the list."""
 
 

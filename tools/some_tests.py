@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 PARTS = 4
-ROOM_SECONDS = 600.0
+ROOM_SECONDS = 300.0
 """Maximum seconds of a processor for the long tests of the rooms that changed."""
 
 
@@ -36,7 +36,7 @@ def file_seconds() -> dict[str, float]:
     """Return the seconds of the long tests of each file of tests, 0 if none was measured."""
     seconds = {str(path.relative_to(ROOT)): 0.0 for path in TESTS.rglob("test_*.py")}
     for line in (TESTS / "seconds.txt").read_text(encoding="utf-8").splitlines():
-        value, name = line.split(maxsplit=1)
+        value, name = line.split()
         seconds[name.partition("::")[0]] += float(value)
     return seconds
 

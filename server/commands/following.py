@@ -1,12 +1,9 @@
 """Following of folders by the index command: runs of indexing, deletion of items without a file, and watching."""
 
-import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import typer
@@ -27,7 +24,7 @@ _FEWEST, _SHARE = 20, 0.1
 _SETTLED_MS, _LONGEST_MS = 1_000, 60_000
 """Milliseconds without a change after which a run begins, so that a copied folder is complete, and at most so long."""
 _WATCHED_MS = 1_000
-"""Milliseconds after which a watch without a change looks whether it is to end."""
+"""Milliseconds within which a watch has begun."""
 _EVERY_SECONDS = 5.0
 """Seconds between looks at a folder that does not exist."""
 _NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "fuse.", "ceph", "glusterfs", "vboxsf", "prl_fs", "webdav", "davfs")
@@ -102,7 +99,7 @@ class Follower:
         known = set(first.missing)
         if not self.as_json:
             say("watching; Ctrl-C ends", err=True)
-        for _ in self._settled(_interrupted()):
+        for _ in self._settled():
             from crossview.engine.errors import CrossviewError
 
             try:
@@ -115,7 +112,7 @@ class Follower:
             if new.added or new.updated or new.moved or new.missing or new.pruned or new.failures:
                 self.show(new)
 
-    def _settled(self, stop: threading.Event) -> Iterator[None]:
+    def _settled(self) -> Iterator[None]:
         """Yield when the watch has begun, and whenever files in the folders have changed and then rested.
 
         What changed before a watch began is found by the run that follows its begin.
@@ -138,15 +135,13 @@ class Follower:
                 rust_timeout=_WATCHED_MS,
                 yield_on_timeout=True,
                 force_polling=polling,
-                stop_event=stop,
+                raise_interrupt=True,
             ):
                 if changes or not begun:
                     yield
                 begun = True
                 if not all(path.exists() for path in self.paths):
                     break
-            if stop.is_set():
-                raise KeyboardInterrupt
 
     def show(self, report: "ImportReport") -> None:
         """Print a report."""
@@ -160,18 +155,6 @@ class Follower:
         from crossview.features.formats import KNOWN
 
         say(f"no pictures found: folders are searched for {KNOWN} files")
-
-
-def _interrupted() -> threading.Event:
-    """Return an event that Ctrl-C sets, besides its exception, which Python drops in a callback or a finalizer."""
-    stop = threading.Event()
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        stop.set()
-        signal.default_int_handler(number, frame)
-
-    signal.signal(signal.SIGINT, interrupt)
-    return stop
 
 
 def _reports_no_changes(path: Path) -> bool:

@@ -79,9 +79,7 @@ RAW: tuple[bytes, ...] = (
 
 
 @pytest.fixture
-def victim(
-    home: Home, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[RunningServer]:
+def victim(home: Home, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningServer]:
     """A server that soon ends what does not go on; when it has ended, it had logged no error of its own."""
     monkeypatch.setattr(body, "_WHOLE_SECONDS", 1.0)
     monkeypatch.setattr(port, "_HEAD_SECONDS", 1.0)

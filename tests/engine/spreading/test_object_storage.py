@@ -38,13 +38,14 @@ def bucket(place: Path) -> Iterator[str]:
     import s3fs
 
     s3fs.S3FileSystem.clear_instance_cache()
-    s3fs.S3FileSystem().mkdir("pets")
-    there = ObjectStorage("s3://pets/photos")
+    name = f"pets-{port}"  # moto keeps what is stored as long as this process lives
+    s3fs.S3FileSystem().mkdir(name)
+    there = ObjectStorage(f"s3://{name}/photos")
     for folder, _, names in os.walk(place / "photos"):
         for name in names:
             file = Path(folder) / name
             there.upload(str(file.relative_to(place / "photos")), file)
-    yield "s3://pets"
+    yield f"s3://{name}"
     s3fs.S3FileSystem.clear_instance_cache()
     server.stop()
     patch.undo()
@@ -59,7 +60,7 @@ def rows(place: Path, indexed: Collection, bucket: str) -> str:
     return f"{bucket}/rows"
 
 
-def test_rows_are_those_of_a_folder(place: Path, rows: str, tmp_path: Path) -> None:
+def test_rows_are_those_of_a_folder(place: Path, bucket: str, rows: str, tmp_path: Path) -> None:
     """But for the sources, which are addresses; bad pictures have the same reasons."""
     storage = ObjectStorage(rows)
     for name in storage.names():
@@ -67,7 +68,7 @@ def test_rows_are_those_of_a_folder(place: Path, rows: str, tmp_path: Path) -> N
     extracted(place, place / "beside")
     found, local = table(tmp_path), table(place / "beside")
     assert found.drop_columns("source").equals(local.drop_columns("source"))
-    assert found["source"].to_pylist()[0] == "s3://pets/photos/cat/0.jpg"
+    assert found["source"].to_pylist()[0] == f"{bucket}/photos/cat/0.jpg"
     for file in (place / "beside").glob("bad-*"):
         assert pq.read_table(tmp_path / file.name).equals(pq.read_table(file))
 
