@@ -105,7 +105,8 @@ def test_searching_through_a_server_while_the_command_line_indexes_is_correct(ho
         for photograph in split[1][:100]:
             (more / photograph.name).symlink_to(photograph)
         command = [*CLI, "index", "corel", str(more), "--home", str(home), "--json"]
-        lengths = []
+        (answer,) = collection.search(SearchRequest([query], targets=["color"], k=5000))
+        lengths = [len(answer.hits)]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as indexing:
             while indexing.poll() is None:
                 before = collection.count()
@@ -121,4 +122,6 @@ def test_searching_through_a_server_while_the_command_line_indexes_is_correct(ho
         assert answer.hits[0].key == f"more/{split[1][0].name}"
         assert answer.hits[0].distance == pytest.approx(0, abs=1e-6)
         assert lengths[0] == 800
-        assert len(set(lengths)) > 1
+        assert lengths == sorted(lengths)
+        (answer,) = collection.search(SearchRequest([query], targets=["color"], k=5000))
+        assert len(answer.hits) == 900

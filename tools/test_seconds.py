@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "seconds.txt"
-LONG = 0.15
+LONG = 0.1
 """A function is long if its tests take so many seconds or more on average, with what they set up."""
 
 

@@ -36,6 +36,8 @@ _DESCRIPTORS = 8_192
 _SETTLED = 40.0
 """Seconds after which memory is measured: the server gives it back twice a minute."""
 _PAUSE = 0.05
+_PATIENCE = 30.0
+"""Seconds in which a search is answered."""
 _OPTIONS = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
 _OPTIONS += [("grpc.use_local_subchannel_pool", 1)]
 WITHIN = {
@@ -192,7 +194,7 @@ def _answers(address: str) -> bool:
     request = search_pb2.SearchRequest(parent=_PARENT, space="raw", queries=[query], k=3)
     channel: Any
     with grpc.insecure_channel(address, options=_OPTIONS) as channel, suppress(grpc.RpcError):
-        channel.unary_unary(SEARCH)(request.SerializeToString(), timeout=30)
+        channel.unary_unary(SEARCH)(request.SerializeToString(), timeout=_PATIENCE)
         return True
     return False
 

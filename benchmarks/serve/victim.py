@@ -23,6 +23,7 @@ from crossview.v1.types_pb2 import Vector
 
 NAME, ITEMS, DIM = "hostile", 20, 3
 _PATIENCE, _ANSWERS = 30.0, 100
+_UNANSWERED = f"calls without an answer in {_PATIENCE:g} s"
 _OPTIONS = [
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
@@ -133,7 +134,7 @@ class Victim:
         checks = np.array(self.health)
         totals = {
             "calls that failed by the server": self.findings.total(*FAULTS) + self.findings.faults_of_http(),
-            f"calls without an answer in {_PATIENCE:g} s": self.findings.total(LATE),
+            _UNANSWERED: self.findings.total(LATE),
             "ends of the server": self.findings.total(ENDED),
             "most memory, MB": max(self.memory) / 1e6,
             "health checks": len(checks),

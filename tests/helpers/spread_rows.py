@@ -66,9 +66,11 @@ def killed_driver(arguments: list[str], log: Logged, folder: Path) -> int:
             assert first.poll() is None, "the driver ended before it could be killed"
             time.sleep(0.01)
     finally:
+        started = log.running().values()
         first.send_signal(signal.SIGKILL)
         first.wait()
-    time.sleep(2)  # the processes that it started end
+    until(lambda: not any(map(is_alive, started)))
+    time.sleep(2)  # a cluster ends what it has just begun
     before = {number for number, _ in log.lines("end")}
     started = len(log.lines("start"))
     again = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)

@@ -20,10 +20,15 @@ CLASSES = ("bricks", "dots", "waves")
 
 @pytest.fixture(scope="session", autouse=True)
 def patient() -> Iterator[None]:
-    """Servers of this process refuse no call because it waits for a busy machine; rooms have tests of their own."""
+    """No call fails because it waits for a busy machine.
+
+    Servers of this process do not refuse it, and hostile clients wait for it; rooms have tests of their own.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for name in ("_SEARCH_PATIENCE", "_READ_PATIENCE", "_PICTURE_PATIENCE"):
             patch.setattr(f"crossview.server.dispatch.rooms.{name}", 600.0)
+        patch.setattr("benchmarks.serve.findings.HEALTH_WAITS", 300.0)
+        patch.setattr("benchmarks.serve.victim._PATIENCE", 300.0)
         yield
 
 

@@ -64,13 +64,17 @@ def test_a_training_past_its_deadline_is_given_up(running: RunningServer, rows: 
     assert isinstance(jobs, Client)
     ready(jobs)
     for learner in ENDLESS:
-        with (
-            Client(running.address, timeout=3 * SHORT) as client,
-            pytest.raises(DeadlineExceededError, match=r"Train had no answer from .* within 0\.9 seconds"),
-        ):
-            RemoteCollection(client, "rows").train(endless(learner))
-        job = ended(jobs, newest(jobs).id)
-        assert (job.state, bool(job.started)) == ("cancelled", True)
+        for seconds in (3 * SHORT, 6.0, 40.0, 300.0):  # a busy machine may begin it only after the deadline
+            with (
+                Client(running.address, timeout=seconds) as client,
+                pytest.raises(DeadlineExceededError, match=rf"Train had no answer from .* within {seconds:g} seconds"),
+            ):
+                RemoteCollection(client, "rows").train(endless(learner))
+            job = ended(jobs, newest(jobs).id)
+            assert job.state == "cancelled"
+            if job.started:
+                break
+        assert job.started
     assert my_job_processes() == []
     assert rows.items.delete(["cat/0"]) == 1
     assert nothing_is_left(running, rows)

@@ -35,7 +35,7 @@ T = TypeVar("T")
 UNANSWERED = (ServerUnavailableError, ServerStoppedError, OverloadedError, EngineUnavailableError)
 """After these errors, a client asks another server."""
 KILL_EVERY, MINUTES = 5.0, 2.0
-SOON = 60.0
+SOON = 300.0
 """Seconds in which a client finds a server that answers."""
 SERVERS, WRITERS, READERS = 3, 2, 2
 NEAR, ITEMS = 10, 60
@@ -100,8 +100,9 @@ class Caller:
 
     def __init__(self, ports: list[int], name: str, first: int) -> None:
         self._name, self._next = name, itertools.cycle(ports[first % len(ports) :] + ports[: first % len(ports)])
-        self._client = Client(f"127.0.0.1:{next(self._next)}", 30)
-        self.retries, self.longest = 0, 0.0
+        self._client = Client(f"127.0.0.1:{next(self._next)}", SOON)
+        self.retries = self.refusals = 0
+        self.longest = 0.0
 
     def call(self, work: Callable[[object], T]) -> T:
         """Return the outcome of a call by any server; fail if none answers for long."""
@@ -111,11 +112,14 @@ class Caller:
                 outcome = work(self._client.open(self._name))
                 self.longest = max(self.longest, time.monotonic() - began)
                 return outcome
-            except UNANSWERED:
+            except UNANSWERED as error:
                 assert time.monotonic() - began < SOON, "no server answers"
-                self.retries += 1
+                if isinstance(error, OverloadedError):  # a busy machine, and no fault
+                    self.refusals += 1
+                else:
+                    self.retries += 1
                 self._client.close()
-                self._client = Client(f"127.0.0.1:{next(self._next)}", 30)
+                self._client = Client(f"127.0.0.1:{next(self._next)}", SOON)
                 time.sleep(0.1)
 
     def close(self) -> None:
@@ -215,21 +219,23 @@ def test_no_acknowledged_write_is_lost_while_servers_and_the_engine_are_killed(b
             if kills == 5:
                 engine.kill()
                 ready = engine.start()
-            if time.monotonic() > until:
+            seconds = time.monotonic() - until
+            if seconds > 0 and kills > 5 and min(one.writes for one in writers) > 5:
                 break
+            assert seconds < 1_200, "too few writes are answered"
     checking = Caller(servers.ports, both.name, 0)
     for one in writers:
         for key, version in one.acknowledged.items():
             one.read(checking, key, version)
     live = sum(version > 0 for one in writers for version in one.acknowledged.values())
     assert checking.call(lambda remote: remote.info()).items == both.collection.count() + live
-    assert min(one.writes for one in writers) > 5
     figures = {
         "kills": kills,
         "engine ready": round(ready, 1),
         "reads": reads[0],
         "writes": sum(one.writes for one in writers),
         "retries": sum(caller.retries for caller in callers),
+        "refusals": sum(caller.refusals for caller in callers),
         "longest call": round(max(caller.longest for caller in callers), 1),
     }
     print(figures)

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.server.client.client import Client
 from crossview.server.dispatch.streams import Silences
-from crossview.server.errors import SilentStreamError
+from crossview.server.errors import ServerUnavailableError, SilentStreamError
 from crossview.server.jobs.operation import new_operation
 from crossview.server.jobs.owner import Owner
 from crossview.server.jobs.records import Records
@@ -119,8 +119,23 @@ def test_a_stream_that_stays_silent_is_ended(running: RunningServer, messages: i
 
 def test_who_waits_for_an_answer_is_not_silent(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the answer takes."""
-    searched = SearchService.Search
-    monkeypatch.setattr(SearchService, "Search", lambda *given: time.sleep(0.5) or searched(*given))
+
+    class Clock:
+        """The clock of silences, which goes on only while an answer is made: the client never takes long."""
+
+        now = 0.0
+
+        def monotonic(self) -> float:
+            return self.now
+
+    def slow(*given: Any) -> Any:
+        clock.now += 3_600
+        time.sleep(0.5)  # the server looks for silent calls meanwhile
+        return searched(*given)
+
+    searched, clock = SearchService.Search, Clock()
+    monkeypatch.setattr("crossview.server.dispatch.streams.time", clock)
+    monkeypatch.setattr(SearchService, "Search", slow)
     settings = replace(running.settings, port=0, silent_seconds=0.1)
     with RunningServer(settings) as server, Client(server.address) as client:
         assert len(list(client.open("rows").search_stream([SEARCH, SEARCH]))) == 2
@@ -188,22 +203,29 @@ def test_connections_are_bounded_and_health_has_a_port_of_its_own(
         silent = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port))) for _ in range(20)]
         asked = health_pb2.HealthCheckRequest(service="")
         with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-            answer = health_pb2_grpc.HealthStub(channel).Check(asked, timeout=300)
+            answer = health_pb2_grpc.HealthStub(channel).Check(asked, timeout=300, wait_for_ready=True)
             assert answer.status == health_pb2.HealthCheckResponse.SERVING
             with pytest.raises(grpc.RpcError) as caught:
-                health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(service="none"), timeout=300)
+                unknown = health_pb2.HealthCheckRequest(service="none")
+                health_pb2_grpc.HealthStub(channel).Check(unknown, timeout=300, wait_for_ready=True)
             assert caught.value.code() is grpc.StatusCode.NOT_FOUND
             with pytest.raises(grpc.RpcError) as caught:
-                channel.unary_unary("/crossview.v1.SearchService/Search")(b"", timeout=300)
+                channel.unary_unary("/crossview.v1.SearchService/Search")(b"", timeout=300, wait_for_ready=True)
             assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
         for one in silent:
             one.settimeout(300)
             while one.recv(100):  # to the end of what the server says before it cuts the connection
                 pass
-        with Client(server.address) as client:
-            assert client.names() == ["rows"]
+        until(lambda: reached(server))
     with pytest.raises(StorageError, match="cannot listen"), RunningServer(replace(settings, health_port=running.port)):
         pass
+
+
+def reached(server: RunningServer) -> bool:
+    """Whether a client comes to a server within the time of a handshake."""
+    with Client(server.address) as client, suppress(ServerUnavailableError):
+        return client.names() == ["rows"]
+    return False
 
 
 def test_compressed_requests_are_refused(running: RunningServer) -> None:

@@ -71,6 +71,8 @@ class Calling:
                 else:
                     assert len(rows.search(NEAR)[0].hits) == 3
                 self.calls += 1
+            except OverloadedError as busy:  # it asks to come again, however often servers are replaced
+                self._ended.wait(busy.retry_seconds)
             except Exception as error:  # noqa: BLE001  # every failure counts
                 self.errors.append(f"{kind}: {error!r}, caused by {error.__cause__!r}")
         client.close()

@@ -30,9 +30,16 @@ def two_views(n=40, widths=(5, 7), seed=0):
     return views, labels
 
 
-@parametrize_with_checks([brief(name) for name in LEARNERS])
+@parametrize_with_checks([brief(name) for name in LEARNERS if name not in BRIEF])
 def test_scikit_learn_checks(estimator, check):
     """A learner is a well-behaved scikit-learn transformer on one 2-D array."""
+    check(estimator)
+
+
+@pytest.mark.long
+@parametrize_with_checks([brief(name) for name in BRIEF])
+def test_scikit_learn_checks_of_learners_with_many_steps(estimator, check):
+    """So are those that take many steps, which the papers describe among others; few are enough here."""
     check(estimator)
 
 
