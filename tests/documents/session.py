@@ -49,8 +49,19 @@ serves() {{ # run a server in the background until the next one, and wait until 
 stops() {{
     if [ -n "$serving" ]; then kill $serving 2>/dev/null || true; wait $serving || true; serving=; cat {own}/served; fi
 }}
-watches() {{ # run a command that goes on until Ctrl-C for some seconds
-    PATH={programs}:$PATH timeout --signal INT 8 "$@" || [ $? -eq 124 ] || [ $? -eq 130 ]
+watches() {{ # run a command that goes on until Ctrl-C until it has said something, and for some seconds
+    : > {own}/watched
+    PYTHONUNBUFFERED=1 PATH={programs}:$PATH env "$@" > {own}/watched 2>&1 & watching=$!
+    for _ in $(seq 3000); do
+        if [ -s {own}/watched ]; then break; fi
+        kill -0 $watching 2>/dev/null || break
+        command sleep .1
+    done
+    command sleep 5
+    kill -INT $watching 2>/dev/null || true
+    watched=0; wait $watching || watched=$?
+    cat {own}/watched
+    [ $watched -eq 0 ] || [ $watched -eq 130 ]
 }}
 """
 _PIP = """#!{python}

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def test_time_is_in_proportion_to_length(page: Path, unit: str) -> None:
         page.write_text((unit * (length // len(unit) + 1))[:length])
         return min(_timed(page) for _ in range(3))
 
-    assert seconds(400_000) < 24 * max(seconds(50_000), 1e-3)
+    check_proportion(seconds, 50_000)
 
 
 def test_many_attributes_of_one_element_take_no_longer(page: Path) -> None:
@@ -71,7 +72,14 @@ def test_many_attributes_of_one_element_take_no_longer(page: Path) -> None:
         page.write_text("<a" + "".join(f" x{number}=1" for number in range(count)) + ">")
         return min(_timed(page) for _ in range(3))
 
-    assert seconds(80_000) < 24 * max(seconds(10_000), 1e-3)
+    check_proportion(seconds, 10_000)
+
+
+def check_proportion(seconds: Callable[[int], float], length: int) -> None:
+    """Some measurement shows the proportion: what compares all with all never does, and a busy machine seldom."""
+    end = time.monotonic() + 120
+    while seconds(8 * length) >= 24 * max(seconds(length), 1e-3):
+        assert time.monotonic() < end
 
 
 def _timed(page: Path) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from logged_work import Logged
+from long_jobs import is_alive, until
 
 from crossview.engine.spreading.executor import Executor, Here
 from crossview.engine.spreading.extracting import ExtractRequest, extract_rows
@@ -66,11 +67,10 @@ def killed_driver(arguments: list[str], log: Logged, folder: Path) -> int:
             assert first.poll() is None, "the driver ended before it could be killed"
             time.sleep(0.01)
     finally:
-        started = log.running().values()
         first.send_signal(signal.SIGKILL)
         first.wait()
-    until(lambda: not any(map(is_alive, started)))
-    time.sleep(2)  # a cluster ends what it has just begun
+    until(lambda: not any(is_alive(process) for _, process in log.lines("start")))
+    time.sleep(2)  # a cluster ends what it was about to begin
     before = {number for number, _ in log.lines("end")}
     started = len(log.lines("start"))
     again = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)

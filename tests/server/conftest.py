@@ -15,6 +15,8 @@ from crossview.server.settings import MESSAGE_BYTES, ServerSettings
 
 VIEWS = ("color", "sift:words=24")
 PER_CLASS = 6
+GRACE = 0.5
+"""Seconds that calls of clients that tests left have, when a server that all share stops."""
 CLASSES = ("bricks", "dots", "waves")
 
 
@@ -56,7 +58,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Home:
 
 @pytest.fixture(scope="session")
 def server(home: Home) -> Iterator[RunningServer]:
-    with RunningServer(ServerSettings(home=home.path, port=0, http_port=0)) as running:
+    with RunningServer(ServerSettings(home=home.path, port=0, http_port=0, grace_seconds=GRACE)) as running:
         yield running
 
 

@@ -205,8 +205,8 @@ def test_connections_are_bounded_and_health_has_a_port_of_its_own(
         with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
             answer = health_pb2_grpc.HealthStub(channel).Check(asked, timeout=300, wait_for_ready=True)
             assert answer.status == health_pb2.HealthCheckResponse.SERVING
+            unknown = health_pb2.HealthCheckRequest(service="none")
             with pytest.raises(grpc.RpcError) as caught:
-                unknown = health_pb2.HealthCheckRequest(service="none")
                 health_pb2_grpc.HealthStub(channel).Check(unknown, timeout=300, wait_for_ready=True)
             assert caught.value.code() is grpc.StatusCode.NOT_FOUND
             with pytest.raises(grpc.RpcError) as caught:

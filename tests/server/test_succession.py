@@ -20,6 +20,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate
 from crossview.engine.query import Query, SearchRequest
 from crossview.server.client.client import Client
+from crossview.server.errors import OverloadedError
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
 from crossview.server.succession import Place, check_ports, successor

@@ -13,7 +13,7 @@ from crossview.server.settings import ServerSettings
 def site(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server with pages on a copy of the home, for all tests of pages: those that change it make their own."""
     copied = copy_home(home.path, tmp_path_factory.mktemp("site") / "home")
-    with RunningServer(ServerSettings(home=copied, port=0, web=True)) as running:
+    with RunningServer(ServerSettings(home=copied, port=0, web=True, grace_seconds=0.5)) as running:
         yield running
 
 
