@@ -115,7 +115,7 @@ class Follower:
     def _settled(self) -> Iterator[None]:
         """Yield when the watch has begun, and whenever files in the folders have changed and then rested.
 
-        What changed before a watch began is found by the run that follows its begin.
+        The run after the beginning of a watch finds the changes of before.
         """
         import watchfiles
 
