@@ -195,6 +195,11 @@ def check_fitted(tx: NamedViews, view: ViewRecord) -> None:
     )
 
 
+def unfitted_note(view: ViewRecord) -> str:
+    """Return a note for pictures that get no row of a view, because it is not fitted."""
+    return f"view {view.name!r} is not fitted, so these pictures have no rows of it: {step_for_rows(view)} fits it"
+
+
 def step_for_rows(view: ViewRecord) -> str:
     """Return the call that gives the items of a collection rows of a view."""
     if "image" in inputs_of(view):

@@ -14,6 +14,7 @@ from crossview.engine.catalog.extractors import (
     check_fitted,
     image_extractors,
     text_extractors,
+    unfitted_note,
     views_of,
 )
 from crossview.engine.catalog.item_writer import NewRecord
@@ -51,15 +52,18 @@ def _import(catalog: Catalog, items: Sequence[NewItem], pictures: Pictures, work
         items = with_texts(tx, items)
         views = {view.name: view for view in tx.views.all()}
         pictured = [item for item in items if item.image is not None]
-        needed = {view.name for view in views_of(tx, "image") if any(view.name not in item.rows for item in pictured)}
+        computed = views_of(tx, "image")
+        waiting = [view for view in computed if view.revision == 0 and any(one.revision for one in computed)]
+        computed = tuple(view for view in computed if view not in waiting)
+        needed = {view.name for view in computed if any(view.name not in item.rows for item in pictured)}
         for name in sorted({name for item in items for name in item.rows if name in views}):
             check_fitted(tx, views[name])
         extractors = _Extractors(views, image_extractors(tx, needed), text_extractors(tx))
         described = [item for item in items if item.image is not None or item.text is not None]
         known = _known(tx, described)
         known_pictured = {item.key: known[item.key] for item in pictured if item.key in known}
-        same = _unchanged(tx, items, known_pictured, views_of(tx, "image"))
-        state = tx.head().state
+        same = _unchanged(tx, items, known_pictured, computed)
+        state, notes = tx.head().state, tuple(map(unfitted_note, waiting)) if pictured else ()
     todo = [item for item in items if item.key not in same]
     results = _records(todo, extractors, known, lambda tasks: pictures.run(extract, tasks, checkpoint, workers))
     records = [result for result in results if isinstance(result, NewRecord)]
@@ -76,6 +80,7 @@ def _import(catalog: Catalog, items: Sequence[NewItem], pictures: Pictures, work
         updated=len(changed) - len(written.added),
         unchanged=len(items) - len(todo),
         failures=(*(result for result in results if isinstance(result, Failure)), *bare),
+        notes=notes,
     )
 
 

@@ -22,7 +22,7 @@ from crossview.engine.ingest.copied import copied
 from crossview.engine.ingest.extraction import Extracted, extract, reading_files
 from crossview.engine.ingest.interruption import Committed, interruptible
 from crossview.engine.ingest.label_texts import with_texts
-from crossview.engine.ingest.plan import Plan, make_plan, sample_size
+from crossview.engine.ingest.plan import Plan, make_plan, sample_size, waiting_note
 from crossview.engine.ingest.texts import place_texts, text_rows
 from crossview.engine.ingest.updating import current_records, still_needed
 from crossview.engine.ingest.view_fitting import empty_images, fit_missing_texts, fit_view, unfitted
@@ -185,9 +185,8 @@ class _Run:
             others = {view.name for view in views_of(tx, "image")} - self.outcome.unfitted.keys()
         if not others:
             raise NotReadyError("; ".join(self.outcome.unfitted.values()))
-        after = f"the items have rows of {', '.join(sorted(others))}, and a later run fits the view to more pictures"
         for name, reason in self.outcome.unfitted.items():
-            self.outcome.unfitted[name] = f"{reason}; {after}"
+            self.outcome.unfitted[name] = waiting_note(reason, others)
 
     def _tasks(self, keys: Iterable[str], extractors: Mapping[str, ImageExtractor]) -> Iterator[PictureTask]:
         return (PictureTask(self.plan.extract[key].path, extractors) for key in keys)

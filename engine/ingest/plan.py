@@ -1,6 +1,6 @@
 """The plan of an indexing run: the items of the files, and the work that each needs."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from crossview.engine.catalog.catalog import Catalog, Transaction, now
@@ -144,3 +144,8 @@ def _find_equal(plan: Plan, ids_by_view: Mapping[str, set[int]], contents: Conte
 def sample_size(count: int) -> int:
     """Return the size of the sample for fitting from ``count`` pictures."""
     return min(count, max(MIN_SAMPLE, min(MAX_SAMPLE, count // 5)))
+
+
+def waiting_note(reason: str, others: Iterable[str]) -> str:
+    """Return a note on a view that waits for more pictures, and on the views that do not."""
+    return f"{reason}; the items have rows of {', '.join(sorted(others))}, and a later run fits the view again"

@@ -1,7 +1,7 @@
 """Fitting of views as new revisions: visual words from a sample of pictures, text views from the items' texts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,7 @@ def fit_views(
 ) -> None:
     """Fit the named views, or all unfitted ones: text views on the texts of the items, others on encoded pictures.
 
+    Without names and pictures, only views of texts are fitted, if there are any.
     Unreadable pictures are left out. A picture without labels gets those of an item with the same bytes. ``workers`` is
     the number of threads that read pictures if ``pictures`` reads them in this process [default: one per core].
 
@@ -58,8 +59,12 @@ def fit_views(
     seed, NotFoundError for an unknown view, NotReadyError for too few pictures or texts.
     """
     check_seed(seed)
+    images = iter(images)
+    first = list(islice(images, 1))
     with catalog.read() as tx:
         chosen = _chosen(tx, names, refit)
+        if not names and not first and views_of(tx, "text"):
+            chosen = [view for view in chosen if "image" not in inputs_of(view)]
     made = ((view, unfitted_extractor(view)) for view in chosen)
     pictured = {view.name: (view, one) for view, one in made if isinstance(one, ImageExtractor)}
     if pictured:
@@ -67,7 +72,7 @@ def fit_views(
         def read(batch: Sequence[PictureTask]) -> list[dict[str, FeatureRows] | ImageError]:
             return pictures.run(samples, batch, checkpoint, workers or cores())
 
-        _fit_pictures(catalog, images, pictured, seed, read)
+        _fit_pictures(catalog, chain(first, images), pictured, seed, read)
     for view in chosen:
         if view.name not in pictured:
             fit_texts(catalog, view, seed)
@@ -95,8 +100,14 @@ def _fit_pictures(
             labels.append(one.labels or known.get(content_hash(one.image), ()))
             for name, rows in found.items():
                 parts[name].append(rows)
+    reasons = []
     for name, sampled in parts.items():
-        fit_view(catalog, views[name][0], sampled, seed, labels=labels)
+        try:
+            fit_view(catalog, views[name][0], sampled, seed, labels=labels)
+        except NotReadyError as error:
+            reasons.append(str(error))
+    if reasons:
+        raise NotReadyError("; ".join(reasons))
 
 
 def fit_texts(catalog: Catalog, view: ViewRecord, seed: int) -> None:

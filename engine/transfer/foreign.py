@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from crossview.engine.any_collection import AnyCollection
-from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.first_fit import fit_pictures, fit_texts, unfitted_pictures
 from crossview.engine.ingest.interruption import interruptible
 from crossview.engine.ingest.plan import sample_size
 from crossview.engine.item import Failure, ImportReport, NewItem, Picture
@@ -25,10 +26,8 @@ from crossview.engine.transfer.text_sources import ArraySource, JsonLinesSource,
 
 _BATCH_BYTES, _BATCH_ITEMS = 1 << 22, 5_000
 """Bytes and items of one change of the collection."""
-_VIEWS, _FIXED_VIEWS = ("color", "sift", "gist"), ("color", "gist")
-"""Views of pictures in a new collection, and those that do not learn from pictures."""
-_WORDS_NEED = 100
-"""Number of pictures from which visual words can be learned."""
+_VIEWS = ("color", "sift", "gist")
+"""Views of pictures in a new collection."""
 _FORMATS = "Parquet, Arrow, CSV, TSV, JSON lines, COCO JSON, .npy, .npz, or a folder of Hugging Face datasets"
 
 
@@ -114,8 +113,7 @@ class ForeignData:
         Raises InvalidInputError if the data has neither pictures, texts nor vectors.
         """
         given = [f"{name}=vectors:dim={width}" for name, width in self.vectors.items()]
-        of_pictures = _VIEWS if self.source.count >= _WORDS_NEED else _FIXED_VIEWS
-        computed = [*(of_pictures if self.has_pictures else ()), *(("text",) if self.has_texts else ())]
+        computed = [*(_VIEWS if self.has_pictures else ()), *(("text",) if self.has_texts else ())]
         found = [*(chosen or computed), *given]
         if not found:
             raise InvalidInputError(
@@ -158,8 +156,7 @@ class ForeignData:
         for name, width in self.vectors.items():
             if name not in known:
                 collection.views.add(f"{name}=vectors:dim={width}")
-        if self.has_pictures:
-            self._fit(collection, progress)
+        waiting = self._fit(collection, progress) if self.has_pictures else ()
         with interruptible() as committed:
             report = ImportReport()
             for done, batch in ahead(self._batches()):
@@ -168,8 +165,10 @@ class ForeignData:
                 committed.items = report.added + report.updated
                 if progress is not None:
                     progress("importing", done, self.source.count)
-            failures = (*self._reader.failures, *report.failures, *_fit_texts(collection))
-        return replace(report, failures=failures, notes=self._reader.notes(), seconds=time.monotonic() - began)
+            failures = (*self._reader.failures, *report.failures, *fit_texts(collection))
+        return replace(
+            report, failures=failures, notes=(*waiting, *self._reader.notes()), seconds=time.monotonic() - began
+        )
 
     def _column(self, view: str) -> str:
         return next(one.column for one in self.meanings if (one.role, one.name) == ("vector", view))
@@ -190,11 +189,11 @@ class ForeignData:
             size += weight
         yield done, batch
 
-    def _fit(self, collection: AnyCollection, progress: Progress | None) -> None:
-        """Fit the unfitted views of pictures on a sample that is spread evenly over the rows."""
-        names = [view.name for view in collection.views() if not view.fitted and "image" in view.inputs]
+    def _fit(self, collection: AnyCollection, progress: Progress | None) -> tuple[str, ...]:
+        """Fit the unfitted views of pictures on a sample that is spread evenly over the rows; return notes."""
+        names = unfitted_pictures(collection)
         if not names or not self.source.count:
-            return
+            return ()
         size = sample_size(self.source.count)
         chosen = set(np.linspace(0, self.source.count - 1, size).astype(int).tolist())
         reader = RowReader(self.meanings, self.source, self._images or self.source.folder)
@@ -211,7 +210,7 @@ class ForeignData:
                 if progress is not None:
                     progress("fitting", read, size)
 
-        collection.views.fit(pictures(), views=names)
+        return fit_pictures(collection, pictures(), names)
 
 
 def _weight(item: NewItem) -> int:
@@ -239,15 +238,3 @@ def _sum(one: ImportReport, other: ImportReport) -> ImportReport:
         unchanged=one.unchanged + other.unchanged,
         failures=(*one.failures, *other.failures),
     )
-
-
-def _fit_texts(collection: AnyCollection) -> list[Failure]:
-    """Fit the unfitted views of texts, and compute the missing rows of texts."""
-    views = collection.views()
-    waiting = {kind: view.name for view in views if not view.fitted for kind in view.inputs}
-    if any("text" in view.inputs for view in views) and "image" not in waiting:
-        try:
-            collection.views.fit(())
-        except NotReadyError as error:  # there are too few texts
-            return [Failure(waiting.get("text", "text"), str(error))]
-    return []

@@ -13,6 +13,7 @@ from crossview.engine.ingest.annotations import Annotations, checked_columns, la
 from crossview.engine.ingest.capturing import read_capture, read_metadata, wanted_stamp
 from crossview.engine.ingest.contents import UNKNOWN_SIZE, Contents
 from crossview.engine.ingest.file_keys import FileKeys, deleted_before
+from crossview.engine.ingest.first_fit import fit_pictures, fit_texts, unfitted_pictures
 from crossview.engine.ingest.following import Following, Found
 from crossview.engine.ingest.interruption import Committed, interruptible
 from crossview.engine.ingest.plan import sample_size
@@ -63,17 +64,18 @@ def index(
     deleted = () if options.include_deleted else collection.items.deleted()
     left_out = deleted_before(keyed, stored, deleted, contents)
     keyed = {key: file for key, file in keyed.items() if key not in left_out}
+    unfit: list[Failure] = []
+    waiting: tuple[str, ...] = ()
     if options.dry_run:
-        unfit: list[Failure] = []
         report = _supposed(keyed, stored, contents)
     else:
-        _fit(collection, keyed, annotations, progress, options.seed)
+        waiting = _fit(collection, keyed, annotations, progress, options.seed)
         unchanged = {key for key, file in keyed.items() if key in stored and contents.is_unchanged(file, stored[key])}
         with interruptible() as committed:
             report = _Sending(collection, keyed, known, annotations, unchanged, options.metadata).send(
                 progress, committed
             )
-            unfit = _fit_texts(collection)
+            unfit = fit_texts(collection)
     return replace(
         report,
         failures=(*report.failures, *matched.clashing, *unused, *unfit),
@@ -82,7 +84,7 @@ def index(
         deleted=tuple(sorted(left_out)),
         missing=matched.gone,
         moved=followed.moved,
-        notes=(*notes, *followed.notes(), *label_notes(annotations, keyed, stored)),
+        notes=(*notes, *followed.notes(), *waiting, *label_notes(annotations, keyed, stored)),
     )
 
 
@@ -158,10 +160,11 @@ def _fit(
     annotations: Annotations,
     progress: Progress | None,
     seed: int,
-) -> None:
-    names = [view.name for view in collection.views() if not view.fitted and "image" in view.inputs]
+) -> tuple[str, ...]:
+    """Fit the unfitted views of pictures on a random sample of the files; return notes on those that wait."""
+    names = unfitted_pictures(collection)
     if not keyed or not names:
-        return
+        return ()
     files = list(keyed.items())
     chosen = np.random.default_rng(seed).permutation(len(files))[: sample_size(len(files))]
 
@@ -174,19 +177,7 @@ def _fit(
             if progress:
                 progress("fitting", done, len(chosen))
 
-    collection.views.fit(pictures(), views=names, seed=seed)
-
-
-def _fit_texts(collection: AnyCollection) -> list[Failure]:
-    """Make the server fit the unfitted text views, and compute the missing rows of its texts."""
-    views = collection.views()
-    waiting = {kind: view.name for view in views if not view.fitted for kind in view.inputs}
-    if any("text" in view.inputs for view in views) and "image" not in waiting:
-        try:
-            collection.views.fit(())
-        except NotReadyError as error:  # there are too few texts
-            return [Failure(waiting["text"], str(error))]
-    return []
+    return fit_pictures(collection, pictures(), names, seed)
 
 
 @dataclass
@@ -229,7 +220,7 @@ class _Sending:
 
     def _entries(self) -> Iterator[_Entry]:
         """Yield the entries to send, file by file; None for an unchanged file and for an unreadable one."""
-        views = {view.name for view in self.collection.views() if "image" in view.inputs}
+        views = {view.name for view in self.collection.views() if view.fitted and "image" in view.inputs}
         for key, file in self.keyed.items():
             stored, annotation = self.known.get(key), self.annotations.of(file, key)
             update = annotation.update(key, self.annotations.labels_given)

@@ -855,12 +855,17 @@ class ImportItemsResponse(_message.Message):
     UNCHANGED_FIELD_NUMBER: _builtins.int
     FAILURES_FIELD_NUMBER: _builtins.int
     SECONDS_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
     added: _builtins.int
     updated: _builtins.int
     unchanged: _builtins.int
     seconds: _builtins.float
     @_builtins.property
     def failures(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Failure]: ...
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Notes on the import, such as on a view that has no rows yet because it is not fitted, one sentence each."""
+
     def __init__(
         self,
         *,
@@ -869,10 +874,11 @@ class ImportItemsResponse(_message.Message):
         unchanged: _builtins.int = ...,
         failures: _abc.Iterable[_types_pb2.Failure] | None = ...,
         seconds: _builtins.float = ...,
+        notes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "failures", b"failures", "seconds", b"seconds", "unchanged", b"unchanged", "updated", b"updated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "failures", b"failures", "notes", b"notes", "seconds", b"seconds", "unchanged", b"unchanged", "updated", b"updated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -139,7 +139,7 @@ def test_a_view_that_cannot_be_fitted_waits_and_stops_no_other_view(home: Home, 
         assert (report.added, report.failures) == (count, ())
         (note,) = report.notes
         assert "view 'sift' cannot be fitted: 8 visual words need at least 8 distinct descriptors" in note
-        assert "the items have rows of color, gist, and a later run fits the view to more pictures" in note
+        assert "the items have rows of color, gist, and a later run fits the view again" in note
         again = made.index([folder], IndexOptions(labels="folder", workers=1))
         assert (again.added, again.updated, again.notes) == (0, count, (note,))
         assert {(item.labels, item.views) for item in made.items()} == {(("a",), ("color", "gist"))}

@@ -251,10 +251,10 @@ def test_an_engine_that_is_down_is_named_and_comes_back_by_itself(own, tmp_path,
                 with pytest.raises(EngineUnavailableError, match=at_once):
                     both.published.items.put([item(201)])
             clock.go_on()
-            engine._timeout = SOON
             with pytest.raises(EngineUnavailableError):
                 PublishedCollection(both.name, ObjectStorage(both.bundles), connected(own.address, LIMIT))
             ready, answers = own.start(), awaited(lambda: both.published.search(**NEAR))
+            engine._timeout = SOON
             print(f"the engine is ready after {ready:.1f} s, and the collection answers {answers:.1f} s later")
             assert both.published.items.get("k/200").labels == item(200).labels
             both.published.items.delete(["k/200"])

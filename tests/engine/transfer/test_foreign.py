@@ -68,10 +68,13 @@ def test_a_data_set_that_was_saved(home: Home) -> None:
     assert list(rows_of(collection, "embedding").values()) == list(EMBEDDINGS.values())
     assert {view.name: view.fitted for view in collection.views()} == {
         "color": True,
+        "sift": False,
         "gist": True,
         "text": True,
         "embedding": True,
     }
+    (note,) = report.notes
+    assert "view 'sift' cannot be fitted: 300 visual words need" in note
     assert ForeignData(DATA / "saved").import_into(collection).added == 0
     collection.close()
 
