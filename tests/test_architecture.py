@@ -86,7 +86,7 @@ MAY_IMPORT = {
     "server.client": {
         *("server.errors", "server.methods", "server.settings", "server.wire"),
         *("engine", CONDITIONS, "engine.changes", "engine.ingest", "engine.questions", "engine.spaces", "features"),
-        *("engine.audit", "engine.catalog.extractors", "engine.catalog.roots"),
+        *("engine.audit", "engine.catalog.extractors", "engine.catalog.roots", "engine.transfer.first_fit"),
     },
     "server.dispatch": {
         *("server.errors", "server.logs", "server.methods", "server.settings", "server.wire"),

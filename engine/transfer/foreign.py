@@ -10,7 +10,6 @@ import numpy as np
 
 from crossview.engine.any_collection import AnyCollection
 from crossview.engine.errors import InvalidInputError
-from crossview.engine.ingest.first_fit import fit_pictures, fit_texts, unfitted_pictures
 from crossview.engine.ingest.interruption import interruptible
 from crossview.engine.ingest.plan import sample_size
 from crossview.engine.item import Failure, ImportReport, NewItem, Picture
@@ -19,6 +18,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.transfer.arrow_sources import arrow_file, dataset_folder, parquet_file
 from crossview.engine.transfer.coco import CocoSource, is_coco
+from crossview.engine.transfer.first_fit import fit_pictures, fit_texts, unfitted_pictures
 from crossview.engine.transfer.mapping import mapping, views_of
 from crossview.engine.transfer.row_reader import RowReader
 from crossview.engine.transfer.source import Column, Source, described

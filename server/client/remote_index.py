@@ -13,7 +13,6 @@ from crossview.engine.ingest.annotations import Annotations, checked_columns, la
 from crossview.engine.ingest.capturing import read_capture, read_metadata, wanted_stamp
 from crossview.engine.ingest.contents import UNKNOWN_SIZE, Contents
 from crossview.engine.ingest.file_keys import FileKeys, deleted_before
-from crossview.engine.ingest.first_fit import fit_pictures, fit_texts, unfitted_pictures
 from crossview.engine.ingest.following import Following, Found
 from crossview.engine.ingest.interruption import Committed, interruptible
 from crossview.engine.ingest.plan import sample_size
@@ -30,6 +29,7 @@ from crossview.engine.item import (
     Stored,
 )
 from crossview.engine.runtime.progress import Progress
+from crossview.engine.transfer.first_fit import fit_pictures, fit_texts, unfitted_pictures
 from crossview.features.errors import ImageError
 from crossview.features.pictures import IN_PROCESS, read_file
 from crossview.server.settings import MESSAGE_BYTES
