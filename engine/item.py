@@ -53,10 +53,21 @@ def content_hash(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
+def may_exist(path: Path) -> bool:
+    """Return whether a file exists, or can exist in a folder that cannot be read."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def path_of_source(source: str) -> Path:
     """Return the path of a file from the source of its item, in which bytes that are not UTF-8 are ``\\xff``."""
     path = Path(source)
-    if "\\x" in source and not path.exists():
+    if "\\x" in source and not may_exist(path):
         return Path(os.fsdecode(_BYTE.sub(lambda found: bytes.fromhex(found[1].decode()), os.fsencode(source))))
     return path
 

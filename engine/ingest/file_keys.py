@@ -7,7 +7,7 @@ from pathlib import Path
 from crossview.engine.catalog.checks import normal
 from crossview.engine.ingest.contents import Contents
 from crossview.engine.ingest.walk import RealPaths, SourceFile, prefix_of, readable
-from crossview.engine.item import DeletedPicture, Failure, Stored, path_of_source
+from crossview.engine.item import DeletedPicture, Failure, Stored, may_exist, path_of_source
 
 _CLASH = "{!r} already has this name, because names are equal in all Unicode forms: rename one of the files"
 
@@ -59,7 +59,8 @@ def match_files(
     gone = (
         key
         for key in missing
-        if paths.of(sources[key]).startswith(searched) and (key in absent or not path_of_source(sources[key]).exists())
+        if paths.of(sources[key]).startswith(searched)
+        and (key in absent or not may_exist(path_of_source(sources[key])))
     )
     return FileKeys(found, tuple(gone), tuple(clashing), roots)
 

@@ -15,7 +15,7 @@ from crossview.engine.catalog.checks import normal
 from crossview.engine.ingest.contents import UNKNOWN_SIZE, Contents
 from crossview.engine.ingest.file_keys import FileKeys, match_files
 from crossview.engine.ingest.walk import RealPaths, SourceFile, prefix_of, readable
-from crossview.engine.item import FileChanges, FileMove, Stored, path_of_source
+from crossview.engine.item import FileChanges, FileMove, Stored, may_exist, path_of_source
 
 _PROBED = 8
 """Number of files whose content is compared to recognise a renamed root."""
@@ -55,7 +55,7 @@ class Found:
 
     def _renamed_roots(self) -> dict[str, str]:
         """Return the new paths of roots by their former paths: new folders that have the files of a missing root."""
-        missing = [path for path in self.aliases if not path_of_source(path).exists()]
+        missing = [path for path in self.aliases if not may_exist(path_of_source(path))]
         found: dict[str, str] = {}
         for folder in self.folders if missing else ():
             if not any(readable(one) in self.aliases for one in (folder, *folder.parents)):
@@ -181,7 +181,7 @@ class _Search:
     def _is_absent(self, key: str, stored: Stored) -> bool:
         if key in self._changed:
             return key in self._giving_way
-        return stored.missing or not path_of_source(stored.source).exists()
+        return stored.missing or not may_exist(path_of_source(stored.source))
 
     def places(self) -> dict[str, tuple[str, str]]:
         """Return the new key and the new source of each moved item, by its former key."""

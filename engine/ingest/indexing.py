@@ -112,28 +112,27 @@ def index_files(
                 if outcome.unfitted:
                     plan = make_plan(catalog, found, annotations, contents, options, outcome.unfitted)
                     run = replace(run, plan=plan)
-                run.change()
-                run.extract()
-                run.copy()
-                run.capture()
+                run.write()
             return plan
 
         plan = until_not_overtaken(once)
         unfitted_texts = [] if options.dry_run else fit_missing_texts(catalog, options.seed)
         if not options.dry_run:
             place_texts(catalog, progress)
+    unused = annotations.unused(plan.files)
+    labels = label_notes(annotations, plan.files, plan.known)
     return ImportReport(
         added=len(outcome.added),
         updated=len(outcome.updated),
         unchanged=outcome.unchanged(plan.files),
-        failures=(*outcome.failed(), *plan.clashing, *annotations.unused(plan.files), *unfitted_texts),
+        failures=(*outcome.failed(), *found.unreadable, *plan.clashing, *unused, *unfitted_texts),
         seconds=time.monotonic() - began,
         skipped=dict(+found.skipped),
         deleted=(*plan.left_out, *sorted(outcome.deleted)),
         missing=plan.missing,
         added_keys=tuple(sorted(outcome.added)),
         moved=outcome.moved,
-        notes=(*notes, *outcome.notes, *outcome.unfitted.values(), *label_notes(annotations, plan.files, plan.known)),
+        notes=(*notes, *found.notes(), *outcome.notes, *outcome.unfitted.values(), *labels),
     )
 
 
@@ -195,6 +194,13 @@ class _Run:
         """Return the labels that an item has after the run."""
         labels = self.annotations.of(self.plan.extract[key], key).labels
         return labels if labels is not None else stored.labels if stored else ()
+
+    def write(self) -> None:
+        """Write the items of the plan."""
+        self.change()
+        self.extract()
+        self.copy()
+        self.capture()
 
     def change(self) -> None:
         """Write the changes that need no reading of pictures."""

@@ -2,12 +2,13 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from crossview.engine.catalog.roots import free_alias
 from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import Failure
 from crossview.features.formats import SUFFIXES
 
 HIDDEN = "hidden"
@@ -23,6 +24,8 @@ _KINDS = {
     "SVG": (".svg",),
     "video": (".avi", ".m4v", ".mkv", ".mov", ".mp4", ".webm"),
 }
+_REMEDIES = {"HEIC": "to read them, run: pip install 'crossview[heic]'"}
+_UNREAD = "crossview does not read them; convert them to JPEG or PNG pictures"
 _KIND_OF = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
 
 
@@ -54,6 +57,17 @@ class Walk:
     """The absolute paths of the searched folders."""
     skipped: Counter[str]
     """Numbers of skipped files and folders by kind."""
+    examples: Mapping[str, str]
+    """The first of the skipped files of each kind that is a picture or a film."""
+    unreadable: tuple[Failure, ...]
+    """Folders that cannot be read."""
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a note on each kind of pictures and films that is skipped: the first file, and what to do."""
+        return tuple(
+            f"{self.skipped[kind]} {kind} left out, such as {path}: {_REMEDIES.get(kind, _UNREAD)}"
+            for kind, path in sorted(self.examples.items())
+        )
 
 
 def walk(paths: Iterable[Path | str]) -> Walk:
@@ -69,15 +83,23 @@ def walk(paths: Iterable[Path | str]) -> Walk:
         if not root.exists():
             raise InvalidInputError(f"the file or folder {readable(root)} does not exist")
     skipped: Counter[str] = Counter()
-    files = tuple(file for root in roots for file in _files(root, skipped))
-    return Walk(files, tuple(root for root in roots if root.is_dir()), skipped)
+    examples = dict[str, str]()
+    unreadable: list[Failure] = []
+    files = tuple(file for root in roots for file in _files(root, skipped, examples, unreadable))
+    return Walk(files, tuple(root for root in roots if root.is_dir()), skipped, examples, tuple(unreadable))
 
 
-def _files(root: Path, skipped: Counter[str]) -> Iterator[SourceFile]:
+def _files(
+    root: Path, skipped: Counter[str], examples: dict[str, str], unreadable: list[Failure]
+) -> Iterator[SourceFile]:
     if not root.is_dir():
         yield _source(root.parent, root, _page(root.name, lambda name: (root.parent / name).is_file()), named=True)
         return
-    for folder, folders, files in os.walk(root):
+
+    def failed(error: OSError) -> None:
+        unreadable.append(Failure(readable(Path(error.filename)), f"the folder cannot be read: {error.strerror}"))
+
+    for folder, folders, files in os.walk(root, onerror=failed):
         shown = sorted(name for name in folders if not name.startswith("."))
         skipped[HIDDEN] += len(folders) - len(shown)
         links = {name for name in shown if os.path.islink(os.path.join(folder, name))}
@@ -91,7 +113,10 @@ def _files(root: Path, skipped: Counter[str]) -> Iterator[SourceFile]:
             elif suffix in SUFFIXES:
                 yield _source(root, Path(folder) / name, _page(name, there))
             else:
-                skipped[_KIND_OF.get(suffix, "other files")] += 1
+                kind = _KIND_OF.get(suffix, "other files")
+                skipped[kind] += 1
+                if suffix in _KIND_OF:
+                    examples.setdefault(kind, readable(Path(folder) / name))
 
 
 def _source(root: Path, path: Path, page: str | None, named: bool = False) -> SourceFile:

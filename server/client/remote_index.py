@@ -78,13 +78,13 @@ def index(
             unfit = fit_texts(collection)
     return replace(
         report,
-        failures=(*report.failures, *matched.clashing, *unused, *unfit),
+        failures=(*report.failures, *walked.unreadable, *matched.clashing, *unused, *unfit),
         seconds=time.monotonic() - began,
         skipped=dict(+walked.skipped),
         deleted=tuple(sorted(left_out)),
         missing=matched.gone,
         moved=followed.moved,
-        notes=(*notes, *followed.notes(), *waiting, *label_notes(annotations, keyed, stored)),
+        notes=(*notes, *walked.notes(), *followed.notes(), *waiting, *label_notes(annotations, keyed, stored)),
     )
 
 

@@ -1,6 +1,8 @@
 """A collection that follows its folder, as its user sees it: on this machine, over gRPC, and by the command line."""
 
+import errno
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -302,3 +304,42 @@ def test_copies_are_noticed_as_they_arrive(own: Path, tmp_path: Path, what: str)
     assert "photos/other.png" in keys(own)
     if what == "skip":
         assert "0 added" in run(own, "index", "pets", tree, "--workers", 1).output
+
+
+def test_a_folder_that_cannot_be_read_is_named_and_its_items_stay(
+    backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the first run on, and later; the other folders are followed."""
+    tree = tmp_path / "tree"
+    for number in range(4):
+        write(tree / f"{number % 2}" / f"{number}.png", number)
+    scandir, stat = os.scandir, Path.stat
+
+    def closed(path: object) -> bool:
+        return str(path).startswith(str(tree / "1"))
+
+    def refuse(path: object) -> None:
+        if closed(path):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    def close() -> None:
+        monkeypatch.setattr(os, "scandir", lambda path=".": (refuse(path), scandir(path))[1])
+        monkeypatch.setattr(Path, "stat", lambda path, **options: (refuse(path), stat(path, **options))[1])
+
+    options = IndexOptions(workers=1)
+    with backend.create("pets", ["color"]) as made:
+        close()
+        first = made.index([tree], options)
+        assert (first.added, first.missing) == (2, ())
+        assert [(one.key, one.reason) for one in first.failures] == [
+            (str(tree / "1"), "the folder cannot be read: Permission denied")
+        ]
+        monkeypatch.undo()
+        assert made.index([tree], options).added == 2
+        (tree / "0" / "0.png").unlink()
+        close()
+        later = made.index([tree], options)
+        assert later.missing == ("tree/0/0.png",)
+        assert [one.key for one in later.failures] == [str(tree / "1")]
+        monkeypatch.undo()
+        assert [item.key for item in made.items() if item.missing] == ["tree/0/0.png"]

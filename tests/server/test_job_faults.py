@@ -121,7 +121,7 @@ def kill_client(served: Served, delay: float) -> list[str]:
         with subprocess.Popen(
             [sys.executable, "-m", "crossview.server.cli", *command], cwd=ROOT, stdout=subprocess.DEVNULL
         ) as one:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 300
             while one.poll() is None and {job.id for job in client.jobs.list()} == before:
                 assert time.monotonic() < deadline
                 time.sleep(0.01)

@@ -9,6 +9,7 @@ from pathlib import Path
 import grpc
 import numpy as np
 import pytest
+from long_jobs import until
 from terminal import fill_rows
 
 from crossview.engine.errors import InvalidInputError, NotFoundError
@@ -95,7 +96,7 @@ def test_each_batch_of_an_import_is_on_disk_when_it_is_answered(running: Running
         list(reports)
     kept = rows.count() - 60
     assert kept % first.added == 0
-    assert running.stop(grace=30.0)
+    until(lambda: running.stop(grace=300.0))
 
 
 def test_a_bad_item_of_a_stream_is_a_failure_of_its_batch(rows: RemoteCollection) -> None:
@@ -119,7 +120,7 @@ def test_a_server_that_stops_tells_its_streams(running: RunningServer, rows: Rem
     answers = rows.search_stream(requests())
     received = [next(answers) for _ in range(20)]
     assert sent.wait(300)
-    stopping = threading.Thread(target=lambda: running.stop(grace=60.0))
+    stopping = threading.Thread(target=lambda: running.stop(grace=3_600.0))
     stopping.start()
     with pytest.raises(Exception, match="the server stops: it has answered all messages of the stream"):
         next(answers)

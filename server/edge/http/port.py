@@ -180,6 +180,7 @@ class HttpPort:
         self._serving.cancel()  # a connection in its TLS handshake would hold it
         with suppress(asyncio.CancelledError):
             await self._serving
+        self._socket.close()  # uvicorn does not if it ends before it began
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
