@@ -10,7 +10,7 @@ from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.columns import Column
 from crossview.engine.spaces.fusing import Fusion
 from crossview.engine.spaces.matching import query_probes
-from crossview.engine.spaces.query_rows import described, words_of_queries
+from crossview.engine.spaces.query_rows import ADD_TEXTS, described, words_of_queries
 from crossview.engine.spaces.scores import in_order
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.version import Version
@@ -59,7 +59,9 @@ def views_of(version: Version, space: Space, query: Query, names: Sequence[str])
         views = [view for view in views if view in searched] or views
     if not views:
         what = {"image": "a picture", "text": "a text"}[given]
-        raise InvalidInputError(f"no view of space {space.name!r} accepts a query by {what}")
+        no_texts = given == "text" and not any("text" in inputs_of(view) for view in version.views)
+        remedy = f": {ADD_TEXTS}" if no_texts else ""
+        raise InvalidInputError(f"no view of space {space.name!r} accepts a query by {what}{remedy}")
     return views
 
 

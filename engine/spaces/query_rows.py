@@ -247,6 +247,9 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= _TEXT_QUOTED else text[:_TEXT_QUOTED] + "...")
 
 
+ADD_TEXTS = "add a view of texts with: `collection.views.add('text')`"
+
+
 def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, given: str) -> str:
     """Return why a part of a view does not accept queries by picture or by text, and the remedy."""
     names = {"image": "pictures", "text": "texts"}
@@ -260,7 +263,7 @@ def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, given: st
         else f"no view of this collection accepts {what}"
     )
     if not others and given == "text":
-        remedy = "add a view of texts with: `collection.views.add('text')`"
+        remedy = ADD_TEXTS
     return (
         f"view {part.name!r} is {source}, so it does not accept a query by {what}: {remedy}; "
         f"or give a vector of {view.dim} numbers or an item's key"

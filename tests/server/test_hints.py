@@ -111,6 +111,7 @@ def _view_in_use(stage: Stage) -> str:
 
 
 def _no_text_view(stage: Stage) -> str:
+    stage.says("search", "drawn", "--text", "words")
     return stage.says("search", "drawn", "--text", "words", "--view", "color")
 
 
