@@ -24,8 +24,8 @@ _KINDS = {
     "SVG": (".svg",),
     "video": (".avi", ".m4v", ".mkv", ".mov", ".mp4", ".webm"),
 }
-_REMEDIES = {"HEIC": "to read them, run: pip install 'crossview[heic]'"}
-_UNREAD = "crossview does not read them; convert them to JPEG or PNG pictures"
+_EXTRAS = {"HEIC": "heic"}
+"""The extra that reads the files of a kind."""
 _KIND_OF = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
 
 
@@ -58,14 +58,15 @@ class Walk:
     skipped: Counter[str]
     """Numbers of skipped files and folders by kind."""
     examples: Mapping[str, str]
-    """The first of the skipped files of each kind that is a picture or a film."""
+    """The first of the skipped files of each kind that an extra reads."""
     unreadable: tuple[Failure, ...]
     """Folders that cannot be read."""
 
     def notes(self) -> tuple[str, ...]:
-        """Return a note on each kind of pictures and films that is skipped: the first file, and what to do."""
+        """Return a note on each kind of skipped files that an extra reads: the first file, and how to install it."""
         return tuple(
-            f"{self.skipped[kind]} {kind} left out, such as {path}: {_REMEDIES.get(kind, _UNREAD)}"
+            f"{self.skipped[kind]} {kind} left out, such as {path}: "
+            f"to read them, pip install 'crossview[{_EXTRAS[kind]}]'"
             for kind, path in sorted(self.examples.items())
         )
 
@@ -115,7 +116,7 @@ def _files(
             else:
                 kind = _KIND_OF.get(suffix, "other files")
                 skipped[kind] += 1
-                if suffix in _KIND_OF:
+                if kind in _EXTRAS:
                     examples.setdefault(kind, readable(Path(folder) / name))
 
 

@@ -335,3 +335,15 @@ def test_fitting_learns_from_the_labels_of_the_pictures(home: Home, pictures, mo
         collection.views.add("other=forest:words=24")
         collection.index([pictures], IndexOptions(workers=1))
     assert seen == [expected, [("other",), *expected], expected]
+
+
+def test_the_extra_that_reads_left_out_files_is_named(home: Home, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("crossview.engine.ingest.walk.SUFFIXES", frozenset({".png"}))
+    (tmp_path / "phone").mkdir()
+    for name in ("a.heic", "b.HEIC", "c.cr2"):
+        (tmp_path / "phone" / name).write_bytes(b"any")
+    with home.create("phone", ["color"]) as made:
+        report = made.index([tmp_path / "phone"], IndexOptions(workers=1))
+    assert report.skipped == {"HEIC": 2, "RAW": 1}
+    first = tmp_path / "phone" / "a.heic"
+    assert report.notes == (f"2 HEIC left out, such as {first}: to read them, pip install 'crossview[heic]'",)

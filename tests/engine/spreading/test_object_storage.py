@@ -38,14 +38,14 @@ def bucket(place: Path) -> Iterator[str]:
     import s3fs
 
     s3fs.S3FileSystem.clear_instance_cache()
-    name = f"pets-{port}"  # moto keeps what is stored as long as this process lives
-    s3fs.S3FileSystem().mkdir(name)
-    there = ObjectStorage(f"s3://{name}/photos")
+    bucket = f"pets-{port}"  # moto keeps what is stored as long as this process lives
+    s3fs.S3FileSystem().mkdir(bucket)
+    there = ObjectStorage(f"s3://{bucket}/photos")
     for folder, _, names in os.walk(place / "photos"):
         for name in names:
             file = Path(folder) / name
             there.upload(str(file.relative_to(place / "photos")), file)
-    yield f"s3://{name}"
+    yield f"s3://{bucket}"
     s3fs.S3FileSystem.clear_instance_cache()
     server.stop()
     patch.undo()
