@@ -37,7 +37,7 @@ POINTS = (
 )
 KILLS = int(os.environ.get("CROSSVIEW_KILLS", "15"))
 PATIENCE = 300
-"""Seconds within which a change is made, whoever was killed while it read: more than any busy machine needs."""
+"""Maximum seconds of a change while readers are killed: a guard against a change that hangs."""
 SECONDS = 0.4
 """In which a process is killed, from before it opens the collection to some changes later."""
 TOKEN = "0123456789abcdef" * 2

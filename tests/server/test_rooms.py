@@ -63,7 +63,7 @@ def test_results_and_errors_come_back_to_who_waits() -> None:
 
 
 class Clock:
-    """The clock of rooms, which goes on only when it is told."""
+    """The clock of rooms, which only a test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -155,8 +155,13 @@ def test_one_too_many_is_refused_at_once_and_later_ones_are_not() -> None:
     """Refused means not begun; the error says when to come again."""
 
     async def scene(room: Room) -> list[int]:
-        leave, begun = threading.Event(), []
-        held = [asyncio.ensure_future(room.run(lambda n=n: (leave.wait(300), begun.append(n)))) for n in range(4)]  # type: ignore[misc]
+        leave, begun = threading.Event(), list[int]()
+
+        def hold(number: int) -> None:
+            leave.wait(300)
+            begun.append(number)
+
+        held = [asyncio.ensure_future(room.run(partial(hold, number))) for number in range(4)]
         await asyncio.sleep(0)
         with pytest.raises(OverloadedError, match=r"too many tests .* try again in 0\.5 s") as caught:
             await room.run(lambda: begun.append(99))
