@@ -12,6 +12,7 @@ BIN := .venv/bin
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --dist worksteal
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 READY := .venv/.ready
+VENV := apt-get update -q && apt-get install -yq python3-venv
 TOOLS := .venv/.tools
 
 .PHONY: setup demo test test-all test-some explore coverage docs site-versions lint proto bench figures peers stores engines lock sbom release-check clean
@@ -22,7 +23,8 @@ setup: $(READY)
 $(READY): pyproject.toml requirements/user.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "crossview needs Python 3.11 or newer; choose one with PYTHON=..."; exit 1; }
 	@# Debian keeps what venv needs in a package of its own.
-	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { S=$$([ "$$(id -u)" = 0 ] || echo sudo); $$S apt-get update -q && $$S apt-get install -yq python3-venv; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { S=$$([ "$$(id -u)" = 0 ] || echo sudo); $$S sh -c '$(VENV)'; } || \
+		{ echo "crossview needs Python's venv. Run as root: $(VENV)"; exit 1; }
 	@# An environment keeps the Python that it was made with; make clean removes it.
 	$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	$(PIP) --no-deps --require-hashes -r requirements/user.txt
@@ -67,6 +69,7 @@ lint: $(TOOLS)
 	$(BIN)/python tools/house.py --check
 	$(BIN)/python tools/words.py
 	$(BIN)/python tools/style.py
+	$(BIN)/python -m pytest -q tests/test_architecture.py
 
 docs: $(TOOLS)
 	rm -rf site

@@ -11,6 +11,7 @@ MODULES: Mapping[str, str] = {
     "information": "information.benchmark",
     "copies": "copies.benchmark",
     "duplicates": "duplicates.benchmark",
+    "duplicate-files": "duplicates.files",
     "examples": "examples.benchmark",
     "fusion": "fusion.benchmark",
     "words": "pretrained.words",

@@ -26,6 +26,7 @@ from crossview.engine.item import (
     ItemUpdate,
     NewItem,
     Picture,
+    PictureForm,
     ValueCount,
 )
 from crossview.engine.map import POINTS_A_PAGE, MapInfo, MapPoints, MapRequest
@@ -188,7 +189,7 @@ class AnyViews(Protocol):
 
     def fit(
         self,
-        images: Iterable[bytes | Picture],
+        images: Iterable[PictureForm | Picture],
         views: Sequence[str] | None = None,
         seed: int = 0,
         workers: int | None = None,

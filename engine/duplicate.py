@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import let_one_be_several
+from crossview.engine.numbers import check_count
 
 Relation = Literal[
     "identical",
@@ -48,8 +49,7 @@ class DuplicatesRequest:
         for one in self.relations:
             if one not in RELATIONS:
                 raise InvalidInputError(f"a relation is one of {', '.join(RELATIONS)}, not {one!r}")
-        if self.limit < 0:
-            raise InvalidInputError(f"limit must be at least 1, or 0 for all groups, not {self.limit}")
+        check_count("limit", self.limit, 0)
 
 
 @dataclass(frozen=True, kw_only=True)

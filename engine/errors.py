@@ -16,10 +16,11 @@ from crossview.features.errors import ImageTooLargeError as ImageTooLargeError
 from crossview.features.errors import ModelError as ModelError
 from crossview.features.errors import NotAnImageError as NotAnImageError
 from crossview.features.errors import TruncatedImageError as TruncatedImageError
+from crossview.features.extras import lacking as lacking
 
 _SHOWN = 3
 """Number of names that a message lists."""
-_LIBRARIES_OF_THE_ENGINE = frozenset({"cv2", "faiss", "scipy", "sklearn", "threadpoolctl"})
+_LIBRARIES_OF_THE_ENGINE = frozenset({"cv2", "faiss", "prometheus_client", "scipy", "sklearn", "threadpoolctl"})
 """Import names of the libraries that ``crossview[engine]`` installs; a client of a server works without these."""
 
 
@@ -105,10 +106,8 @@ def engine_installed() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _LIBRARIES_OF_THE_ENGINE:
             raise
-        raise NotInstalledError(
-            f"this needs the engine, and {error.name} is not installed: run python -m pip install 'crossview[engine]', "
-            "or send the work to a server"
-        ) from error
+        what = f"this needs a server, or the engine with {error.name}"
+        raise lacking(NotInstalledError, what, "engine") from error
 
 
 def few(names: Iterable[str], separator: str = ", ") -> str:

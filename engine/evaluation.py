@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crossview.engine.catalog.checks import check_seed
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import let_one_be_several
 from crossview.engine.markup import Markup
 from crossview.engine.notebook import Figure, figures_html, shown
+from crossview.engine.numbers import check_count, check_seed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,13 +102,11 @@ class EvaluationRequest:
             raise InvalidInputError("a taxonomy measures votes of labels: leave it out by items and by constraints")
         if self.by not in ("", *BY):
             raise InvalidInputError(f"by must be {' or '.join(BY)}, not {self.by!r}")
-        if any(length < 1 for length in self.k):
-            raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, self.k))}")
-        if self.max_queries < 1:
-            raise InvalidInputError(f"draw at least 1 query, not {self.max_queries}: raise `max_queries`")
+        for length in self.k:
+            check_count("every k", length)
+        check_count("max_queries", self.max_queries)
         check_seed(self.seed)
-        if self.splits < 1:
-            raise InvalidInputError(f"splits must be at least 1, not {self.splits}")
+        check_count("splits", self.splits)
         if not self.refit and (self.splits > 1 or self.group_by is not None):
             raise InvalidInputError("splits and groups of items need a refit: also use `refit=True`")
         self._check_pairs()

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
+from crossview.engine.index_choice import TargetIndex
 from crossview.engine.labels import LabelReport
 from crossview.engine.markup import Markup, element, markup, name
 from crossview.engine.notebook import LABELS, SAMPLE, Pictures, Thumbnail, shown, table, tile
-from crossview.engine.target_index import TargetIndex
 
 if TYPE_CHECKING:
     from crossview.engine.item import Item

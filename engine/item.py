@@ -3,14 +3,16 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from crossview.engine.errors import InvalidInputError
+from crossview.features.errors import ImageError
 from crossview.features.page import Page
+from crossview.features.pictures import MAX_PIXELS, encoded_picture
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,10 +97,10 @@ def encoded(given: object) -> bytes:
         return made
     path = Path(given)
     try:
-        return path.read_bytes()
-    except OSError as error:
+        return encoded_picture(path, MAX_PIXELS)
+    except ImageError as error:
         raise InvalidInputError(
-            f"the picture {path} cannot be read ({error.strerror}): name a file, or give its bytes"
+            f"the picture {path} cannot be read ({error}): name a file, or give its bytes"
         ) from error
 
 
@@ -133,16 +135,21 @@ class Encoded:
 
 
 def one_or_several(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Return names as a tuple; a string is one name, not a sequence of letters."""
+    """Return names as a tuple; a string is one name, not a sequence of letters.
+
+    Lists, sets, arrays and series are several names. InvalidInputError for a value that is not a name or several.
+    """
     if isinstance(given, str):
         return (given,) if given else ()
+    if isinstance(given, bytes | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"give a name, or a list of names, not {given!r:.40}")
     return tuple(given)
 
 
 def let_one_be_several(request: object, *names: str) -> None:
-    """Replace a string in these fields of a frozen dataclass by a tuple of one name."""
+    """Replace the names in these fields of a frozen dataclass, in any form, by tuples of names; None stays."""
     for name in names:
-        if isinstance(given := getattr(request, name), str):
+        if (given := getattr(request, name)) is not None and not isinstance(given, tuple):
             object.__setattr__(request, name, one_or_several(given))
 
 
@@ -151,6 +158,15 @@ class Picture(NamedTuple):
 
     image: bytes
     labels: tuple[str, ...] = ()
+
+
+def pictures_of(images: Iterable[PictureForm | Picture]) -> Iterator[Picture]:
+    """Yield pictures to fit views on, in any form; InvalidInputError for anything else, such as the name of a view."""
+    if not isinstance(images, Iterable) or isinstance(images, bytes | str | Mapping):
+        raise InvalidInputError(f"views are fitted on a list of pictures, not on {images!r:.60}")
+    for one in images:
+        image, labels = one if isinstance(one, Picture) else (one, ())
+        yield Picture(encoded(image), labels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,6 +288,18 @@ class NewItem:
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "labels")
+        if self.rows is None:
+            object.__setattr__(self, "rows", {})
+
+
+def new_items(items: Iterable[NewItem]) -> Iterator[NewItem]:
+    """Yield new items; InvalidInputError for anything else, such as dictionaries."""
+    if isinstance(items, NewItem | str | bytes | Mapping) or not isinstance(items, Iterable):
+        raise InvalidInputError("give a list of new items, such as [NewItem('a', text='red')]")
+    for one in items:
+        if not isinstance(one, NewItem):
+            raise InvalidInputError(f"a new item is NewItem('a', text='red') or the like, not {one!r:.40}")
+        yield one
 
 
 @dataclass(frozen=True)
@@ -366,8 +394,12 @@ class IndexOptions:
     metadata: str | None = None
     """How much metadata to keep of each file, one of ``METADATA`` [default: as much as at its last indexing; "basic"
     for a new file]."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of files and folders to leave out (``engine.ingest.exclusions``), beside those of ignore files. Items
+    whose files are excluded count as missing."""
 
     def __post_init__(self) -> None:
+        let_one_be_several(self, "exclude")
         if self.metadata is not None:
             check_metadata(self.metadata)
 

@@ -15,6 +15,11 @@ DATE, CAMERA_FOLDER, GENERIC_NAME = "date", "camera_folder", "generic_name"
 FEWEST_ITEMS = 4
 """Minimum number of training items of a label: metric learners pull an item to the three nearest others of its class,
 and tuning needs one in each of three folds and another to find."""
+LABELLING = (
+    "label some items with: `collection.index(['PATH'], IndexOptions(labels='folder'))`, "
+    "or with: `collection.items.annotate('FILE.csv')`"
+)
+"""How items get labels, for messages: from the names of their folders, or from a file."""
 MOST_NAMED = 100
 """Maximum number of labels in a sentence, which is a part of a command line."""
 

@@ -62,6 +62,15 @@ class Alignment(NamedTuple):
     points: int = 0
     """Number of matching key points that the map was found from; 0 for a map of whole pictures."""
 
+    def inverted(self) -> "Alignment":
+        """Return the alignment of the first picture with the second; what they agree in is the same."""
+        return self._replace(matrix=np.asarray(cv2.invertAffineTransform(self.matrix), np.float64))
+
+    def after(self, found: "Alignment") -> "Alignment":
+        """Return the alignment of a third picture with the first: ``found`` is the one with the second picture."""
+        whole = np.vstack([self.matrix, [0, 0, 1]]) @ np.vstack([found.matrix, [0, 0, 1]])
+        return found._replace(matrix=np.asarray(whole[:2]))
+
     @property
     def mirrored(self) -> bool:
         """Whether left and right are exchanged."""

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 FeatureRows = NDArray[np.float32]
 Input = Literal["image", "text"]
+READING = 1
+"""The present reading of pictures: 1 with the colour profiles of their files, 0 without."""
 Labels = Sequence[tuple[str, ...]]
 """The sorted set of labels of each sample; () without labels."""
 
@@ -129,6 +131,8 @@ class ImageExtractor(Extractor):
     """An extractor of rows from pictures; one with a codebook also has ``sample``."""
 
     inputs: ClassVar[frozenset[Input]] = frozenset({"image"})
+    reading: int = READING
+    """The reading of its pictures; a view keeps that of its revision."""
 
     @abstractmethod
     def row(self, image: "Image") -> FeatureRows:

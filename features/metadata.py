@@ -23,7 +23,8 @@ MAX_KEYWORDS, MAX_CHARACTERS = 100, 200
 """Maximum number of keywords of a picture, and of characters of a keyword or another text."""
 POSITION = ("latitude", "longitude", "altitude")
 """The facts that tell where a picture was taken, from GPS data."""
-_MAX_PACKET = 1 << 20
+MAX_PACKET = 1 << 20
+"""Maximum number of characters of an XMP packet."""
 _FIRST_YEAR, _LAST_YEAR = 1826, 2099
 """Years of photographs. Cameras without a clock write 0000, and damaged files anything."""
 _MAKE, _MODEL, _ORIENTATION, _CHANGED, _RATING = 0x010F, 0x0110, 0x0112, 0x0132, 0x4746
@@ -32,10 +33,12 @@ _CAMERA, _GPS = 0x8769, 0x8825
 _TAKEN, _DIGITIZED, _LENS = 0x9003, 0x9004, 0xA434
 _OFFSETS = {_TAKEN: 0x9011, _DIGITIZED: 0x9012}
 """The tag of the offset from UTC of each time, the better time first."""
-_IPTC_KEYWORDS = (2, 25)
+_IPTC_KEYWORDS, _IPTC_DAY, _IPTC_TIME = (2, 25), (2, 55), (2, 60)
 _SUBJECT = "{http://purl.org/dc/elements/1.1/}subject"
 _ENTRY = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}li"
 _XMP_RATING = "{http://ns.adobe.com/xap/1.0/}Rating"
+_XMP_TAKEN = "{http://ns.adobe.com/exif/1.0/}DateTimeOriginal", "{http://ns.adobe.com/photoshop/1.0/}DateCreated"
+_XMP_DIGITIZED = "{http://ns.adobe.com/exif/1.0/}DateTimeDigitized", "{http://ns.adobe.com/xap/1.0/}CreateDate"
 _FARTHEST = 100_000.0
 """Maximum altitude in metres, above or below the sea."""
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -51,9 +54,9 @@ class Metadata:
     """When the picture was taken, or changed by a program, in seconds since 1970 as if in UTC; None if unknown."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """JSON values by name, in the order of names: ``format``; ``width`` and ``height`` in pixels as displayed;
-    ``orientation`` (EXIF, 1 to 8); ``taken`` (RFC 3339, with an offset if the file has one); ``camera``, ``make`` and
-    ``lens``; ``rating`` (1 to 5); ``keywords``, a list; ``latitude`` and ``longitude`` in degrees, and ``altitude`` in
-    metres. Absent if unknown."""
+    ``orientation`` (EXIF, 1 to 8); ``taken`` (RFC 3339, with an offset if the file has one, or a day); ``camera``,
+    ``make`` and ``lens``; ``rating`` (1 to 5); ``keywords``, a list; ``latitude`` and ``longitude`` in degrees, and
+    ``altitude`` in metres. Absent if unknown."""
 
 
 def metadata(data: bytes) -> Metadata:
@@ -68,17 +71,38 @@ def metadata(data: bytes) -> Metadata:
             tags, packet = _tags(opened), _packet(opened)
             camera, gps = _inner(tags, _CAMERA), _inner(tags, _GPS)
             main = dict(tags)
-            words = (*_iptc_keywords(opened), *_packet_keywords(packet), *_windows_keywords(main))
+            records = _iptc(opened)
+            words = (*_iptc_keywords(records), *_packet_keywords(packet), *_windows_keywords(main))
+            taken = _taken(camera) or _day_or_time(packet, _XMP_TAKEN) or _iptc_time(records)
+            taken = taken or _day_or_time(packet, _XMP_DIGITIZED)
             found = {
                 **_size(opened, main),
                 **_camera(main, camera),
                 **_position(gps),
-                "taken": _taken(camera),
-                "rating": _rating(main.get(_RATING)) or _rating(_packet_rating(packet)),
+                "taken": taken,
+                "rating": _rating(main.get(_RATING)) or _packet_rating(packet),
                 "keywords": _distinct(words),
             }
     facts = {name: value for name, value in sorted(found.items()) if value not in (None, "", [])}
-    return Metadata(_seconds(camera.get(_TAKEN) or main.get(_CHANGED)), facts)
+    seconds = _seconds(_moment(camera.get(_TAKEN)) or _written(taken) or _moment(main.get(_CHANGED)))
+    return Metadata(seconds, facts)
+
+
+def with_sidecar(found: Metadata, data: bytes) -> Metadata:
+    """Return metadata with the date, rating and keywords of the XMP file beside a picture.
+
+    The rating is that of the XMP file, if it has one, because programs write it there later than the picture; the date
+    is that of the picture, if it has one. Raises ValueError for data that is not an XMP packet, or a large one.
+    """
+    packet = _parsed(data)
+    if packet is None:
+        raise ValueError(f"it is not an XMP file of at most {MAX_PACKET:,} characters, or it declares entities")
+    taken = found.facts.get("taken") or _day_or_time(packet, (*_XMP_TAKEN, *_XMP_DIGITIZED))
+    words = _distinct((*found.facts.get("keywords", ()), *_packet_keywords(packet)))
+    rating = _packet_rating(packet) or found.facts.get("rating")
+    facts = {**found.facts, "taken": taken, "rating": rating, "keywords": words}
+    seconds = _seconds(_written(taken)) if found.taken is None else found.taken
+    return Metadata(seconds, {name: fact for name, fact in sorted(facts.items()) if fact not in (None, [])})
 
 
 def _without_pixels(data: bytes) -> bytes:
@@ -180,8 +204,8 @@ def _moment(value: Any) -> datetime | None:
         return None
 
 
-def _seconds(value: Any) -> int | None:
-    moment = _moment(value)
+def _seconds(moment: datetime | None) -> int | None:
+    """Return the seconds since 1970 as if in UTC."""
     return None if moment is None else int(moment.replace(tzinfo=UTC).timestamp())
 
 
@@ -209,11 +233,47 @@ def _decoded(value: bytes) -> str:
         return short.decode("cp1252", "replace")
 
 
-def _iptc_keywords(opened: ImageFile.ImageFile) -> Iterable[str]:
+def _written(value: str | None) -> datetime | None:
+    """Return a day or a time of ISO 8601 as the file states it; None for other text and for months."""
     try:
-        found = (IptcImagePlugin.getiptcinfo(opened) or {}).get(_IPTC_KEYWORDS, ())
+        return datetime.fromisoformat(value) if value and len(value) >= len("2019-05-04") else None
+    except ValueError:
+        return None
+
+
+def _day_or_time(packet: ElementTree.Element | None, names: Iterable[str]) -> str | None:
+    """Return the first of some dates of an XMP packet, as RFC 3339 or as a day."""
+    for name in names:
+        text = _packet_value(packet, name)
+        moment = _written(text) or _moment(text)
+        if moment is not None and _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+            is_day = len(text) == len("2019-05-04")
+            return moment.date().isoformat() if is_day else moment.isoformat(timespec="seconds")
+    return None
+
+
+def _iptc_time(records: Mapping[tuple[int, int], Any]) -> str | None:
+    """Return the day of IPTC records, with its time if they have one."""
+    day, clock = _text(records.get(_IPTC_DAY)), _text(records.get(_IPTC_TIME))
+    for text, form in ((day + clock, "%Y%m%d%H%M%S%z"), (day + clock, "%Y%m%d%H%M%S"), (day, "%Y%m%d")):
+        try:
+            moment = datetime.strptime(text, form)  # without a zone, if the file has none
+        except ValueError:
+            continue
+        if _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+            return moment.isoformat() if "%H" in form else moment.date().isoformat()
+    return None
+
+
+def _iptc(opened: ImageFile.ImageFile) -> Mapping[tuple[int, int], Any]:
+    try:
+        return IptcImagePlugin.getiptcinfo(opened) or {}
     except Exception:  # noqa: BLE001  # damaged records end in any exception
-        return ()
+        return {}
+
+
+def _iptc_keywords(records: Mapping[tuple[int, int], Any]) -> Iterable[str]:
+    found = records.get(_IPTC_KEYWORDS, ())
     return [_text(one) for one in (found if isinstance(found, list) else [found])[:MAX_KEYWORDS]]
 
 
@@ -221,19 +281,22 @@ def _windows_keywords(tags: _Tags) -> Iterable[str]:
     """Return the keywords that Windows writes: one text in UTF-16, separated by semicolons."""
     value = tags.get(_WINDOWS_KEYWORDS)
     packed = bytes(value) if isinstance(value, tuple) and all(isinstance(one, int) for one in value) else value
-    if not isinstance(packed, bytes) or len(packed) > _MAX_PACKET:
+    if not isinstance(packed, bytes) or len(packed) > MAX_PACKET:
         return ()
     return map(_text, packed.decode("utf-16-le", "replace").split(";"))
 
 
 def _packet(opened: Pillow.Image) -> ElementTree.Element | None:
     """Return the XMP packet of a picture; None for one that is damaged, large, or declares entities."""
-    data = opened.info.get("xmp") or opened.info.get("XML:com.adobe.xmp")
+    return _parsed(opened.info.get("xmp") or opened.info.get("XML:com.adobe.xmp"))
+
+
+def _parsed(data: Any) -> ElementTree.Element | None:
     try:
         text = data.decode() if isinstance(data, bytes) else data
-        if not isinstance(text, str) or len(text) > _MAX_PACKET or "<!" in text:
+        if not isinstance(text, str) or len(text) > MAX_PACKET or "<!" in text:
             return None
-        return ElementTree.fromstring(text.strip("\0 \n"))  # noqa: S314  # without declarations no entity can grow
+        return ElementTree.fromstring(text.strip("\ufeff\0 \r\n"))  # noqa: S314  # without declarations no entity can grow
     except (ValueError, ElementTree.ParseError):
         return None
 
@@ -244,12 +307,15 @@ def _packet_keywords(packet: ElementTree.Element | None) -> Iterable[str]:
 
 
 def _packet_rating(packet: ElementTree.Element | None) -> int | None:
-    """Return the rating of an XMP packet, which is an attribute or an element."""
-    if packet is None:
-        return None
-    found = [part.get(_XMP_RATING) or (part.text if part.tag == _XMP_RATING else None) for part in packet.iter()]
-    rating = next(filter(None, found), "").strip()
-    return int(rating) if rating.isascii() and rating.isdecimal() and len(rating) == 1 else None
+    rating = _packet_value(packet, _XMP_RATING)
+    return _rating(int(rating)) if rating.isascii() and rating.isdecimal() and len(rating) == 1 else None
+
+
+def _packet_value(packet: ElementTree.Element | None, name: str) -> str:
+    """Return a value of an XMP packet, which is an attribute or an element; "" without one."""
+    parts = () if packet is None else packet.iter()
+    found = (part.get(name) or (part.text if part.tag == name else None) for part in parts)
+    return _text(next(filter(None, found), ""))
 
 
 def _distinct(words: Iterable[str]) -> list[str]:

@@ -31,6 +31,7 @@ from crossview.features.errors import ImageError, ImageTooLargeError
 from crossview.features.models.memory_limit import MemoryLimit
 from crossview.features.pictures import PictureLimits, encoded_picture
 from crossview.features.pixel_budget import NotWantedError
+from crossview.features.quiet import quiet
 from crossview.features.stages import Packed as PackedStage
 from crossview.features.stages import Recording, listening, present
 from crossview.features.worker import become_worker
@@ -209,6 +210,7 @@ def serve(connection: int, parent: int, memory_bytes: int) -> None:
     """
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     become_worker()
+    quiet.is_alone = True
     _Reader(Connection(connection), MemoryLimit(memory_bytes)).run()
 
 

@@ -1,11 +1,18 @@
-"""Pillow without its warnings and its limit of pixels, for threads that check pictures themselves."""
+"""Pillow without its warnings, its limit of pixels and the lines of its libraries, for checked pictures."""
 
+import logging
+import os
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from PIL import Image as Pillow
+
+_ERRORS = 2
+"""The descriptor of the standard error."""
+_MOST_BYTES = 1 << 12
 
 
 class Quiet:
@@ -20,6 +27,8 @@ class Quiet:
         self._inside = 0
         self._caught = warnings.catch_warnings()
         self._limit: int | None = None
+        self.is_alone = False
+        """Whether no other thread of this process writes to the standard error, so that lines can be collected."""
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -40,5 +49,28 @@ class Quiet:
                     Pillow.MAX_IMAGE_PIXELS = self._limit
                     self._caught.__exit__(None, None, None)
 
+    @contextmanager
+    def lines(self) -> Iterator[list[str]]:
+        """Collect what libraries in C write to the standard error during the block, if this thread is alone.
+
+        libtiff writes there what is wrong with a file, several times and without the name of the file.
+        """
+        collected = list[str]()
+        if not self.is_alone:
+            yield collected
+            return
+        with tempfile.TemporaryFile() as file:
+            before = os.dup(_ERRORS)
+            os.dup2(file.fileno(), _ERRORS)
+            try:
+                yield collected
+            finally:
+                os.dup2(before, _ERRORS)
+                os.close(before)
+                file.seek(0)
+                text = file.read(_MOST_BYTES).decode(errors="replace")
+                collected += [line.removeprefix("tempfile.tif: ").rstrip(".") for line in text.splitlines()]
+
 
 quiet = Quiet()
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # otherwise Python prints what no program asks for

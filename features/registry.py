@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from crossview.features.base import Extractor, ImageExtractor, TextExtractor
+from crossview.features.base import READING, Extractor, ImageExtractor, TextExtractor
 from crossview.features.color import Color
 from crossview.features.conse import Conse
 from crossview.features.contract import check_class, check_made
@@ -21,6 +21,8 @@ EXTRACTORS: dict[str, type[Extractor]] = {
     one.name: one for one in (Color, Conse, Lab, Sift, Forest, Gist, Onnx, Text, Vectors)
 }
 """The extractors of crossview, whose names have precedence."""
+_READING = "picture_reading"
+"""The reading of pictures among the stored parameters of a view; views of earlier versions lack it, and have 0."""
 
 
 def extractor_class(name: str) -> type[Extractor]:
@@ -67,7 +69,19 @@ def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:
 def stored_extractor(name: str, params: Mapping[str, Any]) -> Extractor:
     """Return the unfitted extractor of a stored view, perhaps of a version that lacked some of the parameters."""
     chosen = extractor_class(name)
-    return _made(chosen, {**chosen.earlier_params, **params})
+    given = {**chosen.earlier_params, **params}
+    reading = given.pop(_READING, 0)
+    made = _made(chosen, given)
+    if isinstance(made, ImageExtractor):
+        if reading not in range(READING + 1):
+            raise ValueError(f"it reads pictures as a later version does (reading {reading!r})")
+        made.reading = reading
+    return made
+
+
+def stored_params(made: Extractor) -> dict[str, Any]:
+    """Return the parameters of an extractor as a view stores them, with the reading of its pictures."""
+    return made.params() | ({_READING: made.reading} if isinstance(made, ImageExtractor) else {})
 
 
 def _made(chosen: type[Extractor], params: Mapping[str, Any]) -> Extractor:

@@ -10,7 +10,7 @@ from typing import Any
 from PIL.TiffImagePlugin import ImageFileDirectory_v2, TiffImageFile
 
 _WIDTH, _HEIGHT, _ROWS_PER_STRIP, _TILE_WIDTH, _TILE_HEIGHT = 256, 257, 278, 322, 323
-_STRIPS, _TILES = (273, 279), (324, 325)
+STRIPS, TILES = (273, 279), (324, 325)
 """Tags of their offsets and lengths."""
 _COMPRESSION, _OLD_JPEG = 259, 6
 _PLANES, _INTERLEAVED = 284, 1
@@ -29,7 +29,10 @@ _HEADER = 8
 class TiffBands:
     """The positions of the strips or tiles of a TIFF."""
 
-    opened: TiffImageFile
+    directory: ImageFileDirectory_v2
+    """The tags of the file."""
+    size: tuple[int, int]
+    """Width and height of the picture in pixels."""
     data: bytes
     tags: tuple[int, int]
     """The tags of offsets and lengths."""
@@ -50,15 +53,15 @@ class TiffBands:
         found = opened.tag_v2
         if found.get(_PLANES, _INTERLEAVED) != _INTERLEAVED or found.get(_COMPRESSION) == _OLD_JPEG:
             return None
-        tags = _TILES if _TILES[0] in found else _STRIPS
+        tags = TILES if TILES[0] in found else STRIPS
         width, rows = opened.width, min(found.get(_ROWS_PER_STRIP, opened.height), opened.height)
-        if tags is _TILES:
+        if tags is TILES:
             width, rows = found[_TILE_WIDTH], found[_TILE_HEIGHT]
         across = math.ceil(opened.width / width)
         offsets, lengths = (found[tag] if isinstance(found[tag], tuple) else (found[tag],) for tag in tags)
         if not len(offsets) == len(lengths) == across * math.ceil(opened.height / rows):
             return None
-        return cls(opened, data, tags, offsets, lengths, rows, across, across * width)
+        return cls(found, opened.size, data, tags, offsets, lengths, rows, across, across * width)
 
     def pixels(self, count: int) -> int:
         """Return the number of pixels of ``count`` rows of strips or tiles."""
@@ -70,22 +73,22 @@ class TiffBands:
             yield self._file(first, min(len(self.offsets), first + count * self.across))
 
     def _file(self, first: int, last: int) -> bytes:
-        known = self.opened.tag_v2
+        known = self.directory
         directory = ImageFileDirectory_v2(prefix=known.prefix)
         for tag in _KEPT:
             if tag in known:
                 directory.tagtype[tag] = known.tagtype[tag]
                 directory[tag] = known[tag]
         above = first // self.across * self.rows
-        directory[_WIDTH] = self.opened.width
-        directory[_HEIGHT] = min(self.opened.height - above, (last - first) // self.across * self.rows)
+        directory[_WIDTH] = self.size[0]
+        directory[_HEIGHT] = min(self.size[1] - above, (last - first) // self.across * self.rows)
         places = list(zip(self.offsets[first:last], self.lengths[first:last], strict=True))
         pieces = [self.data[start : start + length] for start, length in places]
         starts = [0, *accumulate(map(len, pieces))][:-1]
         for tag in self.tags:
             directory.tagtype[tag] = _LONG
         directory[self.tags[0]], directory[self.tags[1]] = tuple(starts), tuple(map(len, pieces))
-        if self.tags is _TILES:  # Pillow itself counts the offsets of strips from the end of the directory
+        if self.tags is TILES:  # Pillow itself counts the offsets of strips from the end of the directory
             end = _HEADER + len(directory.tobytes(_HEADER))
             directory[self.tags[0]] = tuple(end + start for start in starts)
         file = io.BytesIO()

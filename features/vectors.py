@@ -9,6 +9,9 @@ MAX_VALUE = 1e16
 """Bound of the values of a row. Distances are sums of squares in float32, whose largest number is 3.4e38; two rows of
 ``MAX_DIM`` such values have a sum of at most 2.7e37."""
 
+MIN_VALUE = 1e-18
+"""Least size of the largest value of a row that is not zero: squares of smaller values vanish in float32."""
+
 
 class Vectors(Extractor):
     """An extractor that computes nothing: its rows, ``dim`` floats each, are imported."""

@@ -20,6 +20,7 @@ from crossview.engine.errors import CrossviewError
 from crossview.engine.home import Home
 from crossview.engine.model import installed
 from crossview.engine.training.packages import additions
+from crossview.features.extras import install_command
 from crossview.server.exposure import check_exposure
 from crossview.server.settings import ServerSettings
 from crossview.server.socket_file import is_answered
@@ -108,11 +109,11 @@ def _libraries(settings: ServerSettings) -> Iterator[Diagnosis]:
             continue
         if _numbers(installed) < _numbers(needed[2]):
             message = f"{needed[1]} {installed} is older than {needed[2]}"
-            old.append(Diagnosis("libraries", "error", message, f"pip install --upgrade 'crossview[{extra}]'"))
+            old.append(Diagnosis("libraries", "error", message, install_command(extra)))
     for extra, names in missing.items():
         without = "this program is only a client of servers" if extra == "engine" else "the port for HTTP needs them"
         message = f"missing: {', '.join(names)}; {without}"
-        yield Diagnosis("libraries", "warning", message, f"pip install 'crossview[{extra}]'")
+        yield Diagnosis("libraries", "warning", message, install_command(extra))
     yield from old
     if not missing and not old:
         yield Diagnosis("libraries", "ok", "all libraries are installed in fitting versions")
@@ -184,7 +185,7 @@ def _collections(home: Home) -> Iterator[Diagnosis]:
 
 
 def _models(home: Home) -> Iterator[Diagnosis]:
-    names, install = home.models.names(), "pip install 'crossview[onnx]'"
+    names, install = home.models.names(), install_command("onnx")
     if missing := [one for one in ("onnxruntime", "tokenizers") if not installed(one)]:
         message = f"not installed: {', '.join(missing)}, without which no model runs"
         yield Diagnosis("models", "warning" if names else "ok", message, install)

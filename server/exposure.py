@@ -1,6 +1,7 @@
 """Whether the network can reach a server, and whether it may."""
 
 import ipaddress
+from collections.abc import Collection
 
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
@@ -30,3 +31,18 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host in ("localhost", "localhost.")
+
+
+def is_known_host(host: str, names: Collection[str] | None) -> bool:
+    """Return whether a request may name a host, with or without a port: a loopback address, or one of the names.
+
+    A page of a foreign site can make its name stand for 127.0.0.1 (DNS rebinding), and would otherwise read what only
+    this machine can reach. With None, and without a host, every request may.
+    """
+    return names is None or not host or is_loopback(host_name(host)) or host_name(host) in names
+
+
+def host_name(host: str) -> str:
+    """Return a host without its port, in lower case."""
+    name = host.rpartition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+    return name.lower()

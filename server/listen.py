@@ -12,7 +12,7 @@ import grpc
 from grpc_health.v1 import health
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from crossview.engine.errors import CancelledError, CrossviewError, NotInstalledError, StorageError
+from crossview.engine.errors import CancelledError, CrossviewError, NotInstalledError, StorageError, lacking
 from crossview.engine.home import Home
 from crossview.engine.ingest import importing  # noqa: F401  # imports now, not in the first call
 from crossview.engine.runtime.cancellation import cancellable
@@ -313,9 +313,7 @@ def http_port(
         if settings.web:
             from crossview.server.pages.routes import page_routes
     except ModuleNotFoundError as error:
-        raise NotInstalledError(
-            f"the port for HTTP needs {error.name}: run python -m pip install 'crossview[http]'"
-        ) from error
+        raise lacking(NotInstalledError, f"the port for HTTP needs {error.name}", "http") from error
     calls, made = Calls(dispatcher, settings), version("crossview")
     app = application(calls, settings, health.serves, made, page_routes(calls, made) if settings.web else ())
     tls = None if certificate is None else certificate.ssl_context()
@@ -331,7 +329,7 @@ def tracing_of(settings: ServerSettings) -> Any:
 
         return Tracing(settings.trace_url, settings.trace_file, settings.trace_ratio)
     except ModuleNotFoundError as error:
-        raise NotInstalledError(f"traces need {error.name}: run python -m pip install 'crossview[tracing]'") from error
+        raise lacking(NotInstalledError, f"traces need {error.name}", "tracing") from error
 
 
 def _address(host: str, port: int) -> str:

@@ -1,5 +1,6 @@
 """Several server processes on one port, and a parent that starts and watches them without serving."""
 
+import fcntl
 import gc
 import logging
 import multiprocessing
@@ -12,10 +13,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from multiprocessing.util import Finalize
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crossview.engine.errors import StorageError
@@ -42,6 +45,10 @@ before one of the middle generation, which stops every thread for longer the mor
 100,000); and a number that disables automatic full collections."""
 _LAST_PRIORITY = -101
 """Priority of a finalizer that runs after all finalizers of multiprocessing, whose lowest priority is -100."""
+_HELD = "held"
+"""A file in the folder of temporary files, which the process locks as long as it lives."""
+_NEW_SECONDS = 60.0
+"""Seconds in which a new folder may not be locked yet."""
 _log = logging.getLogger("crossview.server")
 
 
@@ -79,10 +86,28 @@ def temporary_files() -> Callable[[], object]:
     """Put the temporary files of this process into one folder; return the function that removes the folder.
 
     A normal exit calls the function as the last finalizer, because multiprocessing has its own folder inside this one.
-    Call it before ``os._exit``, which runs no finalizers.
+    Call it before ``os._exit``, which runs no finalizers. The leftovers of killed processes are removed first.
     """
+    _remove_abandoned(Path(tempfile.gettempdir()))
     tempfile.tempdir = tempfile.mkdtemp(prefix="cv-")
+    held = os.open(Path(tempfile.tempdir, _HELD), os.O_CREAT | os.O_RDWR, 0o600)  # until this process ends
+    fcntl.flock(held, fcntl.LOCK_EX)
     return Finalize(None, shutil.rmtree, (tempfile.tempdir,), {"ignore_errors": True}, exitpriority=_LAST_PRIORITY)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove the folders of temporary files, of this user, whose processes have ended."""
+    for temporary in folder.glob("cv-*"):
+        with suppress(OSError):  # of another user, or still held
+            facts = temporary.lstat()
+            if facts.st_uid != os.getuid() or time.time() - facts.st_mtime < _NEW_SECONDS:
+                continue
+            held = os.open(temporary / _HELD, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(temporary, ignore_errors=True)  # which follows no link
+            finally:
+                os.close(held)
 
 
 @dataclass

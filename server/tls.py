@@ -126,6 +126,7 @@ def _context(cert: Path, key: Path, client_ca: Path | None) -> ssl.SSLContext:
         except ssl.SSLError as error:
             raise InvalidInputError(f"{client_ca} contains no certificates in PEM") from error
         context.verify_mode = ssl.CERT_REQUIRED
+    context.set_alpn_protocols(["http/1.1"])  # gRPC has contexts of its own
     return context
 
 

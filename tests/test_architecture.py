@@ -108,7 +108,15 @@ MAY_IMPORT = {
         *("engine.questions.collected_answers", "engine.training.guide"),  # the agreement of people, names of learners
     },
     "server.observing": {
-        *("server.cache", "server.dispatch", "server.jobs", "server.methods", "server.settings", "server.wire"),
+        *(
+            "server.cache",
+            "server.dispatch",
+            "server.exposure",
+            "server.jobs",
+            "server.methods",
+            "server.settings",
+            "server.wire",
+        ),
         *("engine", "engine.catalog.private", "features"),
     },
     "server.services": {

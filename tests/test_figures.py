@@ -13,6 +13,7 @@ from benchmarks.frame.plots import digest_in
 from benchmarks.pages import PAGES, README
 from benchmarks.pages.writing import FOLDER, MARK, texts, with_table
 from benchmarks.registry import MODULES, benchmark
+from crossview.engine.learners.registry import LEARNERS
 
 DOCUMENT = {
     "benchmark": "extract",
@@ -140,16 +141,25 @@ def test_the_index_leads_to_every_page():
     assert "## Measures" in text
 
 
-def test_the_readme_shows_four_results_with_their_pages():
-    """A row of the table has a figure, and its link leads to a page."""
+def test_the_readme_shows_five_papers_and_four_results_with_their_pages():
+    """A row of a table has our figure and another one, and its link leads to a page."""
     block = (figures.ROOT / figures.README).read_text(encoding="utf-8").split(MARK)[1]
-    rows = [line.split(" | ") for line in block.splitlines() if line.startswith("| ")][2:]
-    assert len(rows) == len(README) == 4
-    for row in rows:
-        link = re.search(r"\((docs/[^)]+)\)", row[-1])
-        assert link
-        assert (figures.ROOT / link.group(1)).is_file()
-        assert all(any(digit.isdigit() for digit in cell) for cell in row[1:3])
+    papers, others = (
+        [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+        for text in block.strip().split("\n\n")[:2]
+    )
+    assert (len(papers), len(others)) == (5, len(README)) == (5, 4)
+    for link, shown in [*((row[0], row[-2:]) for row in papers), *((row[-1], row[1:3]) for row in others)]:
+        page = re.search(r"\((docs/[^)]+)\)", link)
+        assert page
+        assert (figures.ROOT / page.group(1)).is_file()
+        assert all(any(digit.isdigit() for digit in cell) for cell in shown)
+
+
+def test_commands_of_papers_name_learners():
+    """The learner of each command exists."""
+    named = {page.command.partition("--learner ")[2].partition(" ")[0] for page in PAGES.values() if page.paper}
+    assert named - {""} <= LEARNERS.keys()
 
 
 def test_what_surrounds_the_table_stays(root):

@@ -33,7 +33,7 @@ def test_the_new_command_exists_and_the_old_one_does_not(old: str, new: str) -> 
     words, options = options_of(new)
     assert {word for word in words if word.startswith("--")} <= options
     if "--where" in words:
-        assert filter_of(words[words.index("--where") + 1])
+        assert not filter_of(words[words.index("--where") + 1]).is_empty
     with contextlib.suppress(KeyError):
         words, options = options_of(old)
         assert not {word for word in words if word.startswith("--")} <= options

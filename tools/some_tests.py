@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 PARTS = 4
-ROOM_SECONDS = 300.0
+ROOM_SECONDS = 150.0
 """Maximum seconds of a processor for the long tests of the rooms that changed."""
 
 

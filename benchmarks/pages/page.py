@@ -20,6 +20,9 @@ class Page:
         note: what a reader must know who has not read the paper.
         folded: patterns of headings whose sections a reader opens by a click.
         left_out: patterns of headings whose sections only the results contain.
+        paper: the authors, the venue and the year of the paper of the method, if ``README.md`` names it.
+        method: its name.
+        command: the command that uses it.
     """
 
     name: str
@@ -30,6 +33,9 @@ class Page:
     note: str
     folded: Sequence[str] = ()
     left_out: Sequence[str] = ()
+    paper: str = ""
+    method: str = ""
+    command: str = ""
 
 
 @dataclass(frozen=True)

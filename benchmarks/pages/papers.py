@@ -112,6 +112,9 @@ PAPERS = Group(
                     titles=("5-NN accuracy, %", ""),
                 ),
             ),
+            paper="Quadrianto, Lampert, ICML 2011",
+            method="Multi-NPP",
+            command="crossview train photos --learner multi-npp",
             note="Quadrianto and Lampert (ICML 2011) learn a linear map for each view such that items that are "
             "similar become neighbours in every combination of views. The paper measures the share of queries whose "
             "class the majority of their nearest items of the other view has (k-NN accuracy). Its own photographs are "
@@ -166,6 +169,9 @@ PAPERS = Group(
                 )
                 for data, kind in (("osr8", "scenes"), ("pubfig", "faces"))
             ),
+            paper="Law, Thome, Cord, IJCV 2017",
+            method="quadruplets",
+            command="crossview train photos --orderings FILE.txt",
             note="Parikh and Grauman (ICCV 2011) learn a score for each attribute from pairs of classes: this class "
             "has more of the attribute than that one (RA). Law, Thome and Cord (2017) learn from four classes at a "
             "time (Qwise: OQWSL, QWSL). A classifier, here LMNN, then recognises classes by the scores alone.",
@@ -222,6 +228,9 @@ PAPERS = Group(
                     titles=("pairs decided correctly, %", ""),
                 ),
             ),
+            paper="Law, Thome, Cord, CVPR 2014",
+            method="Fantope",
+            command="crossview train photos --learner fantope --constraints FILE.csv",
             note="Law, Thome and Cord (CVPR 2014) penalise the sum of the smallest eigenvalues of a metric, so that "
             "its rank falls to the wanted one. The first section learns a known metric of rank 10; the second one "
             "decides whether two photographs show the same class, where the paper uses faces.",
@@ -255,6 +264,9 @@ PAPERS = Group(
                     log="x",
                 ),
             ),
+            paper="Zhang, Maji, Tomioka, 2015",
+            method="joint metrics",
+            command="crossview train photos --learner joint --answers",
             note="Zhang, Maji and Tomioka (2015) learn from triplets: in this notion, A is more similar to B than to "
             "C. A joint embedding has one map that all notions share and a metric of each notion over it. The error is "
             "the share of new triplets in the wrong order; one half is chance.",
@@ -362,6 +374,9 @@ PAPERS = Group(
                     log="x",
                 ),
             ),
+            paper="Babenko, Branson, Belongie, ICCV 2009",
+            method="MuSL",
+            command="crossview train photos --learner musl",
             note="Babenko, Branson and Belongie (ICCV 2009) group classes and learn a metric of weighted bits for each "
             "group (MuSL). The second section gives new classes the metric that suits them best.",
             folded=(".*1-NN, %", "Thresholds a word.*", "Processor seconds.*"),

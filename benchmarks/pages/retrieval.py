@@ -64,9 +64,9 @@ RETRIEVAL = Group(
         ),
         Page(
             name="duplicates",
-            title="Find duplicates in a collection of photographs",
+            title="Find duplicates in a collection of pictures",
             question="Which copies of photographs does a collection contain?",
-            results=("duplicates",),
+            results=("duplicates", "duplicate-files"),
             plots=(
                 Plot(
                     name="duplicates",
@@ -81,7 +81,8 @@ RETRIEVAL = Group(
                 ),
             ),
             note="`crossview duplicates` takes pairs with similar fingerprints and checks them by their thumbnails. "
-            "The perceptual hashes of two known libraries and distances of raw views stand beside it.",
+            "The perceptual hashes of two known libraries and distances of raw views stand beside it. The second part "
+            "is about files that a person wants: pages and screenshots that differ in their texts or in one picture.",
         ),
         Page(
             name="match",

@@ -15,6 +15,7 @@ FOLDER = "docs/benchmarks"
 MARK = "<!-- figures -->"
 _WRITTEN = "<!-- Written by `python -m benchmarks figures` from benchmarks/results/*.json. -->"
 _TABLE = ("task and measure", "crossview", "compared with")
+_PAPERS = ("method and paper", "command", *_TABLE)
 _LEGEND = (
     "± is the standard error over splits, or over queries where there is one split. "
     f"All results and measures: [{FOLDER}]({FOLDER}/index.md)."
@@ -97,7 +98,7 @@ def page_text(page: Page, documents: Documents) -> str:
 
 
 def with_table(readme: str, documents: Documents) -> str:
-    """Return the text with the chosen headlines between its two comments.
+    """Return the text with two tables between its two comments: the methods of papers, and the chosen headlines.
 
     Raises:
         ValueError: if there are not two such comments.
@@ -107,8 +108,19 @@ def with_table(readme: str, documents: Documents) -> str:
         raise ValueError(f"README.md must have {MARK} twice, before and after the table of results")
     pages = [PAGES[name] for name in README if _results(PAGES[name], documents)]
     lines = [[*_headline(page, documents), f"[details]({FOLDER}/{page.name}.md)"] for page in pages]
-    shown = f"\n{table([[*_TABLE, 'page'], *lines])}\n\n{_LEGEND}\n" if lines else "\n"
-    return MARK.join([parts[0], shown, parts[2]])
+    tables = [_papers(documents), table([[*_TABLE, "page"], *lines])] if lines else []
+    shown = "\n\n".join([*filter(None, tables), _LEGEND])
+    return MARK.join([parts[0], f"\n{shown}\n", parts[2]])
+
+
+def _papers(documents: Documents) -> str:
+    """Return the table of methods of papers, each with its page; "" if no result is of a paper."""
+    pages = [page for page in PAGES.values() if page.paper and _results(page, documents)]
+    lines = [
+        [f"[{page.method}]({FOLDER}/{page.name}.md), {page.paper}", f"`{page.command}`", *_headline(page, documents)]
+        for page in pages
+    ]
+    return table([_PAPERS, *lines]) if lines else ""
 
 
 def _results(page: Page, documents: Documents) -> list[str]:

@@ -9,19 +9,18 @@ as well, draws what elsewhere a graphics card draws.
 
 import argparse
 import io
-import shutil
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from benchmarks.frame.benchmark import Benchmark, Document, MissingDataError, positive
+from benchmarks.frame.benchmark import Benchmark, Document, positive
+from benchmarks.frame.browser import browser_page
 from benchmarks.frame.headlines import stated
 from benchmarks.frame.workers import alone
 from benchmarks.serve.data import SHARED, pictures
@@ -84,7 +83,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         alone(fill, home, options.items, options.data)
         (Path(folder) / "chosen.jpg").write_bytes(shown[0])
         port = free_port()
-        with serving(home, "--web", "--http-port", str(port)), _browser(port) as browser:
+        seen = {"base_url": f"http://127.0.0.1:{port}", "viewport": {"width": 1440, "height": 900}}
+        with serving(home, "--web", "--http-port", str(port)), browser_page(**seen) as browser:
             figures = _search(browser, Path(folder) / "chosen.jpg") | _grid(browser) | _map(browser)
     rows = [figure("pages", "one person", OURS, name, value) for name, value in figures.items()]
     return {"settings": {"items": options.items}, "rows": rows}
@@ -123,25 +123,6 @@ def _small(encoded: bytes) -> bytes:
         made = io.BytesIO()
         opened.convert("RGB").save(made, "JPEG", quality=90)
     return made.getvalue()
-
-
-@contextmanager
-def _browser(port: int) -> Iterator[Any]:
-    """Give a page of chromium; MissingDataError without it."""
-    chromium = shutil.which("chromium")
-    try:
-        from playwright.sync_api import sync_playwright  # of the tools of development
-    except ImportError:
-        chromium = None
-    if chromium is None:
-        raise MissingDataError("this needs playwright and chromium: make .venv/.tools; apt-get install chromium")
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage", "--window-size=1440,900"]
-        )
-        page = opened.new_page(base_url=f"http://127.0.0.1:{port}", viewport={"width": 1440, "height": 900})
-        yield page
-        opened.close()
 
 
 def _search(page: Any, chosen: Path) -> dict[str, float]:

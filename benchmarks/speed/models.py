@@ -124,7 +124,7 @@ def picture_ways(home: Home, apart: str) -> dict[str, Way]:
     """Return our ways from an encoded picture to its row, without kept rows."""
     view, whole = extractor(home, PICTURES, apart), extractor(home, PICTURES, f"{apart}, whole")
     return {
-        OURS: lambda data: rows_of_picture(data, decode(data).image, {"view": view})["view"],
+        OURS: lambda data: rows_of_picture(data, decode(data), {"view": view})["view"],
         WHOLE: lambda data: extract(data, {"view": whole}).rows["view"],
     }
 

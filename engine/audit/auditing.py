@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from crossview.engine.audit.neighbourhoods import Neighbourhoods, doubtful_labels, drift, outliers
 from crossview.engine.audit.report import KINDS, Audit, AuditRequest, Finding
 from crossview.engine.audit.split import Split
-from crossview.engine.audit.upkeep import faulty_files, outdated_views, state_of_space
+from crossview.engine.audit.upkeep import faulty_files, outdated_views, poor_views, state_of_space
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.description import RAW
 from crossview.engine.catalog.joined import joined_view, part_names
@@ -30,7 +30,7 @@ def audit(versions: Versions, tx: Transaction, space: Space, request: AuditReque
     fresh = space.outdated(tx.views.all()) is None
     steps: list[Callable[[], list[Finding]]] = [
         lambda: list(state_of_space(tx, space, split, request.limit)),
-        lambda: list(outdated_views(tx, keys, request.limit)),
+        lambda: [*outdated_views(tx, keys, request.limit), *poor_views(tx)],
         lambda: list(faulty_files(tx, keys, request.limit)) if request.files else [],
         lambda: _held_out_copies(versions, space, split, request.limit) if fresh else [],
         lambda: _in_views(versions, split, views, space.ignored_labels, request.limit) if keys else [],

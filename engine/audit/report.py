@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.numbers import check_count
 
 Kind = Literal[
     "held_out_copies",
@@ -15,6 +15,8 @@ Kind = Literal[
     "unreadable_files",
     "outdated_rows",
     "lacking_rows",
+    "equal_rows",
+    "remote_rows",
     "outdated_space",
     "newer_items",
     "drift",
@@ -36,8 +38,7 @@ class AuditRequest:
 
     def check(self) -> None:
         """Raise InvalidInputError for a limit below 1."""
-        if self.limit < 1:
-            raise InvalidInputError(f"limit must be at least 1, not {self.limit}")
+        check_count("limit", self.limit)
 
 
 @dataclass(frozen=True, kw_only=True)

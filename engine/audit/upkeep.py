@@ -1,16 +1,21 @@
 """Findings that need no distances: files, rows out of date, labels that no view recognises, and newer items."""
 
 from collections.abc import Iterator
+from stat import S_ISREG
 
 from crossview.engine.audit.report import Finding, Kind
 from crossview.engine.audit.split import Split
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.description import RAW
 from crossview.engine.catalog.extractors import view_info
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.catalog.values import REMOTE, remoteness
 from crossview.engine.item import path_of_source
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space
 
+_COMPARED = 1_000
+"""Number of rows that show how far those of a view are from 0."""
 _NEWER = 0.1
 """Share of items newer than the training from which it is a finding."""
 
@@ -24,7 +29,11 @@ def faulty_files(tx: Transaction, keys: dict[int, str], limit: int) -> Iterator[
         if not source:
             continue
         try:
-            with path_of_source(source).open("rb") as file:
+            path = path_of_source(source)
+            if not S_ISREG(path.stat().st_mode):  # opening a pipe would wait for ever
+                unreadable.append((keys[item], f"{source} is not a regular file"))
+                continue
+            with path.open("rb") as file:
                 if not file.read(1):
                     unreadable.append((keys[item], f"{source} is empty"))
         except (FileNotFoundError, NotADirectoryError):
@@ -74,6 +83,27 @@ def outdated_views(tx: Transaction, keys: dict[int, str], limit: int) -> Iterato
                     values=folders,
                     view=view.name,
                 )
+
+
+def poor_views(tx: Transaction) -> Iterator[Finding]:
+    """Yield the findings of views whose rows are all equal, and of those that float32 rounds too much."""
+    for record in tx.views.all():
+        checkpoint()
+        view = joined_view(tx, record.name)
+        ids, words = view.ids(tx), ""
+        kind: Kind | None = None
+        some = view.rows(tx, ids[:: max(1, len(ids) // _COMPARED)].tolist()).rows
+        if view.has_equal_rows(tx):
+            kind, words = "equal_rows", "are equal, so that they tell no item from another: delete the view"
+        elif (times := remoteness(some)) > REMOTE:
+            kind = "remote_rows"
+            words = (
+                f"are {times:.0e} times as far from 0 as from each other, and float32 rounds their differences: "
+                "subtract their mean, and add them again"
+            )
+        if kind is not None:
+            sentence = f"the {len(ids):,} rows of view {view.name!r} {words}"
+            yield Finding(kind=kind, count=len(ids), sentence=sentence, view=view.name)
 
 
 def state_of_space(tx: Transaction, space: Space, split: Split, limit: int) -> Iterator[Finding]:

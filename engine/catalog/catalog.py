@@ -17,6 +17,7 @@ from crossview.engine.catalog.fingerprints import Fingerprints
 from crossview.engine.catalog.item_writer import ItemWriter
 from crossview.engine.catalog.items import Items
 from crossview.engine.catalog.judgements import Judgements
+from crossview.engine.catalog.kept_fields import KeptFields
 from crossview.engine.catalog.maps import Maps
 from crossview.engine.catalog.moves import Moves
 from crossview.engine.catalog.pair_judgements import PairJudgements
@@ -83,6 +84,7 @@ class Transaction:
         self.items = Items(connection)
         self.item_writer = ItemWriter(connection)
         self.judgements = Judgements(connection)
+        self.kept_fields = KeptFields(connection)
         self.maps = Maps(connection)
         self.moves = Moves(connection)
         self.pair_judgements = PairJudgements(connection)

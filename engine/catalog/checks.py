@@ -29,14 +29,7 @@ MAX_DEPTH = 16
 takes up to 3."""
 MAX_INTEGER = 2**53
 """Largest integer of an attribute: servers send numbers as doubles, which round larger integers."""
-MAX_SEED = 2**31 - 1
 _QUOTED = 40
-
-
-def check_seed(seed: int) -> None:
-    """Raise InvalidInputError for a seed that some generator of NumPy or scikit-learn does not accept."""
-    if not 0 <= seed <= MAX_SEED:
-        raise InvalidInputError(f"a seed must be between 0 and {MAX_SEED}, not {seed}")
 
 
 def check_key(key: str) -> str:

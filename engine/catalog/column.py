@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.words import COMPARED, Mask, Words
-from crossview.engine.conditions.dates import Date
+from crossview.engine.conditions.dates import NO_MOMENT, Date
 from crossview.engine.conditions.tree import COMPARISONS, FieldTest, Value
 
 Ids = NDArray[np.int64]
@@ -267,26 +267,31 @@ class Column(NamedTuple):
 def order_of(parts: Iterable[Part], ids: Ids, greatest_first: bool) -> NDArray[np.intp]:
     """Return the places of distinct items, (n,), in the order of their values of a field.
 
-    Items with a number come first (true is 1), then those with a text, and last those without a value. If an item has
-    several values, the first of them in this order counts. Items with equal values keep their order.
+    Items with a number come first (true is 1), then those with a date, then those with another text, and last those
+    without a value. Dates are moments, as in conditions. If an item has several values, the first of them in this order
+    counts. Items with equal values keep their order.
     """
     place_of = np.full(int(ids.max(initial=-1)) + 1, -1)
     place_of[ids] = np.arange(len(ids))
     first, sign = (np.fmax, -1) if greatest_first else (np.fmin, 1)
-    numbers, ranks = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
+    numbers, moments, ranks = keys = np.full((3, len(ids)), np.nan)
     texts: list[tuple[Ids, list[str]]] = []
     for part in parts:
         for typed in (part.booleans, part.numbers):
             places, values = _placed(typed, place_of)
             first.at(numbers, places, values.astype(np.float64))
         places, values = _placed(part.texts, place_of)
-        texts.append((places, [part.words[value] for value in values.tolist()]))
+        of_date = part.words.moments[values]
+        dated = of_date != NO_MOMENT
+        first.at(moments, places[dated], of_date[dated].astype(np.float64))
+        texts.append((places[~dated], [part.words[value] for value in values[~dated].tolist()]))
     rank_of = {word: rank for rank, word in enumerate(sorted({word for _, words in texts for word in words}))}
     for places, words in texts:
         first.at(ranks, places, np.array([rank_of[word] for word in words], np.float64))
-    is_text = np.isnan(numbers)
-    values = sign * np.where(is_text, ranks, numbers)
-    return np.lexsort((values, is_text.astype(int) + np.isnan(values)))
+    known = ~np.isnan(keys)
+    kinds = np.where(known.any(axis=0), known.argmax(axis=0), len(keys))
+    values = sign * np.append(keys, np.zeros((1, len(ids))), axis=0)[kinds, np.arange(len(ids))]
+    return np.lexsort((values, kinds))
 
 
 def _placed(typed: Typed, place_of: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[Any]]:

@@ -14,7 +14,7 @@ _MOST = {"label": MAX_LABEL, "view": MAX_NAME, "key": MAX_LABEL}
 def check_filter(given: FilterForm) -> Filter:
     """Return a filter in any form as a valid filter; InvalidInputError describes the problem of any other."""
     chosen = filter_of(given)
-    if chosen:
+    if not chosen.is_empty:
         check_condition(chosen.condition)
     return chosen
 

@@ -15,7 +15,7 @@ from crossview.engine.catalog.file_errors import DISK_FAILS, DISK_FULL, OPEN_FIL
 from crossview.engine.catalog.schema import metadata
 from crossview.engine.errors import BusyError, NotReadyError, StorageError
 
-HEAD = "0016"
+HEAD = "0017"
 """The schema version that this code reads and writes (the newest migration)."""
 
 # Options of a connection, by which _begin chooses the statement that begins its transaction.

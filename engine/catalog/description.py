@@ -9,9 +9,8 @@ from crossview.engine.catalog.extractors import view_info
 from crossview.engine.catalog.spaces import Generation
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.index_choice import KINDS, IndexChoice
+from crossview.engine.index_choice import KINDS, IndexChoice, TargetIndex
 from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold
-from crossview.engine.target_index import TargetIndex
 
 RAW = "raw"
 """Name of the space that every collection has: the views themselves, after their normalisation steps."""

@@ -20,7 +20,7 @@ from crossview.engine.errors import (
     StorageError,
 )
 from crossview.engine.info import ViewInfo
-from crossview.features.base import Extractor, ImageExtractor, Input, TextExtractor
+from crossview.features.base import READING, Extractor, ImageExtractor, Input, TextExtractor
 from crossview.features.contract import NAME
 from crossview.features.inputs import INPUTS, MODELS
 
@@ -130,14 +130,14 @@ def add_view(tx: Transaction, name: str, made: Extractor) -> ViewRecord:
 
 
 def _add(tx: Transaction, name: str, made: Extractor) -> None:
-    from crossview.features.registry import package_of
+    from crossview.features.registry import package_of, stored_params
 
     packaged = None
     if package := package_of(made.name):
         # A view stays known, and searchable by its rows, when its package is gone.
         stated = ExtractorKind(made.inputs, made.steps, made.robust, made.learns_labels)._asdict()
         packaged = {"package": package, **stated, "inputs": sorted(made.inputs)}
-    new = {"name": name, "extractor": made.name, "params": made.params(), "dim": made.dim, "packaged": packaged}
+    new = {"name": name, "extractor": made.name, "params": stored_params(made), "dim": made.dim, "packaged": packaged}
     learned = made.to_state()
     tx.views.add(**new, revision=int(made.fitted and not learned))
     if learned:  # the models of a view determine it, and no item
@@ -150,7 +150,11 @@ def find_view(tx: NamedViews, name: str) -> ViewRecord:
     """Return a view by name; NotFoundError lists the existing ones."""
     views = {view.name: view for view in tx.views.all()}
     if name not in views:
-        raise NotFoundError(f"no view {name!r} in collection {tx.name()!r}; there are: {', '.join(views)}")
+        added = name if name in INPUTS else f"{name}=EXTRACTOR"
+        raise NotFoundError(
+            f"no view {name!r} in collection {tx.name()!r}; there are: {', '.join(views)}; "
+            f"or add it with: `collection.views.add({added!r})`"
+        )
     return views[name]
 
 
@@ -195,9 +199,23 @@ def check_fitted(tx: NamedViews, view: ViewRecord) -> None:
     )
 
 
-def unfitted_note(view: ViewRecord) -> str:
-    """Return a note for pictures that get no row of a view, because it is not fitted."""
-    return f"view {view.name!r} is not fitted, so these pictures have no rows of it: {step_for_rows(view)} fits it"
+def unfitted_note(view: ViewRecord, what: str = "pictures") -> str:
+    """Return a note for pictures, or texts, that get no row of a view, because it is not fitted."""
+    sample, after = ("['PATH']", ", then add them again") if what == "pictures" else ("[]", "")
+    fit = f"`collection.views.fit({sample}, views=[{view.name!r}])`"
+    return f"view {view.name!r} is not fitted, so these {what} have no rows of it: fit it with: {fit}{after}"
+
+
+def profile_note(extractors: Mapping[str, ImageExtractor], pictures: int) -> str:
+    """Return a note on pictures with colour profiles, if views of an earlier version read them without; "" if not."""
+    views = [view for view, one in extractors.items() if one.reading < READING]
+    if not views or not pictures:
+        return ""
+    return (
+        f"pictures with a colour profile: {pictures:,}; views of an earlier version read pictures without it "
+        f"({', '.join(views)}): change this with `collection.views.fit(['PATH'], views={views}, refit=True)`, then "
+        "index and train again"
+    )
 
 
 def step_for_rows(view: ViewRecord) -> str:
@@ -224,6 +242,14 @@ def unfitted_extractor(view: ViewRecord) -> Extractor:
         return stored_extractor(view.extractor, view.params)
     except (ValueError, TypeError) as error:
         raise NotInstalledError(f"view {view.name!r} cannot compute rows: {error}") from error
+
+
+def next_extractor(view: ViewRecord) -> Extractor:
+    """Return an unfitted extractor for the next revision of a view, which reads pictures as a new view does."""
+    made = unfitted_extractor(view)
+    if isinstance(made, ImageExtractor):
+        made.reading = READING
+    return made
 
 
 def check_usable(tx: Transaction, view: ViewRecord) -> None:

@@ -15,6 +15,7 @@ from crossview.engine.errors import InvalidInputError
 
 JOINT = "+"
 """Separates the parts in the name of a joined view; the names of single views cannot contain it."""
+_COMPARED_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,16 @@ class JoinedView:
     def ids(self, tx: Transaction) -> NDArray[np.int64]:
         """Return the ids of the items that have the view, ascending."""
         return reduce(np.intersect1d, [tx.rows.ids(part) for part in self.parts])
+
+    def has_equal_rows(self, tx: Transaction) -> bool:
+        """Return whether two or more items have the view, and all have the same row, which tells none from another."""
+        ids, first = self.ids(tx), None
+        for start in range(0, len(ids), _COMPARED_AT_ONCE):
+            rows = self.rows(tx, ids[start : start + _COMPARED_AT_ONCE].tolist()).rows
+            first = rows[0] if first is None else first
+            if (rows != first).any():
+                return False
+        return len(ids) > 1
 
 
 def part_names(view: str) -> tuple[str, ...]:

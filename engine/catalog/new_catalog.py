@@ -8,7 +8,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from crossview.engine.catalog.checks import MAX_KEY
+import numpy as np
+
+from crossview.engine.catalog.checks import MAX_SOURCE
 from crossview.engine.catalog.copies import Progress
 from crossview.engine.catalog.database import new_database, storage_errors
 from crossview.engine.catalog.folder import CollectionFolder
@@ -16,11 +18,12 @@ from crossview.engine.catalog.private import make_file, sync_file
 from crossview.engine.catalog.soundness import check_sound
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.features.vectors import MAX_VALUE
 
 LEFT = ("alembic_version", "snapshots")
 """Tables that do not move: the version is that of the new tables, and the snapshots are in another folder."""
 _JSON: Mapping[str, type] = {
-    **dict.fromkeys(("attributes", "params", "summary", "threshold", "file", "packaged", "choice"), dict),
+    **dict.fromkeys(("attributes", "params", "summary", "threshold", "file", "packaged", "choice", "fields"), dict),
     **dict.fromkeys(("near", "far"), list),
 }
 """The type of the values of each JSON column."""
@@ -34,6 +37,13 @@ _PIECES = "pieces"
 _QUICK = ("journal_mode=OFF", "synchronous=OFF")
 """Without a log: after an error the whole file is deleted."""
 _LASTING = ("journal_mode=TRUNCATE", "synchronous=FULL")
+
+_FAR = """
+SELECT items.key, views.name FROM rows JOIN items ON items.id = rows.item_id JOIN views ON views.id = rows.view_id
+WHERE NOT within(rows.data) AND NOT EXISTS
+(SELECT 1 FROM suspect_rows noted WHERE noted.view_id = rows.view_id AND noted.item_id = rows.item_id) LIMIT 1
+"""
+"""The first row with values that no distance can be computed from; those that an earlier version accepted are noted."""
 
 _Check = Callable[[Any], bool]
 
@@ -119,6 +129,13 @@ class NewCatalog:
                 tx.begin_history()
         except ValueError as error:
             raise self._damaged(str(error)) from error
+        with storage_errors(), closing(sqlite3.connect(folder.database)) as database:
+            database.create_function("within", 1, _is_within, deterministic=True)
+            found = database.execute(_FAR).fetchone()
+        if found is not None:
+            raise self._damaged(
+                f"item {found[0]!r} has values in view {found[1]!r} that distances cannot be computed from"
+            )
         return folder.database
 
     def _checked(self, table: str, rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
@@ -177,7 +194,8 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_key(value: Any) -> bool:
-    return type(value) is str and 0 < len(value) <= MAX_KEY and "\0" not in value
+    """Return whether a value is a key; earlier versions gave files in many folders keys of more than ``MAX_KEY``."""
+    return type(value) is str and 0 < len(value) <= MAX_SOURCE and "\0" not in value
 
 
 def _is_weight(value: Any) -> bool:
@@ -186,6 +204,11 @@ def _is_weight(value: Any) -> bool:
 
 def _is_blob(value: Any) -> bool:
     return type(value) is bytes
+
+
+def _is_within(data: bytes) -> bool:
+    """Return whether all values of a row are below the limit of distances; NaN is not."""
+    return bool((np.abs(np.frombuffer(data, "<f4")) < MAX_VALUE).all())
 
 
 _CHECKS: Mapping[str, _Check] = {

@@ -21,7 +21,7 @@ from crossview.features.models.extractor import ModelExtractor
 
 MOST_BYTES = 1 << 30
 """Maximum size of the rows of one model."""
-_FORMAT = 1
+_FORMAT = 2
 """Changes whenever pictures or texts become other inputs of models than before."""
 _BUSY_SECONDS = 2.0
 _END = ".rows"

@@ -320,3 +320,15 @@ pair_judgements = sa.Table(
     sa.Column("same", sa.Boolean, nullable=False),
     sqlite_autoincrement=True,
 )
+
+# Labels, attributes and texts of items that were deleted while their files were missing, by the content of the files,
+# which can come back.
+kept_fields = sa.Table(
+    "kept_fields",
+    metadata,
+    sa.Column("id", Id, primary_key=True, autoincrement=True),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("content_hash", sa.Text, nullable=False, index=True),
+    sa.Column("fields", sa.JSON, nullable=False),
+    sqlite_autoincrement=True,
+)

@@ -1,5 +1,6 @@
 """Values of feature rows: the limits within which float32 distances can be computed."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -7,7 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.errors import InvalidInputError
-from crossview.features.vectors import MAX_VALUE
+from crossview.engine.numbers import real_numbers
+from crossview.features.vectors import MAX_VALUE, MIN_VALUE
+
+REMOTE = 1e5
+"""Distance of rows from 0, in their distances from each other, above which float32 rounds too much."""
 
 
 class RowForm(Protocol):
@@ -23,42 +28,53 @@ class RowForm(Protocol):
 
 
 def to_rows(rows: NDArray[Any], name: Callable[[int], str]) -> NDArray[np.float32]:
-    """Return rows, (n, d) real numbers, as float32; InvalidInputError unless all sizes are below ``MAX_VALUE``.
+    """Return rows, (n, d) real numbers, as float32; InvalidInputError unless distances can be computed from all.
 
     The message gives the first wrong value, its column counted from 1, and its row by ``name``, a function of the
     row's position from 0.
     """
     found = _float32(rows)
-    if not _surely_small(found) and not usable(found).all():
-        row, column = np.argwhere(~(np.abs(found) < MAX_VALUE))[0].tolist()
-        value = "NaN" if np.isnan(rows[row, column]) else f"{rows[row, column]:g}"
+    if len(found) == 1 and _surely_sound(found):
+        return found
+    wrong = np.flatnonzero(~usable(found))
+    if not len(wrong):
+        return found
+    row = int(wrong[0])
+    far = np.flatnonzero(~(np.abs(found[row]) < MAX_VALUE))
+    if not len(far):
         raise InvalidInputError(
-            f"{name(row)} has {value} in column {column + 1}; values must be finite and less than {MAX_VALUE:g} in "
-            "size, because distances are computed in float32: correct or scale the rows"
+            f"{name(row)} has only values below {MIN_VALUE:g} in size, whose squares are 0 in float32: scale the rows"
         )
-    return found
+    column = int(far[0])
+    value = "NaN" if np.isnan(rows[row, column]) else f"{rows[row, column]:g}"
+    raise InvalidInputError(
+        f"{name(row)} has {value} in column {column + 1}; values must be finite and less than {MAX_VALUE:g} in "
+        "size, because distances are computed in float32: correct or scale the rows"
+    )
 
 
 def usable(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Return which of the rows, (n, d), have only values that distances can be computed from, (n,)."""
     # NaN is neither the greatest nor the smallest, and is not less than anything.
-    kept: NDArray[np.bool_] = np.abs(rows).max(axis=1, initial=0.0) < MAX_VALUE
+    largest = np.abs(rows).max(axis=1, initial=0.0)
+    kept: NDArray[np.bool_] = (largest < MAX_VALUE) & ((largest >= MIN_VALUE) | (largest == 0))
     return kept
 
 
 def check_row(values: NDArray[np.float32] | Sequence[float], view: RowForm) -> NDArray[np.float32]:
     """Return a feature row as (d,) float32; InvalidInputError for another dimension, or as ``to_rows`` does."""
     what = f"a row of view {view.name!r}"
-    try:
-        row = np.asarray(values)
-        row = row if row.dtype.kind in "fiu" else row.astype(np.float64)
-    except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"{what} must consist of numbers: {error}") from error
+    row = real_numbers(values, what)
     if row.shape != (view.dim,):
         found = f"{row.size}" if row.ndim == 1 else f"an array of shape {row.shape}"
         raise InvalidInputError(f"{what} must have {view.dim} values, not {found}")
     checked: NDArray[np.float32] = to_rows(row[None], lambda _: what)[0]
     return checked
+
+
+def _surely_sound(row: NDArray[np.float32]) -> bool:
+    """Return True only if distances can be computed from one row, (1, d); False can also mean zeros or a large sum."""
+    return bool(MIN_VALUE**2 * row.shape[1] < np.vdot(row, row) < MAX_VALUE**2 / 2)
 
 
 def _surely_small(rows: NDArray[Any]) -> bool:
@@ -67,6 +83,16 @@ def _surely_small(rows: NDArray[Any]) -> bool:
     One product is quicker than the several calls that look at every value, which matters for a single row.
     """
     return bool(np.vdot(rows, rows) < MAX_VALUE**2 / 2)
+
+
+def remoteness(rows: NDArray[np.float32]) -> float:
+    """Return how many times as far (n, d) rows are from 0 as from each other; 0 for equal rows.
+
+    float32 has 7 digits: above ``REMOTE``, it rounds the differences of the rows by more than a hundredth.
+    """
+    double = rows.astype(np.float64)
+    spread = math.sqrt(double.var(axis=0).sum()) if len(rows) else 0.0
+    return float(np.linalg.norm(double.mean(axis=0))) / spread if spread else 0.0
 
 
 def within_reach(vectors: NDArray[Any]) -> NDArray[np.float32]:

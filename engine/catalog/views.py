@@ -69,12 +69,17 @@ class Views:
         behind = sa.update(collection).where(collection.c.sequence < view.id)
         self._connection.execute(behind.values(sequence=view.id))
 
-    def add_revision(self, view: ViewRecord, state: bytes) -> int:
-        """Store a newly fitted state as the view's current revision and return its number."""
+    def add_revision(self, view: ViewRecord, state: bytes | None, params: Mapping[str, Any] | None = None) -> int:
+        """Store a state, None without one, as the view's current revision and return its number.
+
+        The view has other parameters from this revision on, if there are ``params``.
+        """
         self._known = None
         revision = view.revision + 1
-        self._connection.execute(sa.insert(view_revisions).values(view_id=view.id, revision=revision, state=state))
-        self._connection.execute(sa.update(views).where(views.c.id == view.id).values(revision=revision))
+        if state is not None:
+            self._connection.execute(sa.insert(view_revisions).values(view_id=view.id, revision=revision, state=state))
+        new = {"revision": revision, "params": view.params if params is None else dict(params)}
+        self._connection.execute(sa.update(views).where(views.c.id == view.id).values(**new))
         return revision
 
     def state(self, view: ViewRecord, revision: int) -> bytes | None:

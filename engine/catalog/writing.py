@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.checks import check_key, check_labels, check_source, normal
+from crossview.engine.catalog.extractors import text_extractors
 from crossview.engine.catalog.item_writer import NewRecord
+from crossview.engine.catalog.model_rows import row_of_text
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.errors import NotReadyError
 from crossview.engine.item import FileChanges
@@ -104,7 +106,10 @@ def _put_distinct(tx: Transaction, records: Sequence[NewRecord], sequence: int, 
     known = tx.items.ids_of(record.key for record in records)
     written.missing += [record.key for record in records if record.existing and record.key not in known]
     records = [record for record in records if not record.existing or record.key in known]
-    written.added.update(record.key for record in records if record.key not in known)
+    new = {record.key: record for record in records if record.key not in known}
+    new = {record.key: record for record in tx.kept_fields.returned(list(new.values()))}
+    records = [_with_text_rows(tx, record, new.get(record.key, record)) for record in records]
+    written.added.update(new)
     ids = tx.item_writer.put(records, known, sequence)
     by_view: dict[str, dict[int, NDArray[np.float32] | None]] = defaultdict(dict)
     for record, item in zip(records, ids, strict=True):
@@ -112,6 +117,15 @@ def _put_distinct(tx: Transaction, records: Sequence[NewRecord], sequence: int, 
             by_view[name][item] = row
     for view in tx.views.all():
         put_rows(tx, view, by_view.get(view.name, {}))
+
+
+def _with_text_rows(tx: Transaction, given: NewRecord, record: NewRecord) -> NewRecord:
+    """Return a record with the rows of its text if it did not have this text when it was ``given``."""
+    if record.text is None or record.text == given.text:
+        return record
+    extractors = text_extractors(tx).of(record.picture is not None)
+    rows = {view: row_of_text(one, record.text) for view, one in extractors.items()}
+    return replace(record, rows={**rows, **record.rows} if given.text is None else {**record.rows, **rows})
 
 
 def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.float32] | None]) -> None:
@@ -170,6 +184,7 @@ def delete_items(tx: Transaction, keys: Sequence[str]) -> int:
     """Delete the existing items among the keys; return how many."""
     ids = sorted(set(tx.items.ids_of(keys).values()))  # two forms of one key are one item
     if ids:
+        tx.kept_fields.keep(tx.moves.missing(ids))
         tx.item_writer.delete(ids, tx.next_sequence())
         tx.rows.remove(ids)
     return len(ids)

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any, NoReturn, TypedDict, Unpack, cast
 
 from crossview.engine.conditions.dates import Date
-from crossview.engine.conditions.tree import EVERY, Condition, Field, FieldTest, Not, Value, all_of, conjuncts
+from crossview.engine.conditions.tree import EVERY, NO_TRUTH, Condition, Field, FieldTest, Not, Value, all_of, conjuncts
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import one_or_several
 
@@ -32,7 +32,7 @@ class FilterParts(TypedDict, total=False):
 class Filter:
     """The condition that items must fulfil; every item passes an empty filter. Filters are equal if conditions are."""
 
-    def __init__(self, where: "str | Condition" = EVERY, **parts: Unpack["FilterParts"]) -> None:
+    def __init__(self, where: "str | Condition | None" = EVERY, **parts: Unpack["FilterParts"]) -> None:
         """Make a filter from a condition, as text or made with ``field``, and further parts; items fulfil all.
 
         Raises InvalidInputError for a text that is not a condition, with the place, and for values that no field has.
@@ -52,8 +52,13 @@ class Filter:
             found.append(FieldTest(Field("attribute", (name,)), "in", (value,)))
         self.condition = all_of([*found, *_bounds(parts.get("at_least"), parts.get("at_most"))])
 
-    def __bool__(self) -> bool:
-        return self.condition != EVERY
+    def __bool__(self) -> NoReturn:
+        raise InvalidInputError(NO_TRUTH)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every item passes."""
+        return self.condition == EVERY
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Filter) and self.condition == other.condition
@@ -65,7 +70,7 @@ class Filter:
         return str(self.condition)
 
     def __repr__(self) -> str:
-        return f"Filter({str(self.condition)!r})" if self else "Filter()"
+        return "Filter()" if self.is_empty else f"Filter({str(self.condition)!r})"
 
     def also(self, *conditions: "str | Condition") -> "Filter":
         """Return the filter with further conditions."""
@@ -86,7 +91,7 @@ class Filter:
     @property
     def axes(self) -> tuple[str, ...]:
         """The axes whose scores the filter compares, each once."""
-        return self.condition.of_kind("score") if self else ()
+        return () if self.is_empty else self.condition.of_kind("score")
 
     @property
     def stored(self) -> Condition:
@@ -104,7 +109,7 @@ class Filter:
         Raises InvalidInputError for a match that is not a bound of the whole filter: a match is an estimate for hits,
         which alternatives and negations would need for all items.
         """
-        if not self or not self.condition.of_kind("match"):
+        if self.is_empty or not self.condition.of_kind("match"):
             return self, 0.0
         parts = conjuncts(self.condition)
         bounds = [part for part in parts if isinstance(part, FieldTest) and part.field.kind == "match"]
@@ -122,7 +127,7 @@ class Filter:
         return Filter(all_of(part for part in parts if part is not lists[0])), tuple(map(str, lists[0].values))
 
     def _split(self) -> tuple[Condition, Condition]:
-        if not self:  # every search asks, and most filters are empty
+        if self.is_empty:  # every search asks, and most filters are empty
             return EVERY, EVERY
         parts = conjuncts(self.condition)
         scored = [bool(part.of_kind("score")) for part in parts]
@@ -132,24 +137,31 @@ class Filter:
         )
 
 
-def condition_of(given: str | Condition) -> Condition:
-    """Return a condition, given as a tree or as text; "" is fulfilled by every item."""
+def condition_of(given: str | Condition | None) -> Condition:
+    """Return a condition, given as a tree or as text; every item fulfils "" and None.
+
+    Raises InvalidInputError for anything else, also if it is empty: a lost condition would let all items pass.
+    """
     if isinstance(given, Condition):
         return given
-    if not given:
+    if given is None or (isinstance(given, str) and not given):
         return EVERY
+    if not isinstance(given, str):
+        raise InvalidInputError(
+            f"a condition is text, such as 'year > 2020', or made with field, or a Filter, not {given!r:.80}"
+        )
     from crossview.engine.conditions.where import parse  # importing the parser takes .1 s
 
     return parse(given)
 
 
-FilterForm = Filter | Condition | str
-"""The forms in which a program can give a filter."""
+FilterForm = Filter | Condition | str | None
+"""The forms in which a program can give a filter; every item passes None."""
 
 
 def filter_of(given: FilterForm) -> Filter:
     """Return a filter in any form as a filter."""
-    return given if isinstance(given, Filter) else Filter(given) if given != "" else EVERY_ITEM
+    return given if isinstance(given, Filter) else Filter(given)
 
 
 def field_of(name: str) -> Field:
@@ -185,7 +197,7 @@ class NamedField:
         return self._test(">=", value)
 
     def __bool__(self) -> NoReturn:
-        raise TypeError("a field alone is not a condition: compare it, or use .exists()")
+        raise InvalidInputError("a field alone is not a condition: compare it, or use .exists()")
 
     def one_of(self, values: Iterable[Any]) -> Condition:
         """Return the condition that the field has one of the values."""

@@ -9,7 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
 from crossview.engine.conditions.dates import DATE, Date
 from crossview.engine.errors import InvalidInputError
@@ -31,6 +31,10 @@ OF_TEXT = ("prefix", "contains", "like")
 OPERATORS = ("in", *COMPARISONS, *OF_TEXT, "exists")
 """``=`` is ``in`` with one value; ``!=`` and ``between`` consist of other tests."""
 KEYWORDS = ("and", "or", "not", "between", "in", "exists", *OF_TEXT)
+NO_TRUTH = (
+    "a condition has no truth value: combine conditions by &, | and ~ instead of and, or and not, ask for one of "
+    "several values by .one_of([...]) instead of in, and write a < f < b as (f > a) & (f < b)"
+)
 NAME = re.compile(r"[^\W\d][\w-]*")
 """A name that needs no quotes."""
 
@@ -76,6 +80,9 @@ class Condition(ABC):
     def __invert__(self) -> "Condition":
         return Not(self)
 
+    def __bool__(self) -> NoReturn:
+        raise InvalidInputError(NO_TRUTH)
+
     def __str__(self) -> str:
         return self.accept(_Text())
 
@@ -114,9 +121,6 @@ class _Several(Condition):
         for part in self.parts:
             yield from part.tests()
 
-    def __bool__(self) -> bool:
-        return bool(self.parts)
-
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and isinstance(other, _Several) and self.parts == other.parts
 
@@ -128,7 +132,7 @@ class _Several(Condition):
 
 
 class All(_Several):
-    """The item fulfils all parts. Without parts, every item passes, and ``bool`` of the condition is False."""
+    """The item fulfils all parts. Without parts, every item passes."""
 
     def accept(self, visitor: Visitor[T]) -> T:
         """Call ``Visitor.every``."""

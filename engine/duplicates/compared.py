@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +15,26 @@ from crossview.engine.catalog.fingerprints import StoredPicture
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.duplicates.candidates import ViewNeighbors
 from crossview.engine.errors import BusyError, StorageError
+from crossview.engine.item import content_hash
 from crossview.engine.runtime.cancellation import checkpoint, report_progress
 from crossview.features.alignment import SmallPicture
+from crossview.features.content import LONGEST
+from crossview.features.decode import decode
 from crossview.features.errors import ImageError
 from crossview.features.fingerprint import packed_fingerprints
+from crossview.features.formats import HEAD_BYTES
+from crossview.features.image import PREVIEW_SIDE, Image
 
 _AT_ONCE = 500
 """Number of thumbnails in memory while fingerprints are made."""
 _KEPT = 2_000
 """Number of decoded thumbnails in memory, of up to 130 kB each."""
+_NARROWEST = 8
+"""Shorter side of a thumbnail, in pixels, from which on it shows enough: a picture of 1000 x 50 has 6."""
+_WHOLE = 3
+"""Number of pictures in memory with all their pixels."""
+_PREVIEWS = 400
+"""Number of decoded previews in memory, of up to 800 kB each."""
 _SEEING = ("color", "gist")
 """Extractors whose rows see most copies; they need no fitting, so that rows of two collections are comparable."""
 _MOST_VIEWS = 2
@@ -57,8 +69,13 @@ class Compared:
         packed = b"".join(one.codes for one in self.pictures)
         self.codes = np.frombuffer(packed, np.uint8).reshape(-1, *_CODES)
         """(n, 8, 8) the fingerprints."""
+        self.narrow = set[int]()
+        """Places of pictures whose thumbnails are too narrow to compare, as far as ``small`` met them."""
         self._jpegs: dict[int, bytes] = {}
+        self._pixels = lru_cache(_WHOLE)(self._read_pixels)
+        self._heads: dict[int, bytes] = {}
         self._decoded = lru_cache(_KEPT)(self._decode)
+        self._previewed = lru_cache(_PREVIEWS)(self._preview)
 
     def __len__(self) -> int:
         return len(self.pictures)
@@ -89,8 +106,59 @@ class Compared:
                 self._jpegs |= {of_source[item]: jpeg for item, jpeg in tx.fingerprints.thumbnails(of_source)}
 
     def small(self, place: int) -> SmallPicture | None:
-        """Return the thumbnail of a picture; None if it was just deleted, or cannot be read."""
+        """Return the thumbnail of a picture; None if it was just deleted, cannot be read or is too narrow."""
         return self._decoded(place)
+
+    def preview(self, place: int) -> Image | None:
+        """Return the picture with its longest side at most ``PREVIEW_SIDE``; None if it was just deleted."""
+        return self._previewed(place)
+
+    def whole(self, place: int) -> Image | None:
+        """Return the picture in its file, with its longest side at most ``LONGEST``.
+
+        None without a file that can be read and has not changed since it was indexed.
+        """
+        picture = self.pictures[place]
+        if max(picture.width, picture.height) <= PREVIEW_SIDE:
+            return self.preview(place)
+        data = self.file(place)
+        with suppress(ImageError):
+            return None if data is None else decode(data, max_side=LONGEST).image
+        return None
+
+    def pixels(self, place: int) -> Image | None:
+        """Return the picture in its file with all its pixels; None without a readable file that has not changed."""
+        return self._pixels(place)
+
+    def _read_pixels(self, place: int) -> Image | None:
+        data = self.file(place)
+        with suppress(ImageError):
+            return None if data is None else decode(data, max_side=None).image
+        return None
+
+    def head(self, place: int) -> bytes:
+        """Return the first bytes of a picture's file, which tell its format; b"" without a readable file."""
+        if place not in self._heads:
+            self._heads[place] = self._head(place)
+        return self._heads[place]
+
+    def _head(self, place: int) -> bytes:
+        path = self.sources([place]).get(place, "")
+        with suppress(OSError, ValueError):
+            if path and Path(path).is_file():
+                with Path(path).open("rb") as file:
+                    return file.read(HEAD_BYTES)
+        return b""
+
+    def file(self, place: int) -> bytes | None:
+        """Return the bytes of a picture's file, if they are still those that were indexed; otherwise None."""
+        picture, path = self.pictures[place], self.sources([place]).get(place, "")
+        # The size comes first: a path can lead to a device, or to a file that has grown without an end.
+        with suppress(OSError, ValueError):
+            if path and Path(path).is_file() and Path(path).stat().st_size == picture.size:
+                data = Path(path).read_bytes()
+                return data if content_hash(data) == picture.content_hash else None
+        return None
 
     def taken(self, places: Iterable[int]) -> dict[int, int]:
         """Return when pictures were taken, in seconds, by place, as far as their EXIF data states it."""
@@ -131,11 +199,23 @@ class Compared:
     def _places(self, number: int) -> dict[int, int]:
         return {one.id: place for place, one in enumerate(self.pictures) if self.other[place] == bool(number)}
 
+    def _preview(self, place: int) -> Image | None:
+        source = self._sources[int(self.other[place])]
+        item = self.pictures[place].id
+        with source.read() as tx:
+            jpeg = tx.items.pictures([item], "large").get(item)
+        with suppress(ImageError):
+            return None if jpeg is None else decode(jpeg).image
+        return None
+
     def _decode(self, place: int) -> SmallPicture | None:
         if place not in self._jpegs:
             self.load([place])
         with suppress(ImageError, KeyError):
-            return SmallPicture.read(self._jpegs[place])
+            small = SmallPicture.read(self._jpegs[place])
+            if min(small.luma.shape) >= _NARROWEST:
+                return small
+            self.narrow.add(place)
         return None
 
 

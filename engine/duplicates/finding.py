@@ -7,14 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from crossview.engine.catalog.bulk import batches
-from crossview.engine.catalog.checks import check_seed, normal
+from crossview.engine.catalog.checks import normal
 from crossview.engine.duplicate import DuplicateGroup, DuplicatePicture, Duplicates, DuplicatesRequest, PairJudgement
 from crossview.engine.duplicates.candidates import Candidates, by_place, candidates
 from crossview.engine.duplicates.compared import Compared, Source
 from crossview.engine.duplicates.grouping import Classes, Group, Grouper, Pair, classes
+from crossview.engine.duplicates.inspection import ALIKE, Inspector
 from crossview.engine.duplicates.judging import counting
-from crossview.engine.duplicates.naming import IDENTICAL, JUDGED, Look, Ranking, look
+from crossview.engine.duplicates.keeping import Keeping
+from crossview.engine.duplicates.naming import IDENTICAL, JUDGED, Look, look
 from crossview.engine.duplicates.rule import Rule, fitted, orientation_of
+from crossview.engine.numbers import check_seed
 from crossview.engine.runtime.cancellation import checkpoint, report_progress
 from crossview.engine.runtime.threads import one_blas_thread, over
 from crossview.features.alignment import Alignment
@@ -25,8 +28,14 @@ _UNLIKELY = 0.05
 """Probability up to which two pictures are not compared again with their roles exchanged."""
 _AT_ONCE, _SHARED = 8, 32
 """Number of pairs that a thread compares, and number of such blocks between two reports of progress."""
+_NAMED = 3
+"""Number of pictures that a note names."""
 _MOMENT = 60
 """Seconds between two photographs of one moment."""
+_HOUR, _LIKELY = 3_600, 0.5
+"""Seconds within which similar photographs are of one moment, and probability from which on those without a time are:
+what is unlikely is not shown."""
+_MOMENT_REASON = "photographs of one moment"
 
 
 def find_duplicates(own: Source, other: Source | None, request: DuplicatesRequest) -> Duplicates:
@@ -46,6 +55,8 @@ class _Verdict:
     near: bool
     probability: float
     look: Look
+    alignment: Alignment | None = None
+    """The alignment of the picture with its keeper; None if they are the same without a comparison."""
 
 
 _UNKNOWN = _Verdict(False, False, 0.0, Look(()))
@@ -62,6 +73,7 @@ class Search:
         every = candidates(compared.codes, compared.views(), compared.side) if len(compared) > 1 else _NONE
         self.pairs = self._between_classes(every, _identical_across(compared))
         compared.load(np.unique(np.concatenate([self.pairs.first, self.pairs.second])).tolist())
+        self._inspector = Inspector(compared)
         with one_blas_thread():
             self.rule = self._fit(seed)
         self._verdicts: dict[Pair, _Verdict] = {}
@@ -70,8 +82,8 @@ class Search:
 
     def result(self, request: DuplicatesRequest) -> Duplicates:
         """Return the groups that a request wants."""
-        compared, ranking = self.compared, self._ranking()
-        rank = lambda place: ranking.order(place, compared.pictures[place])  # noqa: E731
+        keeping = Keeping(self.compared, frozenset(self._taken), frozenset(self.compared.annotated(self._seen())))
+        rank = keeping.order
         best = {name: min(places, key=rank) for name, places in self._classes.members.items()}
         of = [best[name] for name in self._classes.of]
         neighbors: list[list[int]] = [[] for _ in of]
@@ -82,18 +94,43 @@ class Search:
             copies = grouper.groups(sorted(best.values(), key=rank))
         grouped = {group.keeper for group in copies} | set(grouper.keeper_of)
         copies += [Group(one, []) for one in best.values() if one not in grouped]
-        groups = [self._with_classes(group, of, best) for group in copies]
-        made = [self._described("copies", group, ranking) for group in groups if group.members]
+        groups = [whole for group in copies if (whole := self._with_classes(group, of, best)).members]
+        made = [self._described("copies", *self._chosen(group, keeping)) for group in groups]
         made.sort(key=lambda group: (-group.size, group.keeper.key))
-        bursts = [self._described("burst", group, ranking) for group in grouper.bursts(rank)]
+        bursts = [self._described("burst", group, _MOMENT_REASON) for group in grouper.bursts(rank)]
         return Duplicates(
-            pictures=len(compared),
+            pictures=len(self.compared),
             groups=tuple(_chosen([*made, *sorted(bursts, key=lambda group: group.keeper.key)], request)),
             notes=tuple(self._notes()),
         )
 
-    def _ranking(self) -> Ranking:
-        return Ranking(frozenset(self._taken), frozenset(self.compared.annotated(self._seen())))
+    def _chosen(self, group: Group, keeping: Keeping) -> tuple[Group, str]:
+        """Return a group with the best of its pictures as the keeper, and the reason."""
+        if self.compared.side is not None:
+            return group, f"in collection {self.compared.collection(group.keeper)}"
+        verdicts = {place: self._member_verdict(group.keeper, place) for place in group.members}
+        maps = {group.keeper: np.eye(3)}
+        for place, verdict in verdicts.items():
+            if verdict.alignment is not None:
+                maps[place] = self._inspector.place(group.keeper, place, verdict.alignment)
+            elif verdict is _IDENTICAL:
+                maps[place] = maps[group.keeper]
+        keeper, *others = keeping.choose([group.keeper, *group.members], maps)
+        if keeper != group.keeper and (moved := verdicts[keeper].alignment) is not None:
+            # Each member was confirmed against the first keeper, and that one against the best.
+            self._stand(keeper, group.keeper, moved.inverted(), verdicts[keeper])
+            for place in others:
+                if place != group.keeper and (found := verdicts[place].alignment) is not None:
+                    self._stand(keeper, place, moved.inverted().after(found), verdicts[place])
+        return Group(keeper, others), keeping.reason(keeper, others, maps)
+
+    def _stand(self, keeper: int, place: int, found: Alignment, verdict: _Verdict) -> None:
+        """Keep the verdict on a picture whose keeper another one has become; ``found`` aligns the two."""
+        small = self.compared.small(keeper), self.compared.small(place)
+        if small[0] is not None and small[1] is not None:
+            pictures = self.compared.pictures
+            seen = look(pictures[keeper], pictures[place], (small[0], small[1]), found)
+            self._verdicts[keeper, place] = _Verdict(True, False, verdict.probability, seen, found)
 
     def _seen(self) -> list[int]:
         """Return the places that can be in a group."""
@@ -132,7 +169,11 @@ class Search:
         near = [(place, one) for place in some for one in beside[place][:_BESIDE]]
         random = [(place, one) for place in some for one in draws.choice(count, _RANDOM).tolist() if one != place]
         self.compared.load([place for pair in near + random for place in pair])
-        pictures = [small for place in some if (small := self.compared.small(place)) is not None]
+        # The rule is for photographs: pages of one layout agree in their thumbnails as copies do.
+        drawn = {place for place in {place for pair in near + random for place in pair} if self._inspector.drawn(place)}
+        near, random = ([pair for pair in pairs if drawn.isdisjoint(pair)] for pairs in (near, random))
+        small = (self.compared.small(place) for place in some if place not in drawn)
+        pictures = [picture for picture in small if picture is not None]
         of_random, of_near = (
             [found for found in over(pairs, lambda pair: self._aligned(*pair)) if found is not None]
             for pairs in (random, near)
@@ -169,25 +210,42 @@ class Search:
         small = self.compared.small(keeper), self.compared.small(place)
         if found is None or small[0] is None or small[1] is None:
             return _UNKNOWN
-        probability = self.rule.probability(found)
-        pictures = self.compared.pictures
-        same, near = probability >= self.rule.threshold, self.rule.is_near(found)
-        if same and self._of_one_moment(keeper, place):
-            same, near = False, True
+        if reverse is not None and reverse.same and reverse.alignment is not None:
+            # One direction is enough: a crop is easier to find in its original than the other way round.
+            found = reverse.alignment.inverted()
+            same, near, probability = True, False, reverse.probability
+        else:
+            same, near, probability = self._decided(keeper, place, found)
         if not same and not near:
             return _Verdict(False, False, probability, Look(()))
-        return _Verdict(
-            same, not same, probability, look(pictures[keeper], pictures[place], (small[0], small[1]), found)
-        )
+        pictures = self.compared.pictures
+        seen = look(pictures[keeper], pictures[place], (small[0], small[1]), found)
+        return _Verdict(same, near, probability, seen, found)
+
+    def _decided(self, keeper: int, place: int, found: Alignment) -> tuple[bool, bool, float]:
+        """Return whether two aligned pictures are the same, whether they are of one moment, and how likely the same."""
+        if found.agreement.middle >= ALIKE and self._inspector.is_drawn(keeper, place):
+            same = self._inspector.same_drawings(keeper, place, found)
+            return same, False, float(same)
+        probability, seconds = self.rule.probability(found), self._seconds_between(keeper, place)
+        if seconds is not None:
+            near = self.rule.is_near(found) and seconds <= _HOUR
+        else:
+            near = self.rule.is_near(found) and probability >= _LIKELY
+        if probability < self.rule.threshold:
+            return False, near, probability
+        if seconds is not None and 0 < seconds <= _MOMENT:
+            return False, True, probability
+        return self._inspector.same_photographs(keeper, place, found), False, probability
 
     def _is_identical(self, first: int, second: int) -> bool:
         content = self.compared.pictures[first].content_hash
         return content != "" and content == self.compared.pictures[second].content_hash
 
-    def _of_one_moment(self, first: int, second: int) -> bool:
-        """Return whether the camera took two photographs, one soon after the other."""
+    def _seconds_between(self, first: int, second: int) -> int | None:
+        """Return the time between two photographs, if the metadata of both state when they were taken."""
         times = self._taken.get(first), self._taken.get(second)
-        return times[0] is not None and times[1] is not None and 0 < abs(times[0] - times[1]) <= _MOMENT
+        return None if times[0] is None or times[1] is None else abs(times[0] - times[1])
 
     def _with_classes(self, group: Group, of: Sequence[int], best: dict[int, int]) -> Group:
         """Return a group with all pictures of the classes that its pictures stand for, on the sides that may join."""
@@ -197,26 +255,27 @@ class Search:
             members += [place for place in whole if place != group.keeper and self._joins(place)]
         return Group(group.keeper, members if self._keeps(group.keeper) else [])
 
-    def _described(self, kind: str, group: Group, ranking: Ranking) -> DuplicateGroup:
-        pictures = self.compared.pictures
+    def _described(self, kind: str, group: Group, reason: str) -> DuplicateGroup:
         places = [group.keeper, *group.members]
         sources = self.compared.sources(places)
         shown = [self._member(kind, group.keeper, place, sources) for place in group.members]
         return DuplicateGroup(
             kind="burst" if kind == "burst" else "copies",
             keeper=self._shown(group.keeper, sources),
-            reason=ranking.reason(group.keeper, group.members, pictures)
-            if self.compared.side is None
-            else f"in collection {self.compared.collection(group.keeper)}",
+            reason=reason,
             members=tuple(sorted(shown, key=lambda one: (-one.confidence, one.key))),
         )
 
     def _member(self, kind: str, keeper: int, place: int, sources: dict[int, str]) -> DuplicatePicture:
-        found = self._verdicts.get((keeper, place))
         if kind == "burst":
-            found = found or self._verdict(keeper, place)
-            return self._shown(place, sources, _Verdict(False, True, found.probability, Look(("burst",))))
-        return self._shown(place, sources, found or self._stand_in(keeper, place))
+            known = [self._verdicts[pair] for pair in ((keeper, place), (place, keeper)) if pair in self._verdicts]
+            likely = max(one.probability for one in known or [self._verdict(keeper, place)])
+            return self._shown(place, sources, _Verdict(False, True, likely, Look(("burst",))))
+        return self._shown(place, sources, self._member_verdict(keeper, place))
+
+    def _member_verdict(self, keeper: int, place: int) -> _Verdict:
+        found = self._verdicts.get((keeper, place))
+        return found if found is not None and found.same else self._stand_in(keeper, place)
 
     def _stand_in(self, keeper: int, place: int) -> _Verdict:
         """Return the verdict on a picture that is in a group by its class: by its file, a judgement or its equal."""
@@ -247,6 +306,14 @@ class Search:
         notes = []
         if self.compared.unreadable:
             notes.append(f"{self.compared.unreadable:,} pictures are left out: their thumbnails cannot be read")
+        for places, why in (
+            (self.compared.narrow, "they are too narrow to compare as pictures"),
+            (self._inspector.unread, "they are drawn, and their files cannot be read to compare their content"),
+        ):
+            if places:
+                names = sorted(self.compared.pictures[place].key for place in places)
+                more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+                notes.append(f"only equal files count as copies of {', '.join(names[:_NAMED])}{more}: {why}")
         if self.pairs.left_out:
             notes.append(
                 f"{self.pairs.left_out:,} pairs of less similar pictures were not compared, beyond "

@@ -12,7 +12,7 @@ from crossview.engine.catalog.checks import normal
 from crossview.engine.comparisons import check_notion
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.ingest.annotation_file import FOLDER, KEYWORDS, Annotation, AnnotationFile, joined
-from crossview.engine.ingest.capturing import read_metadata
+from crossview.engine.ingest.capturing import beside, read_metadata
 from crossview.engine.ingest.label_texts import LABELS
 from crossview.engine.ingest.walk import SourceFile, readable
 from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, Stored
@@ -21,6 +21,7 @@ from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.features.errors import ImageError
+from crossview.features.metadata import Metadata
 from crossview.features.pictures import Pictures, PictureTask
 
 _PAGE = 1_000
@@ -82,8 +83,8 @@ class Annotations:
             return
         found = pictures.stream(read_metadata, (PictureTask(file.path, {}) for file in files), checkpoint)
         for file, one in zip(files, found, strict=True):
-            words = () if isinstance(one, ImageError) else one.facts.get(KEYWORDS, ())
-            self._keywords[file.path] = tuple(words)
+            known = Metadata() if isinstance(one, ImageError) else one
+            self._keywords[file.path] = tuple(beside(file, known)[0].facts.get(KEYWORDS, ()))
 
     def of(self, file: SourceFile, key: str = "") -> Annotation:
         """Return the annotation of a file; ``key`` is the key of its item, if it has one."""

@@ -11,7 +11,7 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.ingest.walk import SourceFile, readable
 from crossview.engine.item import METADATA, Attributes, Capture, Failure, content_hash
 from crossview.features.base import ImageExtractor
-from crossview.features.metadata import POSITION, Metadata, metadata
+from crossview.features.metadata import MAX_PACKET, POSITION, Metadata, metadata, with_sidecar
 from crossview.features.page import MAX_ADDRESSES, PageError, read_page
 
 _USUAL = "basic"
@@ -35,11 +35,13 @@ def wanted_stamp(file: SourceFile, stored: str, level: str | None) -> str:
 
 
 def read_capture(file: SourceFile, found: Metadata, stamp: str) -> tuple[Capture, Failure | None]:
-    """Return the capture of a file with this metadata and its page, and the failure of an unusable page.
+    """Return the capture of a file with this metadata, its sidecar and its page, and the failure of an unusable one.
 
-    The capture of an unusable page has an incomplete stamp, so that the next indexing reads it again.
+    Then the capture has an incomplete stamp, so that the next indexing reads it again.
     """
-    page, failure, level = None, None, stamp.rpartition(" ")[2]
+    page, level = None, stamp.rpartition(" ")[2]
+    found, failure = beside(file, found)
+    stamp = stamp if failure is None else level
     if file.page is not None:
         try:
             page = read_page(file.page)
@@ -47,6 +49,20 @@ def read_capture(file: SourceFile, found: Metadata, stamp: str) -> tuple[Capture
             stamp, failure = level, Failure(readable(file.page), str(error))
     facts = kept_facts(found, level)
     return Capture(stamp=stamp, modified_ns=file.modified_ns, taken=found.taken, page=page, file=facts), failure
+
+
+def beside(file: SourceFile, found: Metadata) -> tuple[Metadata, Failure | None]:
+    """Return the metadata of a file with that of its sidecar, and the failure of an unusable sidecar."""
+    if file.sidecar is None:
+        return found, None
+    try:
+        if not file.sidecar.is_file():
+            raise ValueError("it is not a regular file")
+        with file.sidecar.open("rb") as opened:
+            return with_sidecar(found, opened.read(MAX_PACKET + 1)), None
+    except (OSError, ValueError) as error:
+        reason = str(error.strerror or error) if isinstance(error, OSError) else str(error)
+        return found, Failure(readable(file.sidecar), reason)
 
 
 def capture_of_bytes(found: Metadata, stamp: str) -> Capture:

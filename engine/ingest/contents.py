@@ -1,7 +1,7 @@
 """Contents of files: whether a file has changed, and which files are equal."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from crossview.engine.ingest.walk import SourceFile
@@ -18,6 +18,15 @@ class Contents:
 
     def __init__(self) -> None:
         self._known: dict[Path, str] = {}
+        self._shared: set[tuple[int, int]] = set()
+
+    def distrust(self, shared: Iterable[tuple[int, int]]) -> None:
+        """Let only the content identify files of these sizes and times, because several files have them."""
+        self._shared.update(shared)
+
+    def identify(self, size: int, modified_ns: int) -> bool:
+        """Return whether a size and a time are those of one file only."""
+        return (size, modified_ns) not in self._shared
 
     def of(self, file: SourceFile) -> str:
         """Return the hash of a file; "" if it cannot be read."""
@@ -29,11 +38,11 @@ class Contents:
         return self._known[file.path]
 
     def is_unchanged(self, file: SourceFile, then: Stored | DeletedPicture) -> bool:
-        """Return whether a file is unchanged: by size and time or, if the time differs, by its content."""
+        """Return whether a file is unchanged: by size and time or, if these do not tell, by its content."""
         if then.size != UNKNOWN_SIZE:
             if file.size != then.size:
                 return False
-            if file.modified_ns == then.modified_ns:
+            if file.modified_ns == then.modified_ns and self.identify(file.size, file.modified_ns):
                 return True
         return self.of(file) == then.content_hash != ""
 

@@ -11,13 +11,13 @@ from crossview.engine.catalog.model_rows import model_of
 from crossview.engine.ingest.capturing import read_metadata
 from crossview.engine.item import PictureRecord, content_hash
 from crossview.features.base import FeatureRows, ImageExtractor
-from crossview.features.decode import decode
+from crossview.features.decode import Picture, decode
 from crossview.features.fingerprint import packed_fingerprints
-from crossview.features.image import Image, preview, thumbnail
+from crossview.features.image import preview, thumbnail
 from crossview.features.metadata import Metadata
 from crossview.features.picture_pool import PicturePool
 from crossview.features.pictures import MAX_PIXELS, InProcess, PictureLimits, Pictures
-from crossview.features.reading import rows_of
+from crossview.features.reading import images_of, rows_of
 from crossview.features.worker import cores
 
 _SECONDS = 120.0
@@ -34,6 +34,8 @@ class Extracted:
     picture: PictureRecord
     rows: Mapping[str, NDArray[np.float32]]
     metadata: Metadata
+    has_profile: bool = False
+    """See ``Picture``."""
 
 
 def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> Extracted:
@@ -49,22 +51,25 @@ def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: i
         preview=preview(picture.image),
         fingerprints=packed_fingerprints(small),
     )
-    rows = rows_of_picture(data, picture.image, extractors)
-    return Extracted(record, rows, read_metadata(data, extractors, max_pixels))
+    rows = rows_of_picture(data, picture, extractors, max_pixels)
+    return Extracted(record, rows, read_metadata(data, extractors, max_pixels), picture.has_profile)
 
 
-def rows_of_picture(data: bytes, image: Image, extractors: Mapping[str, ImageExtractor]) -> dict[str, FeatureRows]:
+def rows_of_picture(
+    data: bytes, picture: Picture, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS
+) -> dict[str, FeatureRows]:
     """Return the rows of a picture by view, without views that have no row; ``data`` are the bytes of its file."""
+    images = images_of(data, picture, extractors, max_pixels)
     models = {view: model for view, one in extractors.items() if (model := model_of(one)) is not None}
     if not models:
-        return rows_of(image, extractors)
+        return rows_of(images, extractors)
     from crossview.engine.catalog.row_cache import content_of, keep_row, kept_row
 
-    content = content_of(data, *image.shape)
-    known = {view: row for view, one in models.items() if (row := kept_row(one, content)) is not None}
-    made = rows_of(image, {view: one for view, one in extractors.items() if view not in known})
+    contents = {view: content_of(data, *images[view].shape, models[view].reading) for view in models}
+    known = {view: row for view, one in models.items() if (row := kept_row(one, contents[view])) is not None}
+    made = rows_of(images, {view: one for view, one in extractors.items() if view not in known})
     for view in models.keys() & made.keys():
-        keep_row(models[view], content, made[view])
+        keep_row(models[view], contents[view], made[view])
     return known | made
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from crossview.engine.catalog.checks import normal
+from crossview.engine.catalog.checks import check_key, normal
+from crossview.engine.errors import InvalidInputError
 from crossview.engine.ingest.contents import Contents
 from crossview.engine.ingest.walk import RealPaths, SourceFile, prefix_of, readable
 from crossview.engine.item import DeletedPicture, Failure, Stored, may_exist, path_of_source
@@ -19,9 +20,17 @@ class FileKeys:
     files: Mapping[str, SourceFile]
     gone: tuple[str, ...]
     clashing: tuple[Failure, ...]
-    """Files whose key belongs to another file, because the names differ only in Unicode form."""
+    """Files whose key is too long, or belongs to another file, because the names differ only in Unicode form."""
     aliases: Mapping[str, str]
     """The alias of each root by its path, also of new roots."""
+    hidden: int = 0
+    """How many of the items without a file have one that a pattern excludes."""
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a note on items whose files exist and are excluded."""
+        if not self.hidden:
+            return ()
+        return (f"{self.hidden} items count as missing, because patterns exclude their files",)
 
 
 def match_files(
@@ -31,11 +40,12 @@ def match_files(
     aliases: Mapping[str, str],
     absent: Collection[str],
     paths: RealPaths,
+    excluded: Iterable[str] = (),
 ) -> FileKeys:
     """Return the items of files found below folders; a file found twice counts at its first place.
 
     ``known`` has the items by key, oldest first, and ``aliases`` the alias of each root by its path. The paths of the
-    items ``absent`` belong to other items.
+    items ``absent`` belong to other items. An item has no file if its file, or a folder around it, is ``excluded``.
     """
     roots = dict(aliases)
     sources = {key: one.source for key, one in known.items()}
@@ -48,6 +58,9 @@ def match_files(
     for path, file in sorted(((paths.of(file.path), file) for file in files), key=lambda one: one[0] not in read):
         if path not in read:
             key = f"{prefix_of(file.root, roots)}/{file.relative}"
+            if reason := key_error(key):
+                clashing.append(Failure(readable(file.path), reason))
+                continue
             read[path] = key if key in sources else forms.setdefault(normal(key), key)
         key = read[path]
         if path_of.setdefault(key, path) == path:
@@ -55,14 +68,25 @@ def match_files(
         else:
             clashing.append(Failure(readable(file.path), _CLASH.format(readable(found[key].path))))
     searched = tuple(f"{paths.of(folder).rstrip('/')}/" for folder in folders)
-    missing = (key for key, source in sources.items() if source and key not in found)
-    gone = (
-        key
-        for key in missing
-        if paths.of(sources[key]).startswith(searched)
-        and (key in absent or not may_exist(path_of_source(sources[key])))
-    )
-    return FileKeys(found, tuple(gone), tuple(clashing), roots)
+    hiding = {paths.of(path) for path in excluded}
+    gone, hidden = [], 0
+    for key, source in sources.items():
+        if source and key not in found and (path := paths.of(source)).startswith(searched):
+            if key in absent or not may_exist(path_of_source(source)):
+                gone.append(key)
+            elif hiding and not hiding.isdisjoint((path, *map(str, PurePath(path).parents))):
+                gone.append(key)
+                hidden += 1
+    return FileKeys(found, tuple(gone), tuple(clashing), roots, hidden)
+
+
+def key_error(key: str) -> str:
+    """Return why no item can have a key, such as that of a file in very many folders; "" for a valid key."""
+    try:
+        check_key(key)
+    except InvalidInputError as error:
+        return str(error)
+    return ""
 
 
 def deleted_before(

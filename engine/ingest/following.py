@@ -1,7 +1,8 @@
 """Items follow their files: files that moved or were renamed, alone or with their root folder, keep their items.
 
 A file is recognised by its content. Its bytes are read only if its size is that of a file that is no longer in its
-place, and if the name and the time of the last write do not already identify it.
+place, and if the name and the time of the last write do not already identify it. A size and a time that several files
+have, such as uncompressed pictures from one archive, identify none of them.
 """
 
 import os
@@ -13,8 +14,8 @@ from pathlib import Path
 
 from crossview.engine.catalog.checks import normal
 from crossview.engine.ingest.contents import UNKNOWN_SIZE, Contents
-from crossview.engine.ingest.file_keys import FileKeys, match_files
-from crossview.engine.ingest.walk import RealPaths, SourceFile, prefix_of, readable
+from crossview.engine.ingest.file_keys import FileKeys, key_error, match_files
+from crossview.engine.ingest.walk import RealPaths, SourceFile, Walk, prefix_of, readable
 from crossview.engine.item import FileChanges, FileMove, Stored, may_exist, path_of_source
 
 _PROBED = 8
@@ -36,6 +37,7 @@ class Found:
 
     def following(self) -> "Following":
         """Return the changes by which items follow their files; the folders of ``found`` can be renamed roots."""
+        self.contents.distrust(self._shared())
         roots = self._renamed_roots()
         known = {key: _in_root(one, roots) for key, one in self.known.items()}
         aliases = {roots.get(path, path): alias for path, alias in self.aliases.items()}
@@ -52,6 +54,18 @@ class Found:
             new[name] = one._replace(source=source, missing=one.missing or key in displaced)
         absent = {places[key][0] for key in displaced} | search.shadowed
         return Following(moves, roots, new, search.aliases, frozenset(absent), tuple(displaced), self.paths)
+
+    def _shared(self) -> set[tuple[int, int]]:
+        """Return each size and time of several items of different contents, or of several files of which one is new."""
+        contents: dict[tuple[int, int], str] = {}
+        shared = set()
+        for one in self.known.values():
+            if contents.setdefault(_state(one), one.content_hash) != one.content_hash:
+                shared.add(_state(one))
+        places = {self.paths.of(one.source) for one in self.known.values() if one.source}
+        files = {self.paths.of(file.path): _state(file) for file in self.files}
+        counts = Counter(files.values())
+        return shared | {state for path, state in files.items() if counts[state] > 1 and path not in places}
 
     def _renamed_roots(self) -> dict[str, str]:
         """Return the new paths of roots by their former paths: new folders that have the files of a missing root."""
@@ -70,8 +84,9 @@ class Found:
         """Return how many files of a folder are those of a root; 0 if they are fewer than half of its items."""
         own = {one.source[len(root) + 1 :]: one for one in self.known.values() if one.source.startswith(f"{root}/")}
         fewest = max(1, (len(own) + 1) // 2)
-        names = {_name(relative, one.size, one.modified_ns) for relative, one in own.items() if one.modified_ns}
-        same = sum(_name(file.relative, file.size, file.modified_ns) in names for file in below.values())
+        known = {relative: one for relative, one in own.items() if one.modified_ns}
+        names = {_name(relative, one) for relative, one in known.items() if self.contents.identify(*_state(one))}
+        same = sum(_name(file.relative, file) in names for file in below.values())
         if same >= fewest:
             return same
         # The files of a copied folder have other times.
@@ -103,9 +118,10 @@ class Following:
         """The new keys of moved items by their former keys."""
         return {one.key: one.new_key for one in self.moves if one.key != one.new_key}
 
-    def matched(self, files: Sequence[SourceFile], folders: Sequence[Path]) -> FileKeys:
-        """Return the item of each file after the changes."""
-        return match_files(files, folders, self.known, self.aliases, self.absent, self.paths)
+    def matched(self, found: Walk) -> FileKeys:
+        """Return the item of each found file after the changes."""
+        excluded = found.excluded
+        return match_files(found.files, found.folders, self.known, self.aliases, self.absent, self.paths, excluded)
 
     def changes(self, matched: FileKeys) -> FileChanges:
         """Return the changes to write, with those of missing files."""
@@ -122,9 +138,14 @@ class Following:
         return tuple(f"{former} is now {new}; {followed[new]} items follow it" for former, new in self.roots.items())
 
 
-def _name(path: str, size: int, modified_ns: int) -> tuple[str, int, int]:
+def _state(file: SourceFile | Stored) -> tuple[int, int]:
+    """Return the size and the time of the last write."""
+    return file.size, file.modified_ns
+
+
+def _name(path: str, file: SourceFile | Stored) -> tuple[str, int, int]:
     """Return what nearly always differs between files: the name, the size and the time of the last write."""
-    return os.path.basename(path), size, modified_ns
+    return os.path.basename(path), *_state(file)
 
 
 def _in_root(stored: Stored, roots: Mapping[str, str]) -> Stored:
@@ -191,6 +212,7 @@ class _Search:
             key: (f"{prefix_of(file.root, self.aliases)}/{file.relative}", readable(file.path))
             for key, (_, file) in matched.items()
         }
+        keys = {key: place for key, place in keys.items() if not key_error(place[0])}
         keys = self._possible(keys, {key: path for key, (path, _) in matched.items()})
         taken = {matched[key][0] for key in keys}
         self.displaced = tuple(
@@ -207,14 +229,11 @@ class _Search:
 
     def _by_name(self) -> dict[str, tuple[str, SourceFile]]:
         """Return the new files of items that only one has the name, size and time of, without reading them."""
-        names = {key: _name(one.source, one.size, one.modified_ns) for key, one in self._absent.items()}
-        new = {
-            path: _name(file.relative, file.size, file.modified_ns)
-            for path, file in self._strangers.items()
-            if path not in self._at
-        }
+        identify = self._found.contents.identify
+        names = {key: _name(one.source, one) for key, one in self._absent.items()}
+        new = {path: _name(file.relative, file) for path, file in self._strangers.items() if path not in self._at}
         once, once_new = Counter(names.values()), Counter(new.values())
-        by_name = {name: path for path, name in new.items() if once_new[name] == 1 and name[2]}
+        by_name = {name: path for path, name in new.items() if once_new[name] == 1 and name[2] and identify(*name[1:])}
         return {
             key: (by_name[name], self._strangers[by_name[name]])
             for key, name in names.items()

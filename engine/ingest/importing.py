@@ -64,6 +64,8 @@ def _import(catalog: Catalog, items: Sequence[NewItem], pictures: Pictures, work
         known_pictured = {item.key: known[item.key] for item in pictured if item.key in known}
         same = _unchanged(tx, items, known_pictured, computed)
         state, notes = tx.head().state, tuple(map(unfitted_note, waiting)) if pictured else ()
+        if any(item.text is not None for item in items):
+            notes += tuple(unfitted_note(view, "texts") for view in views_of(tx, "text") if not view.revision)
     todo = [item for item in items if item.key not in same]
     results = _records(todo, extractors, known, lambda tasks: pictures.run(extract, tasks, checkpoint, workers))
     records = [result for result in results if isinstance(result, NewRecord)]

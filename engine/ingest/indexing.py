@@ -10,7 +10,13 @@ import numpy as np
 
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
-from crossview.engine.catalog.extractors import TextExtractors, image_extractors, text_extractors, views_of
+from crossview.engine.catalog.extractors import (
+    TextExtractors,
+    image_extractors,
+    profile_note,
+    text_extractors,
+    views_of,
+)
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import OvertakenError, check_views, put_records, until_not_overtaken
@@ -58,6 +64,8 @@ class _Outcome:
     notes: tuple[str, ...] = ()
     unfitted: dict[str, str] = field(default_factory=dict)
     """The reasons why views of pictures cannot be fitted, by view."""
+    profiled: set[str] = field(default_factory=set)
+    """Keys of pictures with a colour profile other than sRGB."""
 
     def followed(self, plan: Plan) -> None:
         """Add the moves of a plan."""
@@ -89,7 +97,7 @@ def index_files(
 ) -> ImportReport:
     """Index the pictures under ``paths``; see ``Collection.index``."""
     began = time.monotonic()
-    found = walk(paths)
+    found = walk(paths, options.exclude)
     with catalog.read() as tx:
         notes = checked_columns(tx.items, annotations.files, options.new_attributes)
     contents = Contents()
@@ -125,7 +133,7 @@ def index_files(
         added=len(outcome.added),
         updated=len(outcome.updated),
         unchanged=outcome.unchanged(plan.files),
-        failures=(*outcome.failed(), *found.unreadable, *plan.clashing, *unused, *unfitted_texts),
+        failures=(*outcome.failed(), *found.failures, *plan.clashing, *unused, *unfitted_texts),
         seconds=time.monotonic() - began,
         skipped=dict(+found.skipped),
         deleted=(*plan.left_out, *sorted(outcome.deleted)),
@@ -233,10 +241,13 @@ class _Run:
                 else:
                     capture = self._capture(key, result.metadata, stamps.get(ids.get(key, 0), ""))
                     records.append(self._record(updates[key], result, texts, capture))
+                    self.outcome.profiled |= {key} if result.has_profile else set()
             if records:
                 with self.catalog.write() as tx:
                     self._put(tx, still_needed(tx, records, self.plan.sequence, texts), views)
             self._report("indexing", done, len(self.plan.extract))
+        if note := profile_note(extractors, len(self.outcome.profiled)):
+            self.outcome.notes += (note,)
 
     def copy(self) -> None:
         """Write the items of files whose content another item has, with the rows of that item; captures come later."""
@@ -265,7 +276,9 @@ class _Run:
             stamps = tx.captures.stamps(ids.values())
         before = {key: stamps.get(item, "") for key, item in ids.items()}
         changed = sorted(
-            key for key, stamp in before.items() if stamp != wanted_stamp(files[key], stamp, self.metadata)
+            key
+            for key, stamp in before.items()
+            if key in self.plan.copies or stamp != wanted_stamp(files[key], stamp, self.metadata)
         )
         tasks = (PictureTask(files[key].path, {}) for key in changed)
         results = zip(changed, self.pictures.stream(read_metadata, tasks, checkpoint), strict=True)

@@ -32,9 +32,9 @@ class Plan:
     moved: Mapping[str, str]
     """New keys of moved items by their former keys."""
     notes: tuple[str, ...]
-    """Sentences about renamed roots."""
+    """Sentences about renamed roots and excluded files."""
     clashing: tuple[Failure, ...]
-    """Files whose key belongs to another file."""
+    """Files whose key is too long, or belongs to another file."""
     left_out: tuple[str, ...]
     """Keys of files that are skipped because a user deleted their items."""
     known: Mapping[str, Stored]
@@ -77,7 +77,7 @@ def make_plan(
             files={key: file for key, file in files.items() if key not in left_out},
             missing=matched.gone,
             moved=followed.moved,
-            notes=followed.notes(),
+            notes=(*followed.notes(), *matched.notes()),
             clashing=matched.clashing,
             left_out=tuple(sorted(left_out)),
             known=known,
@@ -97,7 +97,7 @@ def _followed(catalog: Catalog, found: Walk, contents: Contents, write: bool) ->
         with catalog.read() as tx:
             known, aliases = tx.items.known(), tx.roots.aliases()
         following = Found(found.files, found.folders, known, aliases, contents).following()
-        matched = following.matched(found.files, found.folders)
+        matched = following.matched(found)
         changes = following.changes(matched)
         if not write or (not any(changes) and matched.aliases == aliases):
             return following, matched

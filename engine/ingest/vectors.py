@@ -1,8 +1,8 @@
-"""Vectors of other programs: files of rows, fully checked before the first write, then sent in batches."""
+"""Vectors of other programs: files of rows, checked before the first write, then sent in batches."""
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.checks import check_key, normal
 from crossview.engine.catalog.extractors import check_fitted, find_view
-from crossview.engine.catalog.values import to_rows
+from crossview.engine.catalog.values import to_rows, usable
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import check_views, put_matrix, until_not_overtaken
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError
 from crossview.engine.info import ViewInfo
 from crossview.engine.ingest.interruption import interruptible
 from crossview.engine.ingest.key_file import read_lines
-from crossview.engine.item import ImportReport
+from crossview.engine.item import Failure, ImportReport
 from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.progress import Progress
 from crossview.features.vectors import MAX_DIM
@@ -78,7 +78,8 @@ def index_vectors(
     """Give a view of a collection the rows of a file; see ``Items.index_vectors``."""
     began = time.monotonic()
     file = _read(path, keys)
-    _check_rows(file, progress)
+    _check_keys(file)
+    unusable = _unusable_rows(file, progress)
     known = {one.name: one.dim for one in views()}
     if known.get(view, file.rows.shape[1]) != file.rows.shape[1]:
         raise InvalidInputError(
@@ -92,7 +93,7 @@ def index_vectors(
     counts = np.zeros(3, np.int64)
     done = 0
     with interruptible() as committed:
-        for part, rows in ahead(_blocks(file, names, at_once)):
+        for part, rows in ahead(_blocks(file, names, at_once, unusable)):
             report = items.put_vectors(view, part, rows)
             counts += (report.added, report.updated, report.unchanged)
             committed.items += report.added + report.updated
@@ -100,14 +101,20 @@ def index_vectors(
             if progress:
                 progress("indexing", done, len(names))
     added, updated, unchanged = counts.tolist()
-    return ImportReport(added=added, updated=updated, unchanged=unchanged, seconds=time.monotonic() - began)
+    failures = tuple(Failure(names[row], reason) for row, reason in unusable.items())
+    return ImportReport(
+        added=added, updated=updated, unchanged=unchanged, failures=failures, seconds=time.monotonic() - began
+    )
 
 
-def _blocks(file: _File, names: tuple[str, ...], at_once: int) -> Iterator[tuple[tuple[str, ...], NDArray[np.float32]]]:
-    """Yield the keys and rows of a file, ``at_once`` at a time."""
+def _blocks(
+    file: _File, names: tuple[str, ...], at_once: int, unusable: Container[int]
+) -> Iterator[tuple[tuple[str, ...], NDArray[np.float32]]]:
+    """Yield the keys and rows of a file, at most ``at_once`` at a time, without the unusable rows."""
     for start in range(0, len(names), at_once):
-        part = slice(start, start + at_once)
-        yield names[part], np.array(file.rows[part], np.float32)
+        chosen = [row for row in range(start, min(start + at_once, len(names))) if row not in unusable]
+        if chosen:
+            yield tuple(names[row] for row in chosen), np.array(file.rows[chosen], np.float32)
 
 
 def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
@@ -238,25 +245,39 @@ def _check_characters(path: Path, keys: NDArray[Any]) -> None:
         )
 
 
-def _check_rows(file: _File, progress: Progress | None) -> None:
-    """Raise InvalidInputError unless every key and row of a file can be written."""
-    if file.keys is not None:
-        if len(file.keys) != len(file.rows):
-            raise InvalidInputError(
-                f"{len(file.keys):,} keys do not match the {len(file.rows):,} rows of {file.path}: give a key for each"
-            )
-        seen = set[str]()
-        for number, key in enumerate(file.keys, 1):
-            if normal(check_key(key)) in seen:
-                raise InvalidInputError(
-                    f"key {key!r} is duplicated in row {number} of {file.path}: each row needs its own"
-                )
-            seen.add(normal(key))
+def _check_keys(file: _File) -> None:
+    """Raise InvalidInputError unless a file that has keys has a valid one of its own for each row."""
+    if file.keys is None:
+        return
+    if len(file.keys) != len(file.rows):
+        raise InvalidInputError(
+            f"{len(file.keys):,} keys do not match the {len(file.rows):,} rows of {file.path}: give a key for each"
+        )
+    seen = set[str]()
+    for number, key in enumerate(file.keys, 1):
+        if normal(check_key(key)) in seen:
+            raise InvalidInputError(f"key {key!r} is duplicated in row {number} of {file.path}: each row needs its own")
+        seen.add(normal(key))
+
+
+def _unusable_rows(file: _File, progress: Progress | None) -> dict[int, str]:
+    """Return the rows that cannot be written, from 0, with the reasons; InvalidInputError if no row can."""
+    reasons: dict[int, str] = {}
     size = max(1, _CHECKED_BYTES // (file.rows.itemsize * file.rows.shape[1]))
     for start in range(0, len(file.rows), size):
-        checked = to_rows(file.rows[start : start + size], partial(_row_name, file, start))
+        rows = file.rows[start : start + size]
+        with np.errstate(over="ignore"):  # values beyond float32 become infinite
+            wrong = np.flatnonzero(~usable(np.asarray(rows, np.float32)))
+        for row in wrong.tolist():
+            try:
+                to_rows(rows[row : row + 1], partial(_row_name, file, start + row))
+            except InvalidInputError as error:
+                reasons[start + row] = str(error)
         if progress is not None:
-            progress("checking", start + len(checked), len(file.rows))
+            progress("checking", start + len(rows), len(file.rows))
+    if len(reasons) == len(file.rows):
+        raise InvalidInputError(reasons[0])
+    return reasons
 
 
 def _row_name(file: _File, start: int, row: int) -> str:

@@ -9,18 +9,28 @@ import numpy as np
 from crossview.engine.catalog import state
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
-from crossview.engine.catalog.checks import check_labels, check_seed
-from crossview.engine.catalog.extractors import find_view, inputs_of, step_for_rows, unfitted_extractor, views_of
+from crossview.engine.catalog.checks import check_labels
+from crossview.engine.catalog.extractors import (
+    find_view,
+    inputs_of,
+    next_extractor,
+    step_for_rows,
+    unfitted_extractor,
+    views_of,
+)
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import ViewsChangedError
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.ingest.plan import MAX_SAMPLE
-from crossview.engine.item import Failure, Picture, content_hash
+from crossview.engine.item import Failure, Picture, PictureForm, content_hash, pictures_of
+from crossview.engine.numbers import check_seed
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.features.base import FeatureRows, ImageExtractor, Labels
+from crossview.features.base import Extractor, FeatureRows, ImageExtractor, Labels
 from crossview.features.errors import ImageError
+from crossview.features.inputs import MODELS
 from crossview.features.pictures import IN_PROCESS, Pictures, PictureTask
 from crossview.features.reading import samples
+from crossview.features.registry import stored_params
 from crossview.features.worker import cores
 
 MAX_TEXTS = 50_000
@@ -36,13 +46,13 @@ def unfitted(views: Iterable[ViewRecord]) -> dict[str, ViewRecord]:
 
 def empty_images(views: Mapping[str, ViewRecord]) -> dict[str, ImageExtractor]:
     """Return new, unfitted extractors of the picture views."""
-    made = {name: unfitted_extractor(view) for name, view in views.items()}
+    made = {name: next_extractor(view) for name, view in views.items()}
     return {name: one for name, one in made.items() if isinstance(one, ImageExtractor)}
 
 
 def fit_views(
     catalog: Catalog,
-    images: Iterable[bytes | Picture],
+    images: Iterable[PictureForm | Picture],
     names: Sequence[str] = (),
     refit: bool = False,
     seed: int = 0,
@@ -51,7 +61,8 @@ def fit_views(
 ) -> None:
     """Fit the named views, or all unfitted ones: text views on the texts of the items, others on encoded pictures.
 
-    Without names and pictures, only views of texts are fitted, if there are any.
+    Without names and pictures, only views of texts are fitted, if there are any. A view that learns nothing, but reads
+    pictures as an earlier version did, reads them as a new view does from its next revision on.
     Unreadable pictures are left out. A picture without labels gets those of an item with the same bytes. ``workers`` is
     the number of threads that read pictures if ``pictures`` reads them in this process [default: one per core].
 
@@ -59,13 +70,18 @@ def fit_views(
     seed, NotFoundError for an unknown view, NotReadyError for too few pictures or texts.
     """
     check_seed(seed)
-    images = iter(images)
+    images = pictures_of(images)
     first = list(islice(images, 1))
     with catalog.read() as tx:
         chosen = _chosen(tx, names, refit)
         if not names and not first and views_of(tx, "text"):
             chosen = [view for view in chosen if "image" not in inputs_of(view)]
-    made = ((view, unfitted_extractor(view)) for view in chosen)
+    made = [(view, next_extractor(view)) for view in chosen]
+    for view, one in made:
+        if _learns_nothing(view):
+            with catalog.write() as tx:
+                _add_revision(tx, view, tx.views.state(view, view.revision), one)
+    made = [(view, one) for view, one in made if not _learns_nothing(view)]
     pictured = {view.name: (view, one) for view, one in made if isinstance(one, ImageExtractor)}
     if pictured:
 
@@ -73,14 +89,14 @@ def fit_views(
             return pictures.run(samples, batch, checkpoint, workers or cores())
 
         _fit_pictures(catalog, chain(first, images), pictured, seed, read)
-    for view in chosen:
+    for view, _ in made:
         if view.name not in pictured:
             fit_texts(catalog, view, seed)
 
 
 def _fit_pictures(
     catalog: Catalog,
-    images: Iterable[bytes | Picture],
+    images: Iterable[Picture],
     views: Mapping[str, tuple[ViewRecord, ImageExtractor]],
     seed: int,
     read: Callable[[Sequence[PictureTask]], list[dict[str, FeatureRows] | ImageError]],
@@ -90,8 +106,7 @@ def _fit_pictures(
     with catalog.read() as tx:
         known = {stored.content_hash: stored.labels for stored in tx.items.known().values()}
     labels: list[tuple[str, ...]] = []
-    given = (one if isinstance(one, Picture) else Picture(one) for one in islice(images, MAX_SAMPLE))
-    for batch in batches(given, _READ_AT_ONCE):
+    for batch in batches(islice(images, MAX_SAMPLE), _READ_AT_ONCE):
         for one in batch:
             check_labels(one.labels)
         for one, found in zip(batch, read([PictureTask(one.image, chosen) for one in batch]), strict=True):
@@ -158,19 +173,28 @@ def fit_view(
     """
     checkpoint()
     try:
-        fitted = unfitted_extractor(view).fit(samples, seed, labels)
+        fitted = next_extractor(view).fit(samples, seed, labels)
     except ValueError as error:
         raise NotReadyError(f"view {view.name!r} cannot be fitted: {error}") from error
     fit = state.pack({"fitted": fitted.to_state(), "pictures": len(samples), "keys": keys, "seed": seed, "kind": kind})
     with catalog.write() as tx:
-        now = find_view(tx, view.name)
-        if (now.id, now.history) != (view.id, view.history):
-            raise ViewsChangedError(
-                f"view {view.name!r} was deleted and added again, or restored from a copy, during fitting: fit it again"
-            )
-        if now.revision == view.revision:
-            tx.views.add_revision(view, fit)
-            tx.next_sequence()
+        _add_revision(tx, view, fit, fitted)
+
+
+def _add_revision(tx: Transaction, view: ViewRecord, fit: bytes | None, extractor: Extractor) -> None:
+    now = find_view(tx, view.name)
+    if (now.id, now.history) != (view.id, view.history):
+        raise ViewsChangedError(
+            f"view {view.name!r} was deleted and added again, or restored from a copy, during fitting: fit it again"
+        )
+    if now.revision == view.revision:
+        tx.views.add_revision(view, fit, stored_params(extractor))
+        tx.next_sequence()
+
+
+def _learns_nothing(view: ViewRecord) -> bool:
+    """Return whether no item determines the rows of other items; models determine their views."""
+    return view.extractor in MODELS or unfitted_extractor(view).fitted
 
 
 def _chosen(tx: Transaction, names: Sequence[str], refit: bool) -> list[ViewRecord]:
@@ -181,7 +205,8 @@ def _chosen(tx: Transaction, names: Sequence[str], refit: bool) -> list[ViewReco
         return missing
     views = [find_view(tx, name) for name in dict.fromkeys(names)]
     for view in views:
-        if unfitted_extractor(view).fitted:
+        is_earlier = stored_params(unfitted_extractor(view)) != stored_params(next_extractor(view))
+        if _learns_nothing(view) and not is_earlier:
             raise InvalidInputError(f"view {view.name!r} learns nothing, so it needs no fitting")
         if view.revision > 0 and not refit:
             raise InvalidInputError(

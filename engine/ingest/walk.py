@@ -1,19 +1,24 @@
 """Search of folders for files to index."""
 
 import os
+import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from crossview.engine.catalog.roots import free_alias
 from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.exclusions import IGNORE_FILE, MADE_BY_SYSTEMS, Pattern, read_patterns
 from crossview.engine.item import Failure
-from crossview.features.formats import SUFFIXES
+from crossview.features.extras import install_command
+from crossview.features.formats import HEAD_BYTES, SUFFIXES, begins_like_a_picture
 
 HIDDEN = "hidden"
 PAGES = (".html", ".htm")
 """Suffixes of pages beside pictures."""
+SIDECARS = (".xmp", ".XMP")
+"""Suffixes of files with metadata beside pictures."""
 _KINDS = {
     "HEIC": (".heic", ".heif", ".hif"),
     "AVIF": (".avif",),
@@ -26,6 +31,8 @@ _KINDS = {
 }
 _EXTRAS = {"HEIC": "heic"}
 """The extra that reads the files of a kind."""
+PICTURES = frozenset(_KINDS) - {"PDF", "SVG", "video"}
+"""The kinds of skipped files that are pictures."""
 _KIND_OF = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
 
 
@@ -44,8 +51,10 @@ class SourceFile:
     """Whether the user named the file itself, not a folder above it."""
     page: Path | None = None
     """The HTML file beside the picture: ``page.html`` or ``page.png.html`` for ``page.png``."""
+    sidecar: Path | None = None
+    """The file of XMP metadata beside the picture: ``page.png.xmp`` or ``page.xmp`` for ``page.png``."""
     stamp: str = ""
-    """A text that changes with the file or its page."""
+    """A text that changes with the file, its page or its sidecar."""
 
 
 @dataclass(frozen=True)
@@ -59,70 +68,139 @@ class Walk:
     """Numbers of skipped files and folders by kind."""
     examples: Mapping[str, str]
     """The first of the skipped files of each kind that an extra reads."""
-    unreadable: tuple[Failure, ...]
-    """Folders that cannot be read."""
+    failures: tuple[Failure, ...]
+    """Folders that cannot be read, and lines of ignore files that are not patterns."""
+    excluded: frozenset[str]
+    """The absolute paths of files and folders that a pattern excludes."""
+    made_by_systems: Counter[str]
+    """Numbers of folders that are excluded because systems make them, by name."""
 
     def notes(self) -> tuple[str, ...]:
-        """Return a note on each kind of skipped files that an extra reads: the first file, and how to install it."""
-        return tuple(
-            f"{self.skipped[kind]} {kind} left out, such as {path}: "
-            f"to read them, pip install 'crossview[{_EXTRAS[kind]}]'"
+        """Return notes on skipped files that an extra reads, and on folders that are excluded by default."""
+        extras = (
+            f"{self.skipped[kind]} {kind} left out, such as {path}: to read them, run: {install_command(_EXTRAS[kind])}"
             for kind, path in sorted(self.examples.items())
         )
+        names = ", ".join(f"{count} {name}" for name, count in sorted(self.made_by_systems.items()))
+        default = (f"folders that systems make are left out: {names}; to index one, name it as a path",)
+        return (*extras, *(default if names else ()))
 
 
-def walk(paths: Iterable[Path | str]) -> Walk:
+def walk(paths: Iterable[Path | str], exclude: Iterable[str] = ()) -> Walk:
     """Find the picture files of folders, in the order of their paths, and every file that the paths name.
 
-    Hidden files and folders are skipped, links to folders are not followed, and a file is found once for each root. A
-    file that vanishes during the search has size -1, so that reading it reports the reason.
+    Hidden files and folders are skipped, and those that a pattern of ``exclude``, of an ignore file or of
+    ``MADE_BY_SYSTEMS`` matches; links to folders are not followed, and a file is found once for each root. A file that
+    vanishes during the search has size -1, so that reading it reports the reason.
 
-    Raises InvalidInputError for a path that does not exist.
+    Raises InvalidInputError for a path that does not exist, and for an invalid pattern.
     """
     roots = list(dict.fromkeys(Path(os.path.abspath(Path(path).expanduser())) for path in paths))
     for root in roots:
         if not root.exists():
             raise InvalidInputError(f"the file or folder {readable(root)} does not exist")
-    skipped: Counter[str] = Counter()
-    examples = dict[str, str]()
-    unreadable: list[Failure] = []
-    files = tuple(file for root in roots for file in _files(root, skipped, examples, unreadable))
-    return Walk(files, tuple(root for root in roots if root.is_dir()), skipped, examples, tuple(unreadable))
+    search = _Search(tuple(exclude))
+    files = tuple(file for root in roots for file in search.files(root))
+    return Walk(
+        files,
+        tuple(root for root in roots if root.is_dir()),
+        search.skipped,
+        search.examples,
+        tuple(search.failures),
+        frozenset(search.excluded),
+        search.made_by_systems,
+    )
 
 
-def _files(
-    root: Path, skipped: Counter[str], examples: dict[str, str], unreadable: list[Failure]
-) -> Iterator[SourceFile]:
-    if not root.is_dir():
-        yield _source(root.parent, root, _page(root.name, lambda name: (root.parent / name).is_file()), named=True)
-        return
+@dataclass
+class _Search:
+    """The search of some roots, and what it leaves out."""
 
-    def failed(error: OSError) -> None:
-        unreadable.append(Failure(readable(Path(error.filename)), f"the folder cannot be read: {error.strerror}"))
+    exclude: tuple[str, ...]
+    skipped: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    excluded: set[str] = field(default_factory=set)
+    made_by_systems: Counter[str] = field(default_factory=Counter)
 
-    for folder, folders, files in os.walk(root, onerror=failed):
-        shown = sorted(name for name in folders if not name.startswith("."))
-        skipped[HIDDEN] += len(folders) - len(shown)
-        links = {name for name in shown if os.path.islink(os.path.join(folder, name))}
-        skipped["links to folders"] += len(links)
-        folders[:] = [name for name in shown if name not in links]
-        there = set(files).__contains__
-        for name in sorted(files):
-            suffix = os.path.splitext(name)[1].lower()
+    def files(self, root: Path) -> Iterator[SourceFile]:
+        """Yield the files of a root."""
+        patterns = {str(root): tuple(Pattern.of(one, str(root)) for one in self.exclude)}
+        if not root.is_dir():
+            yield _source(root.parent, root, lambda name: (root.parent / name).is_file(), named=True)
+            return
+        for folder, folders, files in os.walk(root, onerror=self._failed):
+            here = patterns.pop(folder)
+            if IGNORE_FILE in files:
+                own, reasons = read_patterns(Path(folder) / IGNORE_FILE)
+                here += own
+                self.failures += (Failure(readable(Path(folder) / IGNORE_FILE), reason) for reason in reasons)
+            folders[:] = self._searched(folder, folders, here)
+            patterns |= {os.path.join(folder, name): here for name in folders}
+            there, sidecars = set(files).__contains__, set[str]()
+            for name in sorted(files):
+                if name not in sidecars and self._is_picture(folder, name, here):
+                    yield (found := _source(root, Path(folder) / name, there))
+                    sidecars |= {found.sidecar.name} if found.sidecar else set()
+
+    def _failed(self, error: OSError) -> None:
+        self.failures.append(Failure(readable(Path(error.filename)), f"the folder cannot be read: {error.strerror}"))
+
+    def _searched(self, folder: str, names: Sequence[str], patterns: Sequence[Pattern]) -> list[str]:
+        """Return the folders to search among those in a folder, in order, and count the others."""
+        searched = []
+        for name in sorted(names):
             if name.startswith("."):
-                skipped[HIDDEN] += 1
-            elif suffix in SUFFIXES:
-                yield _source(root, Path(folder) / name, _page(name, there))
+                self.skipped[HIDDEN] += 1
+            elif os.path.islink(os.path.join(folder, name)):
+                self.skipped["links to folders"] += 1
+            elif name in MADE_BY_SYSTEMS:
+                self.made_by_systems[name] += 1
+                self._exclude(folder, name)
+            elif any(one.matches(folder, name, is_folder=True) for one in patterns):
+                self._exclude(folder, name)
             else:
-                kind = _KIND_OF.get(suffix, "other files")
-                skipped[kind] += 1
-                if kind in _EXTRAS:
-                    examples.setdefault(kind, readable(Path(folder) / name))
+                searched.append(name)
+        return searched
+
+    def _is_picture(self, folder: str, name: str, patterns: Sequence[Pattern]) -> bool:
+        """Return whether to index a file in a folder, and count the others."""
+        suffix = os.path.splitext(name)[1].lower()
+        if name.startswith("."):
+            self.skipped[HIDDEN] += 1
+        elif any(one.matches(folder, name, is_folder=False) for one in patterns):
+            self._exclude(folder, name)
+        elif suffix in SUFFIXES or (not suffix and _begins_like_a_picture(os.path.join(folder, name))):
+            return True
+        else:
+            kind = _KIND_OF.get(suffix, "other files")
+            self.skipped[kind] += 1
+            if kind in _EXTRAS:
+                self.examples.setdefault(kind, readable(Path(folder) / name))
+        return False
+
+    def _exclude(self, folder: str, name: str) -> None:
+        self.skipped["excluded"] += 1
+        self.excluded.add(os.path.join(folder, name))
 
 
-def _source(root: Path, path: Path, page: str | None, named: bool = False) -> SourceFile:
-    beside = None if page is None else path.with_name(page)
+def _begins_like_a_picture(path: str) -> bool:
+    """Return whether a file without a suffix has the first bytes of a picture; False if it cannot be read."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for ever
+            return False
+        with open(path, "rb") as file:
+            return begins_like_a_picture(file.read(HEAD_BYTES))
+    except OSError:
+        return False
+
+
+def _source(root: Path, path: Path, there: Callable[[str], bool], named: bool = False) -> SourceFile:
+    """Return a file; ``there`` tells whether its folder has a file of a name."""
+    stem = os.path.splitext(path.name)[0]
+    page, sidecar = _beside(path, (stem, path.name), PAGES, there), _beside(path, (path.name, stem), SIDECARS, there)
     size, modified = _state(path)
+    states = [state for one in (page, sidecar) if one is not None for state in _state(one)]
     return SourceFile(
         root=root,
         relative=readable(path.relative_to(root)),
@@ -130,15 +208,16 @@ def _source(root: Path, path: Path, page: str | None, named: bool = False) -> So
         size=size,
         modified_ns=modified,
         named=named,
-        page=beside,
-        stamp=" ".join(map(str, (size, modified, *(() if beside is None else _state(beside))))),
+        page=page,
+        sidecar=sidecar,
+        stamp=" ".join(map(str, (size, modified, *states))),
     )
 
 
-def _page(name: str, there: Callable[[str], bool]) -> str | None:
-    """Return the name of the HTML beside a picture, if there is one."""
-    stems = os.path.splitext(name)[0], name
-    return next((page for stem in stems for suffix in PAGES if there(page := stem + suffix)), None)
+def _beside(path: Path, stems: Iterable[str], suffixes: Iterable[str], there: Callable[[str], bool]) -> Path | None:
+    """Return the file beside a picture with the first of some stems and suffixes, if there is one."""
+    names = (stem + suffix for stem in stems for suffix in suffixes)
+    return next((path.with_name(name) for name in names if there(name)), None)
 
 
 def _state(path: Path) -> tuple[int, int]:

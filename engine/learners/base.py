@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,12 +20,15 @@ from crossview.engine.learners.supervision import (
     Supervision,
     checked_classes,
     checked_mask,
+    refuse_equal_rows,
+    refuse_missing,
+    refuse_mixed,
     refuse_notions,
     refuse_taxonomy,
     without_marks,
 )
 from crossview.engine.learners.traits import AddsViews
-from crossview.engine.learners.view_rows import Mask, MultiView, Rows, cut, is_list_of_views
+from crossview.engine.learners.view_rows import Mask, MultiView, Rows, cut, framed, is_list_of_views, rows_of_tuples
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import one_blas_thread
 
@@ -34,13 +38,16 @@ MANY_ITEMS = 100_000
 """That of learners whose time and memory hardly grow with the items; more items change no figure (docs/learners)."""
 
 
-class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSettings):  # type: ignore[misc]  # no types
+_OUTPUTS = ("default", "pandas", "polars")
+
+
+class MultiViewLearner(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None, metaclass=GroupedSettings):  # type: ignore[misc]  # no types
     """The base class of learners, which map rows of several views, each of its own width, to embeddings.
 
-    ``X`` has one of two forms: a list with one (n, d_v) array per view, or one (n, sum of d_v) array, whose columns the
+    ``X`` has one of three forms: a list with one (n, d_v) array per view; one (n, sum of d_v) array, whose columns the
     constructor parameter ``view_slices`` divides into views by their widths (None: the learner's own default, one view
-    for learners that take any number of views, two halves for those that need two). scikit-learn's tools use the second
-    form.
+    for learners that take any number of views, two halves for those that need two); or a list of n tuples with a row
+    per view. scikit-learn's tools, such as GridSearchCV, use the second and the third form.
 
     Items may lack views: the mask of a :class:`Supervision` states which rows exist. Learners ignore the values of
     missing rows.
@@ -80,6 +87,9 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSetting
     left_out_: Sequence[NDArray[np.float32]] = ()
 
     max_items: int | None = MAX_ITEMS
+
+    _sklearn_output_config: Mapping[str, str] = {}
+    """The output that ``set_output`` chose, under the name that scikit-learn's ``clone`` copies."""
 
     @property
     def needs_labels(self) -> bool:
@@ -149,7 +159,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSetting
             X: list of (n, d_v) arrays, or one (n, d) array (see the class).
             y: (n,) class labels, or a :class:`Supervision`, which can contain classes. The learner ignores classes if
                 it does not need them, or if it learns from given neighbors or comparisons instead. Learners of
-                unlabelled items, such as co-em, take -1, None and NaN as unlabelled; for others, -1 is a class.
+                unlabelled items, such as co-em, take -1, None and NaN as unlabelled; for others, -1 is a class, and
+                None and NaN are errors.
 
         Raises:
             ValueError: for NaN, wrong shapes, parameters out of range, a wrong number of views, a view of fewer than 2
@@ -158,6 +169,9 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSetting
         views, given = self._validated(X, y)
         with one_blas_thread():
             self._fit(views, given)
+        for view, width in enumerate(self.view_widths_):
+            if not self.embedded(np.zeros((1, width)), view).shape[1]:
+                raise ValueError(f"nothing can be learned from the rows of view {view}: no dimension is left")
         return self
 
     def again(self) -> Self:
@@ -205,7 +219,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSetting
 
         Returns:
             (n, D) array for one view; a list of arrays for a list; for one 2-D array, the embeddings of all its views
-            beside each other. float32 for float32 rows, otherwise float64.
+            beside each other. float32 for float32 rows, otherwise float64. Without ``view``, frames instead of arrays
+            if ``set_output`` says so.
 
         Raises:
             sklearn.exceptions.NotFittedError: before ``fit``.
@@ -214,12 +229,61 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSetting
         check_is_fitted(self)
         if view is not None:
             return self._embed(X, view)
+        if (tuples := rows_of_tuples(X)) is not None:
+            X = np.hstack(tuples)
         if is_list_of_views(X):
             if len(X) != len(self.view_widths_):
                 raise ValueError(f"{len(X)} views given, {len(self.view_widths_)} fitted; pass view= for a single one")
-            return [self._embed(rows, i) for i, rows in enumerate(X)]
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return np.hstack([self._embed(rows, i) for i, rows in enumerate(cut(X, self.view_widths_))])
+            return [
+                framed(self._embed(rows, i), self._output, rows, partial(self._names, i)) for i, rows in enumerate(X)
+            ]
+        rows = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        embeddings = np.hstack([self._embed(part, i) for i, part in enumerate(cut(rows, self.view_widths_))])
+        return framed(embeddings, self._output, X, lambda: self.get_feature_names_out().tolist())
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Set what ``transform`` returns without ``view``: "default", an array, or a frame of "pandas" or "polars".
+
+        None changes nothing.
+
+        Raises:
+            ValueError: for another kind.
+        """
+        if transform not in (None, *_OUTPUTS):
+            raise ValueError(f"transform is one of {', '.join(_OUTPUTS)}, not {transform!r}")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    @property
+    def _output(self) -> str:
+        return self._sklearn_output_config.get("transform", "")
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return a name for each column that ``transform`` returns for one array, (sum of D,).
+
+        ``input_features``, the names of the columns of ``X``, are only checked.
+
+        Raises:
+            sklearn.exceptions.NotFittedError: before ``fit``.
+            ValueError: for other names than those of ``X``, or another number.
+        """
+        check_is_fitted(self)
+        if input_features is not None:
+            if len(input_features) != self.n_features_in_:
+                raise ValueError(f"input_features should have length equal to the {self.n_features_in_} columns of X")
+            if list(getattr(self, "feature_names_in_", input_features)) != list(input_features):
+                raise ValueError("input_features is not equal to feature_names_in_")
+        names = [name for view in range(len(self.view_widths_)) for name in self._names(view)]
+        return np.array(names, dtype=object)
+
+    def _names(self, view: int) -> list[str]:
+        """Return a name for each column of the embeddings of a view, (D,)."""
+        prefix = f"view{view}_" if len(self.view_widths_) > 1 else ""
+        numbers = range(self.embedded(np.zeros((1, self.view_widths_[view])), view).shape[1])
+        return [
+            prefix + name for name in self.names_ or [f"{type(self).__name__.lower()}{number}" for number in numbers]
+        ]
 
     def transform_queries(self, X: ArrayLike, view: int) -> Any:
         """Embed query rows of one view, (n, d_view), to compare with embedded items; the default is ``transform``.
@@ -263,13 +327,16 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSetting
 
     def to_state(self) -> dict[str, Any]:
         """Return name, parameters and fitted attributes, as dicts, lists, plain values and arrays of the learner
-        itself."""
+        itself; a generator of random numbers becomes None."""
         fitted = {
             key: list(value) if isinstance(value, list) else value  # lists grow when a view is added
             for key, value in vars(self).items()
             if key.endswith("_") and not key.startswith("_")
         }
-        return {"learner": self.name, "params": self.settings(), "fitted": fitted}
+        params = self.settings()
+        if isinstance(params.get("random_state"), np.random.RandomState):
+            params["random_state"] = None
+        return {"learner": self.name, "params": params, "fitted": fitted}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -307,8 +374,13 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSetting
         classes = checked_classes(given.classes, self.capabilities.multilabel) if needs_classes else None
         check_consistent_length(views[0], classes, *(given.notion_classes or {}).values())
         given = replace(given, classes=classes, mask=mask)
-        # A learner that uses labels without needing them is semi-supervised; for the others -1 is a class like any.
-        return views, without_marks(given) if needs_classes and not self.needs_labels else given
+        if needs_classes and self.needs_labels:
+            refuse_missing(self.name, classes)
+        elif needs_classes:
+            # A learner that uses labels without needing them is semi-supervised; for the others -1 is a class like any.
+            given = without_marks(given)
+        refuse_mixed(given.classes)
+        return views, given
 
     def _needs_classes(self, given: Supervision) -> bool:
         """Return whether the learner learns from classes, considering its other supervision.
@@ -332,6 +404,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSetting
         """Check the parameters, divide ``X`` into views, check the rows, and remember the widths of the views."""
         checkpoint()  # here, because every fit of every learner validates its views first
         check_settings(self)
+        X = X if (tuples := rows_of_tuples(X)) is None else tuples
         if is_list_of_views(X):
             check_consistent_length(*X)
             present = checked_mask(mask, len(X[0]), len(X))
@@ -347,6 +420,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSetting
             views = cut(X, self._widths(X.shape[1]))
             present = checked_mask(None, len(X), len(views))
         self.check_views([f"view {view}" for view in range(len(views))])
+        if not self.capabilities.auxiliary:
+            refuse_equal_rows(views, present)
         self.view_widths_ = [rows.shape[1] for rows in views]
         return views, present
 

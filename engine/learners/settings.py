@@ -18,6 +18,7 @@ from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,16 @@ Weight = Annotated[float, Between(0, 1e9)]
 Positive = Annotated[float, Between(0, 1e9, above=True)]
 Share = Annotated[float, Between(0, 1)]
 Tolerance = Annotated[float, Between(1e-12, 1)]
-Seed = Annotated[int, Between(0, 2**32 - 1)]
+Seed = Annotated[int, Between(0, 2**32 - 1)] | np.random.RandomState | None
+"""The ``random_state`` of scikit-learn: a seed, a generator to draw from, or None for other draws in each fit."""
 OneView = Annotated[int, ViewNumber()]
+
+
+def drawn_seed(random_state: int | np.random.RandomState | None) -> int:
+    """Return a ``random_state`` as a seed; of a generator, or of None, a drawn one."""
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return int(check_random_state(random_state).randint(2**31))
+    return random_state
 
 
 class GroupedSettings(ABCMeta):

@@ -1,6 +1,6 @@
 """Supervision: the input of a learner besides rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,6 +94,18 @@ def checked_mask(mask: Any, count: int, views: int) -> NDArray[np.bool_]:
     return present
 
 
+def refuse_equal_rows(views: Sequence[NDArray[np.float64]], mask: NDArray[np.bool_]) -> None:
+    """Refuse a view whose rows, (n, d) of which (n,) are there, are all equal.
+
+    Raises:
+        ValueError: for such a view, with its number.
+    """
+    for view, (rows, present) in enumerate(zip(views, mask.T, strict=True)):
+        first = rows[present.argmax()]
+        if not (rows[present] != first).any():
+            raise ValueError(f"all rows of view {view} are equal, so that nothing can be learned: leave it out")
+
+
 def checked_classes(classes: Any, multilabel: bool) -> Any:
     """Return class labels as an (n,) array or, with ``multilabel``, an indicator matrix of labels as an (n, L) CSR
     array.
@@ -107,6 +119,40 @@ def checked_classes(classes: Any, multilabel: bool) -> Any:
     return column_or_1d(labels, warn=True)
 
 
+def refuse_mixed(classes: Any) -> None:
+    """Raise ValueError for labels of which some are texts and some numbers."""
+    objects = isinstance(classes, np.ndarray) and classes.dtype == "O"
+    if objects and len({isinstance(label, str) for label in classes.tolist()}) > 1:
+        raise ValueError("y has both texts and numbers: class labels are all texts or all numbers")
+
+
+def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which of (n,) labels are missing, (n,): None, NaN, and what pandas has instead."""
+    if labels.dtype.kind != "O":
+        return np.asarray(labels != labels)  # only NaN differs from itself
+    return np.array([_is_missing(label) for label in labels.tolist()], bool)
+
+
+def _is_missing(label: Any) -> bool:
+    # NaN and NaT differ from themselves, and a comparison of pandas.NA is neither true nor false.
+    same = label == label
+    return label is None or not isinstance(same, bool | np.bool_) or not same
+
+
+def refuse_missing(learner: str, classes: Any) -> None:
+    """Refuse missing labels, for a learner that needs the labels of all rows; ``learner`` is its name.
+
+    Raises:
+        ValueError: for a missing label, with its row.
+    """
+    rows = np.flatnonzero(missing_labels(classes)).tolist() if isinstance(classes, np.ndarray) else []
+    if rows:
+        raise ValueError(
+            f"Input y contains NaN or None: {len(rows)} of {len(classes)} labels are missing, the first of row "
+            f"{rows[0]}, and {learner} learns from labelled rows: leave the others out, or use co-em"
+        )
+
+
 def without_marks(given: Supervision) -> Supervision:
     """Return supervision that states which items are labelled, if its classes mark unlabelled items.
 
@@ -116,11 +162,9 @@ def without_marks(given: Supervision) -> Supervision:
     labels = np.asarray(given.classes)
     if given.labelled is not None or sp.issparse(given.classes) or labels.ndim != 1:
         return given
-    marked = np.zeros(len(labels), bool)
-    if labels.dtype.kind in "if":
-        marked = (labels == -1) | np.isnan(labels)
-    elif labels.dtype.kind == "O":
-        marked = np.array([label is None or label != label or label == -1 for label in labels.tolist()], bool)
+    marked = missing_labels(labels)
+    if labels.dtype.kind != "U":
+        marked[~marked] = np.asarray(labels[~marked] == -1, bool)
     if not marked.any():
         return given
     if marked.all():

@@ -1,22 +1,62 @@
-"""Rows of several views: their types, the division of one array into views, existing rows, and blocks of rows."""
+"""Rows of several views: the forms in which callers give and take them, existing rows, and blocks of rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.runtime.cancellation import checkpoint
 
 Rows = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-MultiView = Any  # a list of (n, d_v) array-likes, one per view, or one (n, d) array-like
+MultiView = Any
+"""A list of (n, d_v) array-likes, one per view; one (n, d) array-like; or a list of n tuples of rows, one per view."""
+
+
+def rows_of_tuples(X: Any) -> list[NDArray[Any]] | None:
+    """Return the rows of each view, (n, d_v), of a list of n tuples with a row per view; None for another form."""
+    if not isinstance(X, list) or not X or not all(isinstance(item, tuple) for item in X):
+        return None
+    if not all(len(item) == len(X[0]) and all(np.ndim(row) == 1 for row in item) for item in X):
+        return None
+    return [np.stack([np.asarray(item[view]) for item in X]) for view in range(len(X[0]))]
 
 
 def is_list_of_views(X: Any) -> bool:
-    """Return whether X is a list with one array per view, not one array whose columns are to be divided."""
-    return isinstance(X, list | tuple) and len(X) > 0 and all(getattr(rows, "ndim", 0) == 2 for rows in X)
+    """Return whether X is a list with one array per view, not one array whose columns are to be divided.
+
+    Raises:
+        ValueError: if only some of its arrays have two dimensions.
+    """
+    dimensions = [getattr(rows, "ndim", 0) for rows in X] if isinstance(X, list | tuple) else []
+    if 2 not in dimensions:
+        return False
+    for view, count in enumerate(dimensions):
+        if count != 2:
+            raise ValueError(
+                f"view {view} has {count} dimensions, but the rows of a view are (n, d): reshape one column by "
+                ".reshape(-1, 1)"
+            )
+    return True
+
+
+def framed(embeddings: NDArray[Any], output: str, X: Any, names: Callable[[], Sequence[str]]) -> Any:
+    """Return (n, D) embeddings as an array, or as a frame of pandas or polars, by scikit-learn's conventions.
+
+    ``output`` is the kind [default: "", that of scikit-learn's configuration]. A frame of pandas has the index of
+    ``X`` if ``X`` has one.
+    """
+    output = output or get_config()["transform_output"]
+    if output == "pandas":
+        index = getattr(X, "index", None)
+        return import_module("pandas").DataFrame(embeddings, index=index, columns=names(), copy=False)
+    if output == "polars":
+        return import_module("polars").DataFrame(embeddings, schema=names(), orient="row")
+    return embeddings
 
 
 def cut(X: NDArray[Any], widths: Sequence[int]) -> list[NDArray[Any]]:

@@ -49,7 +49,7 @@ def planned(tx: Transaction, space: Space, request: MapRequest, matching: Callab
 
     Raises InvalidInputError (condition, target), NotFoundError (view, target), NotReadyError (no items, openTSNE).
     """
-    method, condition = request.method or default_method(), str(request.filter) if request.filter else ""
+    method, condition = request.method or default_method(), "" if request.filter.is_empty else str(request.filter)
     check_installed(method)
     if len(condition) > _LONGEST_CONDITION:
         raise InvalidInputError(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-from crossview.engine.errors import NotReadyError
+from crossview.engine.errors import NotReadyError, lacking
 from crossview.engine.runtime.cancellation import checkpoint, report_progress
 from crossview.engine.runtime.threads import one_blas_thread
 
@@ -40,7 +40,7 @@ def default_method() -> str:
 def check_installed(method: str) -> None:
     """Raise NotReadyError, which names the extra, if the library of a method is missing."""
     if method == "tsne" and find_spec("openTSNE") is None:
-        raise NotReadyError("t-SNE needs openTSNE: install it with: pip install 'crossview[map]', or use method pca")
+        raise lacking(NotReadyError, "use method pca, because t-SNE needs openTSNE", "map")
 
 
 def placed(vectors: NDArray[np.float32], method: str, seed: int) -> Plane:

@@ -225,7 +225,7 @@ def _check_possible(request: SearchRequest) -> None:
         raise InvalidInputError(f"{reason} fuse targets: name the view of each query, and leave out fuse")
     if strategy.sort_by or is_arranged(request, ()):
         raise InvalidInputError(f"{reason} group or sort hits: leave out per, diversity and sort_by")
-    if request.filter and request.filter.axes:
+    if request.filter.axes:
         raise InvalidInputError(f"{reason} compare scores: leave score conditions out")
     if getattr(strategy, "feedback", ""):
         raise InvalidInputError(f"{reason} know feedback, which the collection has: leave it out")

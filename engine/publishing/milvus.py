@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from crossview.engine.errors import EngineFullError, EngineUnavailableError, NotReadyError
+from crossview.engine.errors import EngineFullError, EngineUnavailableError, NotReadyError, lacking
 from crossview.engine.publishing.address import TOKEN, EngineAddress
 
 TESTED = "2.3.5 (server) and 2.5.1 (Lite)"
@@ -212,8 +212,5 @@ def _library(address: EngineAddress) -> Any:
                 importlib.import_module("milvus_lite")
     except ImportError as error:
         extra = "milvus-lite" if address.is_file else "publish"
-        raise NotReadyError(
-            f"engine {address} needs {error.name}, which is not installed: run python -m pip install "
-            f"'crossview[{extra}]'"
-        ) from error
+        raise lacking(NotReadyError, f"engine {address} needs {error.name}", extra) from error
     return library

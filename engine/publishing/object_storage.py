@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from crossview.engine.errors import NotFoundError, NotReadyError, StorageError
+from crossview.engine.errors import NotFoundError, NotReadyError, StorageError, lacking
 
 _AT_ONCE = 16
 """Files that are read at the same time: each waits for the network."""
@@ -28,10 +28,8 @@ class ObjectStorage:
             if self.is_local:
                 self.address = self._path  # it means the same in a process with another working folder
         except (ImportError, ValueError) as error:
-            raise NotReadyError(
-                f"{self.address} cannot be used: {error}; run python -m pip install 'crossview[publish]', and for "
-                "s3:// and gs:// also s3fs or gcsfs"
-            ) from error
+            needs = "s3:// needs s3fs and gs:// gcsfs, beside fsspec"
+            raise lacking(NotReadyError, f"{self.address} cannot be used: {error}; {needs}", "publish") from error
 
     def __str__(self) -> str:
         return self.address

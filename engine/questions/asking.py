@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Catalog, Transaction, now
-from crossview.engine.catalog.checks import check_seed
 from crossview.engine.catalog.description import RAW
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.comparisons import (
@@ -22,6 +21,7 @@ from crossview.engine.comparisons import (
     check_person,
 )
 from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.numbers import check_count, check_seed
 from crossview.engine.questions.choosing import choose
 from crossview.engine.questions.collected_answers import ANSWERS_AT_ONCE
 from crossview.engine.questions.metric import Metric
@@ -110,8 +110,7 @@ class Questions:
 
         ``notion`` and ``person`` restrict the answers; ``every_answer`` reads all pages.
         """
-        if limit < 1:
-            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        check_count("limit", limit)
         with self._catalog.read() as tx:
             return tx.answers.page(notion, person, after, limit)
 

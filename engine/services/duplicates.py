@@ -23,7 +23,7 @@ def duplicates_of(opened: Opened, request: DuplicatesRequest) -> Duplicates:
 
 
 def _source(opened: Opened, chosen: Filter | None = None) -> Source:
-    if not chosen:
+    if chosen is None or chosen.is_empty:
         return Source(opened.folder.name, opened.read, opened.writable)
     with opened.read() as tx:
         found = opened.columns.matching(tx, chosen.condition)

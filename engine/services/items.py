@@ -25,8 +25,10 @@ from crossview.engine.item import (
     ItemUpdate,
     NewItem,
     ValueCount,
+    new_items,
     one_or_several,
 )
+from crossview.engine.numbers import check_count
 from crossview.engine.query import ItemEmbeddings, ItemNeighbors
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.services.listing import Listing
@@ -63,8 +65,7 @@ class Items:
         a minus, as in ``-year``, the least first; ``after`` is then the key of the item before. With ``sample``, the
         items are so many, drawn at random by the ``seed``.
         """
-        if limit < 1:
-            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        check_count("limit", limit)
         listing = Listing(check_filter(filter), sort_by, sample, seed)
         listing.check()
         with self._opened.read() as tx:
@@ -133,8 +134,7 @@ class Items:
         _check_facets(named, limit, below)
         chosen = check_filter(filter)
         with self._opened.read() as tx:
-            if chosen:
-                self._matching(tx, chosen)
+            self._matching(tx, chosen)
             found = self._opened.columns.facets(tx, named, chosen.condition, limit, below)
             for field, facet in zip(named, found, strict=True):
                 if field.kind == "attribute":
@@ -144,7 +144,7 @@ class Items:
     def _matching(self, tx: Transaction, chosen: Filter) -> NDArray[np.int64] | None:
         """Return the ascending ids of the items that pass a filter, None for an empty filter; warn of what the filter
         names and no item has."""
-        if not chosen:
+        if chosen.is_empty:
             return None
         found = self._opened.columns.matching(tx, chosen.condition)
         self._opened.unmet.warn(tx, chosen.condition, not len(found))
@@ -202,7 +202,7 @@ class Items:
         """
         from crossview.engine.ingest.importing import import_items
 
-        return import_items(self._opened.writable, items, self._opened.pictures, workers)
+        return import_items(self._opened.writable, list(new_items(items)), self._opened.pictures, workers)
 
     def update(
         self, updates: Collection[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
@@ -327,8 +327,8 @@ class Items:
         from crossview.engine.spaces.search import Page, target_of
 
         chosen = check_filter(filter)
-        if limit < 1 or k < 1:
-            raise InvalidInputError(f"limit and k must be at least 1, not {min(limit, k)}")
+        check_count("limit", limit)
+        check_count("k", k)
         with self._opened.read() as tx:
             among = self._matching(tx, chosen)
         return self._opened.versions().answered(
@@ -347,8 +347,7 @@ def _check_facets(fields: Sequence[Field], limit: int, below: str) -> None:
             raise InvalidInputError(
                 f"items are counted per label, view, missing, key, path or value of an attribute, not per {field}"
             )
-    if limit < 1:
-        raise InvalidInputError(f"limit must be at least 1, not {limit}")
+    check_count("limit", limit)
     if len(fields) > MOST_FACETS:
         raise InvalidInputError(f"one call counts at most {MOST_FACETS} fields, not {len(fields):,}")
     if below and not any(field.kind in ("key", "path") for field in fields):

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.catalog.checks import check_seed
 from crossview.engine.catalog.item_columns import ItemColumns
 from crossview.engine.conditions.filter import EVERY_ITEM, Filter, field_of
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.item import Item
+from crossview.engine.numbers import check_count, check_seed
 
 Ids = NDArray[np.int64]
 
@@ -29,8 +29,7 @@ class Listing:
 
     def check(self) -> None:
         """Raise InvalidInputError for a negative sample, a wrong seed, and a field without an order."""
-        if self.sample < 0:
-            raise InvalidInputError(f"sample must be at least 1, or 0 for all items, not {self.sample}")
+        check_count("sample", self.sample, 0)
         check_seed(self.seed)
         if self.sort_by and field_of(self._field).kind not in ("label", "attribute"):
             raise InvalidInputError(f"items are sorted by label or by an attribute, not by {self._field}")

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from crossview.engine.index_choice import LiveFigure
 from crossview.engine.query import HitList, SearchRequest
 from crossview.engine.services.opened import Opened
-from crossview.engine.target_index import LiveFigure
 
 if TYPE_CHECKING:
     from crossview.engine.spaces.live_recall import Place

@@ -6,7 +6,7 @@ from crossview.engine.catalog.description import RAW
 from crossview.engine.catalog.extractors import add_view, check_usable, parse_view, view_info
 from crossview.engine.errors import ModelError, NotInstalledError
 from crossview.engine.info import ViewInfo
-from crossview.engine.item import Picture, one_or_several
+from crossview.engine.item import Picture, PictureForm, one_or_several
 from crossview.engine.services.opened import Opened
 
 
@@ -44,7 +44,7 @@ class Views:
 
     def fit(
         self,
-        images: Iterable[bytes | Picture],
+        images: Iterable[PictureForm | Picture],
         views: Sequence[str] | None = None,
         seed: int = 0,
         workers: int | None = None,
@@ -52,7 +52,7 @@ class Views:
     ) -> tuple[ViewInfo, ...]:
         """Fit views [default: those that need a fit and have none] and return all views.
 
-        The method fits views of pictures on ``images``, encoded pictures with labels if each is a ``Picture``. It fits
+        The method fits views of pictures on ``images``, in any form, with labels if each is a ``Picture``. It fits
         views of texts on the texts of the items, and computes the rows of these texts at once.
 
         Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few), BusyError, StorageError.

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.errors import InvalidInputError, NotReadyError, lacking
 from crossview.engine.query import ItemEmbeddings
 
 _Pages = Iterable[ItemEmbeddings]
@@ -107,9 +107,8 @@ def _write_parquet(path: Path, pages: _Pages) -> Written:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise NotReadyError(
-            "writing .parquet needs pyarrow: install it with: pip install 'crossview[parquet]', or write .npy or .npz"
-        ) from error
+        what = "write .npy or .npz, because .parquet needs pyarrow"
+        raise lacking(NotReadyError, what, "parquet") from error
     first, rest = _peeked(pages)
     count, width = 0, first.vectors.shape[1]
     row = ("code", pa.binary(width)) if first.bits else ("vector", pa.list_(pa.float32(), width))

@@ -13,7 +13,7 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.comparisons import ItemComparisons
 from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.labels import without_labels
+from crossview.engine.labels import LABELLING, without_labels
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Target
@@ -150,7 +150,7 @@ def labelled_pairs(tx: Transaction, space: Space, view: str, target: Target, see
             warning = _TRAINED if trained and chosen is labelled else ""
             return replace(found, what=f"pairs of {which}{warning}")
     raise NotReadyError(
-        f"the {len(labelled)} {what} lack pairs of the same or of different labels: label more, or give `pairs`"
+        f"the {len(labelled)} {what} lack pairs of the same or of different labels: give `pairs`, or {LABELLING}"
     )
 
 

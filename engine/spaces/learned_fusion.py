@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from crossview.engine.errors import NotReadyError
-from crossview.engine.labels import without_labels
+from crossview.engine.labels import LABELLING, without_labels
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.columns import Column, Evidence, Place
 from crossview.engine.spaces.fusion import Floats
@@ -87,8 +87,7 @@ class Teacher:
         if found is None:
             raise NotReadyError(
                 f"nothing states which items of collection {self.version.name()!r} are similar, which the fusion by "
-                "learning needs: leave out `fuse='learn'`, or label some items with: "
-                "`collection.items.annotate('FILE.csv')`"
+                f"learning needs: leave out `fuse='learn'`, or {LABELLING}"
             )
         return found
 

@@ -11,9 +11,10 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.conditions.filter import Filter, field_of
-from crossview.engine.conditions.tree import Field, FieldTest, Not
+from crossview.engine.conditions.tree import EVERY, Field, FieldTest, Not
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.index_choice import check_recall
+from crossview.engine.numbers import check_count
 from crossview.engine.query import PER_DUPLICATE, Embedding, HitList, ItemEmbeddings, Query, SearchRequest
 from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.arranging import GROUPED, MOST_IN_POOL, Ranking, is_arranged, ranked
@@ -40,8 +41,7 @@ _PAGE_BYTES = 1 << 23
 
 def check_queries(queries: Sequence[Query], k: int = 1, listing: bool = False) -> None:
     """Raise InvalidInputError for queries that no collection can answer; queries of a ``listing`` have no input."""
-    if k < 1:
-        raise InvalidInputError(f"k must be at least 1, not {k}")
+    check_count("k", k)
     if not queries:
         raise InvalidInputError("a search needs at least one query")
     for number, query in enumerate(queries):
@@ -67,8 +67,7 @@ def check_arrangement(request: SearchRequest) -> None:
     """Raise InvalidInputError for a group or an order that no hit can have."""
     if request.per and field_of(request.per).kind not in GROUPED:
         raise InvalidInputError(f"hits are grouped by label, duplicate or an attribute, not by {request.per}")
-    if request.hits_per < 1:
-        raise InvalidInputError(f"hits_per must be at least 1, not {request.hits_per}")
+    check_count("hits_per", request.hits_per)
     if request.hits_per > 1 and not request.per:
         raise InvalidInputError("hits_per limits the hits of a group: also give `per`")
     if not 0 <= request.diversity <= 1:
@@ -183,8 +182,8 @@ def ranking_of(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, re
 def passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Selector:
     """Return a function that selects the items of a target that pass a filter."""
     stored, scored = chosen.stored, chosen.scored
-    selection = partial(version.selection, stored, indexed) if stored else None
-    if not scored:
+    selection = partial(version.selection, stored, indexed) if stored != EVERY else None
+    if scored == EVERY:
         return selection
 
     def chosen_of(target: Target) -> Selection:
@@ -198,7 +197,7 @@ def answer_at_hand(
     versions: Versions, loaded: LoadedSpaces, request: SearchRequest, most_bytes: int, most_hits: int
 ) -> list[HitList] | None:
     """Return the hit lists if everything needed is in memory; see ``Collection.memory.search``."""
-    if request.filter.stored or any(query.vector is None for query in request.queries):
+    if request.filter.stored != EVERY or any(query.vector is None for query in request.queries):
         return None
     given = vars(request.strategy)
     if any(given.get(name) for name in ("combine", "merge", "fuse")):  # it may learn, and scores all items
@@ -254,8 +253,7 @@ class Page(NamedTuple):
 
 def embed_items(tx: Transaction, space: Space, view: str, target: str, page: Page) -> ItemEmbeddings:
     """Return one page; see ``Collection.items.embed``."""
-    if page.limit < 1:
-        raise InvalidInputError(f"limit must be at least 1, not {page.limit}")
+    check_count("limit", page.limit)
     space.check_revisions(tx.views.all())
     chosen, record = target_of(space, view, target), joined_view(tx, view)
     if not page.after and not len(record.ids(tx)):

@@ -213,7 +213,9 @@ class Space(SpaceDescription):
 
     def _no_view(self, view: str) -> str:
         known = f"space {self.name!r} has no view {view!r}; there are: {', '.join(self.views)}"
-        if self.name != RAW or JOINT not in view:
+        if self.name != RAW:
+            return f"{known}; or name another space, such as `space={RAW!r}`"
+        if JOINT not in view:
             return known
         return (
             f"{known}. A joined view needs learned scales of its parts, and {RAW!r} learns nothing: "

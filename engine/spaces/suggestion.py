@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.labels import without_labels
+from crossview.engine.labels import LABELLING, without_labels
 from crossview.engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
@@ -108,7 +108,7 @@ def calibrate(voters: Voters) -> VoteCalibration:
         found = joined_view(tx, voters.view).rows(tx, ids)
     shares, right = _outcomes(voters.shares(found.rows, found.ids.tolist()), found.ids.tolist(), voters.labels)
     if not len(shares):
-        raise NotReadyError(f"too few labelled items with view {voters.view!r} can vote: label more items")
+        raise NotReadyError(f"too few labelled items with view {voters.view!r} can vote: {LABELLING}")
     return fitted_calibration(shares, right, protocol)
 
 
@@ -195,10 +195,7 @@ def labels_of(version: Version, ignored: tuple[str, ...]) -> Mapping[int, tuple[
     with version.read() as tx:
         labels = without_labels(tx.items.labels(), ignored)
     if not labels:
-        raise NotReadyError(
-            f"no item of collection {version.name()!r} has a label: label some items with: "
-            "`collection.items.annotate('FILE.csv')`"
-        )
+        raise NotReadyError(f"no item of collection {version.name()!r} has a label: {LABELLING}")
     return labels
 
 

@@ -251,5 +251,5 @@ def _batches(files: Iterator[PictureFile]) -> Iterator[list[PictureFile]]:
 def describe(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> Described:
     """Return what a picture gives: the rows are those of ``extract``; ImageError for one that cannot be read."""
     picture = decode(data, max_pixels=max_pixels)
-    rows = rows_of_picture(data, picture.image, extractors)
+    rows = rows_of_picture(data, picture, extractors, max_pixels)
     return Described(picture.width, picture.height, content_hash(data), rows)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from crossview.engine.catalog.checks import check_key, normal
 from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.exclusions import MADE_BY_SYSTEMS
 from crossview.engine.ingest.walk import readable
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.features.formats import SUFFIXES
@@ -40,7 +41,8 @@ class PictureList(NamedTuple):
 def listed_pictures(address: str) -> PictureList:
     """Return the pictures below a folder, or the files that match a pattern, as in ``s3://bucket/photos/**/*.jpg``.
 
-    In a folder, files with other suffixes than those of pictures, and hidden files, are left out.
+    In a folder, files with other suffixes than those of pictures, hidden files, and folders that storage systems make
+    are left out.
 
     Raises InvalidInputError if there are none, NotReadyError, StorageError.
     """
@@ -76,8 +78,9 @@ def _divided(address: str) -> tuple[str, str]:
 
 
 def _is_picture(name: str) -> bool:
-    hidden = any(part.startswith(".") for part in name.split("/"))
-    return not hidden and posixpath.splitext(name)[1].lower() in SUFFIXES
+    parts = name.split("/")
+    shown = MADE_BY_SYSTEMS.isdisjoint(parts) and not any(part.startswith(".") for part in parts)
+    return shown and posixpath.splitext(name)[1].lower() in SUFFIXES
 
 
 def _checked(alias: str, names: Sequence[str], sizes: dict[str, int]) -> Iterator[PictureFile]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from crossview.engine.errors import NotInstalledError, NotReadyError
+from crossview.engine.errors import NotInstalledError, NotReadyError, lacking
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spreading.executor import Result, Task, Work
 
@@ -85,9 +85,7 @@ def library() -> Any:
     try:
         return importlib.import_module("ray")
     except ImportError as error:
-        raise NotInstalledError(
-            "a cluster needs Ray, which is not installed: run python -m pip install 'crossview[ray]'"
-        ) from error
+        raise lacking(NotInstalledError, "a cluster needs Ray", "ray") from error
 
 
 class _Worker:

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.checks import check_seed
 from crossview.engine.collection import Collection
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.engine.item import Failure, NewItem
+from crossview.engine.numbers import check_seed
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress

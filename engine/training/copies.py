@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +11,13 @@ from crossview.engine.any_collection import AnyCollection
 from crossview.engine.catalog.joined import part_names
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
-from crossview.engine.item import Item, content_hash
+from crossview.engine.item import Item, content_hash, path_of_source
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.training.estimate import Estimate, Key, Sample, differences, rows
 from crossview.features.copies import KINDS, copies
 from crossview.features.errors import ImageError
+from crossview.features.pictures import MAX_PIXELS, encoded_picture
 
 LENGTHS = (1, 3, 10)
 """Default lengths of the hit lists."""
@@ -71,9 +71,9 @@ def _items(collection: AnyCollection) -> Iterator[Item]:
 def _copies(item: Item) -> dict[str, bytes]:
     """Return the copies of an item's file; none if the file is missing, changed or unreadable."""
     try:
-        data = Path(item.source).read_bytes()
+        data = encoded_picture(path_of_source(item.source), MAX_PIXELS)
         return copies(data) if content_hash(data) == item.content_hash else {}
-    except (OSError, ImageError):
+    except ImageError:
         return {}
 
 

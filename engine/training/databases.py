@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.evaluation import ITEMS, MIXED, OWN_ITEM, TRAINED, UNSEEN, EvaluationRequest
+from crossview.engine.labels import LABELLING
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target, view_of
 from crossview.engine.training.division import Division, Divisions
 from crossview.engine.training.examples import Examples
 
-NO_LABEL = "no item with these views has a label: index with `labels='folder'` or a CSV file"
+NO_LABEL = f"no item with these views has a label: {LABELLING}"
 _ENOUGH = 2
 """Minimum number of labels, and of held-out items with each, for a default evaluation on unseen items."""
 FEW = (

@@ -192,7 +192,7 @@ def _planned(tx: Transaction, versions: Versions, spaces: Sequence[Space], reque
     divisions = divide(compared, items, kind, request, grouping)
     searched = list(dict.fromkeys(chain.from_iterable(targets.values())))
     chosen = check_filter(request.where)
-    among = ItemColumns().matching(tx, chosen.condition) if chosen else None
+    among = None if chosen.is_empty else ItemColumns().matching(tx, chosen.condition)
     divisions = draw_queries(divisions, items, searched, request, by, among)
     databases, note = chosen_databases(items, divisions, searched, by, request.databases)
     if set(databases) - {UNSEEN}:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.extractors import step_for_rows
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.catalog.values import REMOTE, remoteness
+from crossview.engine.errors import InvalidInputError, NotReadyError, few
 from crossview.engine.labels import without_labels
 from crossview.engine.learners.comparisons import AnyComparisons, Taxonomy
 from crossview.engine.runtime.cancellation import checkpoint
@@ -126,17 +126,23 @@ class Examples:
 
 
 def views_with_items(tx: Transaction) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the views that at least two items have, in their order, and a sentence about each other view.
+    """Return the views that at least two items have, not all with the same row, and a sentence about each other view.
 
     Raises NotReadyError if there is no such view.
     """
     counts = {view.name: len(tx.rows.ids(view)) for view in tx.views.all()}
     if max(counts.values(), default=0) < FEWEST:
         raise NotReadyError(f"the items of collection {tx.name()!r} have no views: index pictures, texts or vectors")
-    having = {1: "one item has it, and learning needs two"}
-    notes = [f"view {name!r} is left out: {having.get(count, 'no item has it')}" for name, count in counts.items()]
-    used = [count >= FEWEST for count in counts.values()]
-    return tuple(compress(counts, used)), tuple(note for note, one in zip(notes, used, strict=True) if not one)
+    having = {0: "no item has it", 1: "one item has it, and learning needs two"}
+    equal = "all its rows are equal, so that nothing can be learned from them"
+    reasons = {
+        name: having.get(count) or (equal if joined_view(tx, name).has_equal_rows(tx) else "")
+        for name, count in counts.items()
+    }
+    if all(reasons.values()):
+        raise NotReadyError(f"no view can be learned from: {few(f'{name}: {why}' for name, why in reasons.items())}")
+    notes = tuple(f"view {name!r} is left out: {reason}" for name, reason in reasons.items() if reason)
+    return tuple(name for name, reason in reasons.items() if not reason), notes
 
 
 def examples(tx: Transaction, names: Sequence[str], ignored: Sequence[str] = ()) -> Examples:
@@ -167,6 +173,24 @@ def listed(tx: Transaction, names: Sequence[str], ignored: Sequence[str] = ()) -
         labels=tuple(labels.get(item, ()) for item in numbers),
         notion_classes=_notion_classes(tx, numbers),
     )
+
+
+def check_rows(items: Examples) -> tuple[str, ...]:
+    """Return a sentence about each view whose rows float32 rounds too much; InvalidInputError if all rows are equal."""
+    notes = list[str]()
+    for column, (name, rows) in enumerate(items.rows.items()):
+        having = rows[items.mask[:, column]]
+        if len(having) > 1 and (having == having[0]).all():
+            raise InvalidInputError(
+                f"all rows of view {name!r} are equal, so that nothing can be learned from them: leave it out of the "
+                "views"
+            )
+        if (times := remoteness(having)) > REMOTE:
+            notes.append(
+                f"the rows of view {name!r} are {times:.0e} times as far from 0 as from each other, and float32 rounds "
+                "their differences: subtract their mean before they are added"
+            )
+    return tuple(notes)
 
 
 def with_rows(tx: Transaction, items: Examples) -> Examples:

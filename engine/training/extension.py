@@ -15,7 +15,7 @@ from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.parts import parts_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
-from crossview.engine.training.examples import listed, with_rows
+from crossview.engine.training.examples import check_rows, listed, with_rows
 from crossview.engine.training.learning import fit_added_views, refitting, score_scales, sketches_of, some_rows
 from crossview.engine.training.match_calibration import calibrated
 from crossview.engine.training.sampling import sampled
@@ -50,6 +50,7 @@ def added_views(
         with_new = np.flatnonzero(training.mask[:, len(space.views) :].any(axis=1))
         training = sampled(space.pipeline, training.take(with_new), space.seed)
     training = with_rows(tx, training)
+    rounded = check_rows(training)
     counts = count_constraints(space.constraints, training, found.take(held_out))
     if counts is not None and space.constraint_counts is not None:
         used = {**counts.used, **space.constraint_counts.used}  # the other views keep their counts
@@ -63,6 +64,7 @@ def added_views(
         trained=packed_keys(space.training_keys.union(training.keys)),
         held_out=int(held_out.sum()),
         added=(*space.added, *views),
+        notes=tuple(dict.fromkeys((*space.notes, *rounded))),
         constraint_counts=counts,
     )
     parts = [parts_of(joined_view(tx, view)) for view in views]

@@ -27,7 +27,7 @@ def predefined(tx: Transaction, recipe: Recipe) -> Ids | None:
         return None
     if recipe.holdout:
         raise InvalidInputError("hold out either a share of the items (`holdout`) or the items of a filter, not both")
-    if not recipe.held_out:
+    if recipe.held_out.is_empty:
         raise InvalidInputError("an empty filter would hold out every item: name an attribute, a prefix or keys")
     rest, names = recipe.held_out.without_keys()
     found = ItemColumns().matching(tx, check_filter(rest).condition)
@@ -52,9 +52,9 @@ class Holdout(NamedTuple):
         NotFoundError without an item to learn from."""
         check_share(recipe.holdout)
         given = predefined(tx, recipe)
-        if not recipe.where:
-            return cls(given)
         columns, chosen = ItemColumns(), check_filter(recipe.where)
+        if chosen.is_empty:
+            return cls(given)
         found = columns.matching(tx, chosen.condition)
         if not len(found):
             raise NotFoundError(f"no item of collection {tx.name()!r} can be learned from by: {chosen}")

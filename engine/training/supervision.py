@@ -11,6 +11,7 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.comparisons import ItemComparisons, left_out
 from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.info import ConstraintCounts
+from crossview.engine.labels import LABELLING
 from crossview.engine.learners.capabilities import main_position
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.comparisons import Taxonomy
@@ -146,8 +147,7 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
     by_labels = unsaid and can.takes_comparisons and can.needs_labels
     if by_labels and np.unique(classes).size == len(classes):
         raise NotReadyError(
-            "no two training items have the same labels: index with `labels='folder'` or a CSV file, "
-            "or compare items by `constraints`"
+            f"no two training items have the same labels: compare items by `constraints`, or {LABELLING}"
         )
     in_notions = can.notions and bool(training.notion_classes)
     shared = training.similar is None and can.multilabel and training.several_labels()

@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.catalog.checks import check_seed
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.errors import InvalidInputError, NotReadyError, few
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.settings import MOST_DIMENSIONS
+from crossview.engine.numbers import check_seed
 from crossview.engine.recipe import Recipe
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.parts import Part, parts_of
@@ -20,7 +20,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
 from crossview.engine.training.cost import check_memory, estimated
 from crossview.engine.training.default_learner import with_learner
-from crossview.engine.training.examples import Examples, listed, views_with_items, with_rows
+from crossview.engine.training.examples import Examples, check_rows, listed, views_with_items, with_rows
 from crossview.engine.training.grids import check_dimensions
 from crossview.engine.training.groups import groups_of
 from crossview.engine.training.holdout import Holdout, held_out
@@ -62,6 +62,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
     every = with_supervision(found.take(~out), pairs, recipe.constraints, recipe.taxonomy)
     given = with_rows(tx, sampled(pipeline, every, recipe.seed))
+    rounded = check_rows(given)
     space = Space(
         name=name,
         generation=0,
@@ -80,7 +81,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
         rerank=recipe.rerank,
         cost=cost,
         ignored_labels=recipe.ignore_labels,
-        notes=(*without, *_unknown(tx, recipe), *left_out, *_unordered(pipeline, given), *_notes(pipeline, given)),
+        notes=(*without, *_unknown(tx, recipe), *left_out, *rounded, *_unlearned(pipeline, given)),
     )
     check_dimensions(recipe, pipeline, given)
     return partial(_fit, space, recipe, parts, given, some_rows(tx, found, recipe.seed), progress)
@@ -145,7 +146,12 @@ def _checked_pipeline(tx: Transaction, recipe: Recipe, parts: Sequence[Sequence[
     return pipeline
 
 
-def _notes(pipeline: Chain, training: Examples) -> tuple[str, ...]:
+def _unlearned(pipeline: Chain, training: Examples) -> tuple[str, ...]:
+    """Return sentences about what the learner learns nothing from."""
+    return (*_unordered(pipeline, training), *_unlike(pipeline, training))
+
+
+def _unlike(pipeline: Chain, training: Examples) -> tuple[str, ...]:
     """Return a warning if a learner of similar items gets none: no pairs, no constraints, no label on two items."""
     given = training.similar is not None or training.constraints is not None
     given = given or (pipeline.capabilities.notions and bool(training.notion_classes))

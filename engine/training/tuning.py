@@ -9,6 +9,7 @@ import numpy as np
 
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.info import Trial, Tuning
+from crossview.engine.labels import LABELLING
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.selection import Candidate, Scores, search, standard_error
 from crossview.engine.recipe import ITEMS, MEASURES, ORDER, Recipe, Tune
@@ -89,7 +90,7 @@ def _score(
                 where = f"{len(folds)} of {len(first)} folds"
                 _check_hope(by_crossing(folds), by_crossing(first[: len(folds)]), where)
         if not (scores := by_crossing(folds)):
-            raise InvalidInputError("no query has a similar item to find: label more items")
+            raise InvalidInputError(f"no query has a similar item to find: {LABELLING}")
         first.extend(folds if not first else ())
         return scores
 
@@ -168,7 +169,7 @@ def _check(wanted: Tune, training: Examples) -> None:
     if not (counts > 1).any():
         raise NotReadyError(
             "tuning compares the hits of labelled items, and no label is on two training items: "
-            f"index with `labels='folder'` or a CSV file, give `pairs`, or `constraints` and tune by {ORDER}"
+            f"give `pairs`, or `constraints` and tune by {ORDER}, or {LABELLING}"
         )
     if (labelled := sum(map(bool, training.labels))) < wanted.folds:
         raise NotReadyError(f"{labelled} labelled items are too few for {wanted.folds} folds")

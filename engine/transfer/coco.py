@@ -29,20 +29,32 @@ class CocoSource:
         self._images = content["images"]
         self.count = len(self._images)
         categories = content.get("categories")
-        try:
-            self._names = {one["id"]: str(one["name"]) for one in (categories if isinstance(categories, list) else ())}
-            self._labels: dict[Any, dict[str, None]] = defaultdict(dict)
-            self._captions: dict[Any, list[str]] = defaultdict(list)
-            for one in content["annotations"]:
-                if one.get("category_id") is not None:
-                    self._labels[one["image_id"]][self._names[one["category_id"]]] = None
-                if one.get("caption"):
-                    self._captions[one["image_id"]].append(str(one["caption"]).strip())
-        except (KeyError, TypeError, AttributeError) as error:
+        named = [one for one in (categories if isinstance(categories, list) else ()) if isinstance(one, dict)]
+        self._names = {one["id"]: str(one["name"]) for one in named if _is_id(one.get("id")) and "name" in one}
+        self._labels: dict[Any, dict[str, None]] = defaultdict(dict)
+        self._captions: dict[Any, list[str]] = defaultdict(list)
+        self._failures = [
+            Failure(f"annotation {number} of {path.name}", f"it is not complete ({reason})")
+            for number, one in enumerate(content["annotations"], 1)
+            if (reason := self._read(one))
+        ]
+        if self._failures and len(self._failures) == len(content["annotations"]):
             raise InvalidInputError(
-                f"{path} is not COCO: an annotation or a category is not complete ({error}); each annotation has "
+                f"{path} is not COCO: {self._failures[0].key}: {self._failures[0].reason}; each annotation has "
                 "image_id, and a category_id that the categories list"
-            ) from error
+            )
+
+    def _read(self, one: Any) -> str:
+        """Read an annotation; return what it lacks, or ""."""
+        if not isinstance(one, dict) or not _is_id(one.get("image_id")):
+            return "image_id"
+        if (category := one.get("category_id")) is not None:
+            if not _is_id(category) or category not in self._names:
+                return f"category {category!r}"
+            self._labels[one["image_id"]][self._names[category]] = None
+        if one.get("caption"):
+            self._captions[one["image_id"]].append(str(one["caption"]).strip())
+        return ""
 
     def __iter__(self) -> Iterator[Row | Failure]:
         for number, image in enumerate(self._images, 1):
@@ -56,6 +68,7 @@ class CocoSource:
             if self._captions:
                 found[_CAPTIONS] = self._captions.get(image["id"])
             yield Row(place, image[_FILE], found)
+        yield from self._failures
 
 
 def _is_id(value: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.private import make_file
-from crossview.engine.errors import InvalidInputError, NotReadyError, StorageError
+from crossview.engine.errors import InvalidInputError, NotReadyError, StorageError, lacking
 from crossview.engine.transfer.manifest import Part, damaged
 
 _BATCH_BYTES = 1 << 22
@@ -31,9 +31,7 @@ def pyarrow() -> Any:
         import pyarrow as pa
         import pyarrow.parquet
     except ImportError as error:
-        raise NotReadyError(
-            "Parquet and Arrow files need pyarrow: install it with: pip install 'crossview[parquet]'"
-        ) from error
+        raise lacking(NotReadyError, "Parquet and Arrow files need pyarrow", "parquet") from error
     return pa
 
 

@@ -14,6 +14,8 @@ from crossview.engine.ingest.cells import labels_of
 from crossview.engine.item import Failure, NewItem
 from crossview.engine.transfer.mapping import Meaning
 from crossview.engine.transfer.source import Row, Source, cell_value, is_missing
+from crossview.features.errors import ImageError
+from crossview.features.pictures import MAX_PIXELS, encoded_picture
 
 _NO_LABELS = (list, bytes, Mapping)
 """Types of values that cannot be labels."""
@@ -145,10 +147,9 @@ class RowReader:
             raise InvalidInputError("the picture has neither bytes nor a path")
         file = self.images / path
         try:
-            return file.read_bytes(), str(file.absolute()), path
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise InvalidInputError(f"the picture {file} cannot be read ({reason})") from error
+            return encoded_picture(file, MAX_PIXELS), str(file.absolute()), path
+        except (ImageError, ValueError) as error:
+            raise InvalidInputError(f"the picture {file} cannot be read ({error})") from error
 
 
 def _number_text(value: Any) -> str:

@@ -41,6 +41,8 @@ _OUTPUTS: Mapping[Input, tuple[str, ...]] = {
 _TOKENS = "last_hidden_state"
 """The output with a vector for each token."""
 _LOGITS = "logits"
+_LICENCE_SHOWN = 200
+"""Maximum number of characters of a licence's first line."""
 _CLASSES, _TOKENIZER, _LICENCES = "classes.txt", "tokenizer.json", ("LICENSE", "LICENSE.txt", "LICENCE", "LICENSE.md")
 _MOST_TEXT_BYTES = 32 << 20
 _PADDED = frozenset({"siglip", "siglip2"})
@@ -187,7 +189,7 @@ def pixels_from(config: Mapping[str, Any]) -> Pixels:
             mean=(0.0,) * 3 if plain else tuple(map(float, config.get("image_mean", (0.5,) * 3))),
             std=(1.0,) * 3 if plain else tuple(map(float, config.get("image_std", (0.5,) * 3))),
         )
-    except (TypeError, ValueError, LookupError) as error:
+    except (TypeError, ValueError, LookupError, OverflowError) as error:
         raise ModelError(f"preprocessor_config.json is not understood: {error}") from error
 
 
@@ -266,16 +268,15 @@ def _stated_tower(kind: str, stated: Any) -> Tower:
         return Tower(file=file, output=output, pooling=pooling, dim=0, **made, **values)
     except KeyError as error:
         raise ModelError(f"{STATEMENT}: the part {kind} lacks {error}") from error
-    except (TypeError, AttributeError, ValueError) as error:
+    except (TypeError, AttributeError, ValueError, OverflowError) as error:
         raise ModelError(f"{STATEMENT}: the part {kind} is not understood: {error}") from error
 
 
 def _licence(folder: Folder) -> str:
     for name in _LICENCES:
         if folder.has(name):
-            return next(
-                (line.strip() for line in folder.read(name).decode(errors="replace").splitlines() if line.strip()), ""
-            )
+            lines = map(str.strip, folder.read(name).decode(errors="replace").splitlines())
+            return next(filter(None, lines), "")[:_LICENCE_SHOWN]
     return ""
 
 

@@ -14,8 +14,8 @@ MOST_BYTES = (1 << 31) - 1
 """Maximum size of a file: that of a message of protobuf."""
 _DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 """The sets of operators that onnxruntime brings along."""
-_ENDLESS = frozenset({"Loop"})
-"""Operators whose number of steps the weights can decide."""
+_ENDLESS = frozenset({"Loop", "Scan"})
+"""Operators whose number of steps the weights can decide, of a scan by the length of what is scanned."""
 _PACKAGE = "crossview.onnx_subset"
 _MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
     "Model": {"graph": (7, "Graph"), "functions": (25, "Function")},
@@ -26,7 +26,7 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
         "output": (12, "Value"),
         "sparse_initializer": (15, "Sparse"),
     },
-    "Function": {"node": (7, "Node"), "domain": (10, "")},
+    "Function": {"node": (7, "Node"), "domain": (10, ""), "default": (11, "Attribute")},
     "Node": {"op_type": (4, ""), "attribute": (5, "Attribute"), "domain": (7, "")},
     "Attribute": {
         "t": (5, "Tensor"),
@@ -76,7 +76,8 @@ def read_graph(data: bytes) -> Graph:
         raise ModelError("the file is not an ONNX model, or it computes nothing")
     known = _DOMAINS | {one.domain for one in model.functions}
     operators = set[str]()
-    for node in (*_nodes(model.graph), *(node for one in model.functions for node in _with_inner(one.node))):
+    inner = (node for one in model.functions for node in (*_with_inner(one.node), *_inside(one.default)))
+    for node in (*_nodes(model.graph), *inner):
         _check_operator(node, known)
         operators.add(node.op_type)
     weights = {one.name for one in model.graph.initializer}
@@ -93,10 +94,15 @@ def _nodes(graph: Any) -> Iterator[Any]:
 def _with_inner(nodes: Iterable[Any]) -> Iterator[Any]:
     for node in nodes:
         yield node
-        for one in node.attribute:
-            _check_weights((*one.tensors, one.t), (*one.sparse_tensors, one.sparse_tensor))
-            for inner in (*one.graphs, one.g):
-                yield from _nodes(inner)
+        yield from _inside(node.attribute)
+
+
+def _inside(attributes: Iterable[Any]) -> Iterator[Any]:
+    """Yield the nodes of the graphs in attributes; ModelError for weights in other files."""
+    for one in attributes:
+        _check_weights((*one.tensors, one.t), (*one.sparse_tensors, one.sparse_tensor))
+        for inner in (*one.graphs, one.g):
+            yield from _nodes(inner)
 
 
 def _check_operator(node: Any, known: Collection[str]) -> None:

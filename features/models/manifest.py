@@ -2,14 +2,15 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
 from crossview.features.base import Input
 from crossview.features.errors import ModelError
+from crossview.features.extras import lacking
 
-MISSING = "models need onnxruntime and tokenizers: pip install 'crossview[onnx]'"
 Pooling = Literal["none", "first", "mean"]
 POOLINGS: tuple[Pooling, ...] = ("none", "first", "mean")
 MOST_TOKENS = 100_000
@@ -47,6 +48,8 @@ class Pixels:
             raise ValueError(f"resampling is one of {', '.join(RESAMPLINGS)}, not {self.resampling!r}")
         if len(self.mean) != _COLORS or len(self.std) != _COLORS or not all(self.std):
             raise ValueError("mean and std have a number for each of red, green and blue, and std no 0")
+        if not all(map(math.isfinite, (self.scale, *self.mean, *self.std))):
+            raise ValueError("scale, mean and std are finite numbers")
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,11 @@ class Tower:
     """Length of a row."""
     pixels: Pixels | None = None
     tokens: Tokens | None = None
+
+    def __post_init__(self) -> None:
+        """Check the length of a row; ValueError."""
+        if not 0 <= self.dim <= MOST_DIM:
+            raise ValueError(f"a row has at most {MOST_DIM:,} values, not {self.dim:,}")
 
 
 @dataclass(frozen=True)
@@ -133,8 +141,13 @@ class Manifest:
         try:
             towers = {kind: _tower(one) for kind, one in value["towers"].items()}
             return cls(**{**value, "towers": towers})
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise ModelError(f"the manifest of the model is damaged: {error}") from error
+
+
+def not_installed() -> ModelError:
+    """Return the error of a program without the libraries that run models."""
+    return lacking(ModelError, "models need onnxruntime and tokenizers", "onnx")
 
 
 def _tower(value: Mapping[str, Any]) -> Tower:

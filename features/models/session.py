@@ -14,10 +14,12 @@ from crossview.features.errors import ModelError
 from crossview.features.image import Image
 from crossview.features.models.device import PROVIDERS, VARIABLE, Device, checked_device, chosen_device
 from crossview.features.models.graph import read_graph
-from crossview.features.models.manifest import MISSING, Tower
+from crossview.features.models.manifest import Tower, not_installed
 from crossview.features.models.pixels import pixels_of
 from crossview.features.models.stored import ModelFile
 
+_SILENT = "ORT_DISABLE_TELEMETRY"
+"""The variable by which onnxruntime reports nothing to its maker; it is read when the package is imported."""
 _KEPT = 4
 """Number of sessions that a process keeps; it closes the one that was used least recently."""
 Array = NDArray[Any]
@@ -54,6 +56,7 @@ def open_session(data: bytes, threads: int = 1, device: Device = "cpu") -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.log_severity_level = 4
+    options.add_session_config_entry("session.load_model_format", "ONNX")  # the format that read_graph reads
     try:
         session = onnxruntime.InferenceSession(data, options, providers=[PROVIDERS[device]])
     except Exception as error:  # its errors have no common base
@@ -72,10 +75,12 @@ def use_device(name: str) -> None:
 
 def _onnxruntime(device: Device) -> Any:
     """Return the package; ModelError without it, or if it was built without the device."""
+    # Its wheels write the identity of the device into the person's folder, and try to send what they observe.
+    os.environ[_SILENT] = "1"
     try:
         import onnxruntime
     except ImportError as error:
-        raise ModelError(MISSING) from error
+        raise not_installed() from error
     if PROVIDERS[device] not in onnxruntime.get_available_providers():
         raise ModelError(
             f"the installed onnxruntime cannot use the device {device}: replace it by one that can, with: "

@@ -1,10 +1,11 @@
 """From a text to the tokens of a tower, by the tokenizer of its model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 
 from crossview.features.errors import ModelError
-from crossview.features.models.manifest import MISSING, Tokens
+from crossview.features.models.manifest import Tokens, not_installed
 from crossview.features.models.stored import ModelFile
 
 _MOST_CHARACTERS = 100_000
@@ -19,11 +20,9 @@ class Tokenizer:
         try:
             import tokenizers
         except ImportError as error:
-            raise ModelError(MISSING) from error
-        try:
+            raise not_installed() from error
+        with _failing("the file of the tokenizer is not a tokenizer"):
             self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
-        except Exception as error:  # its errors are bare exceptions
-            raise ModelError(f"the file of the tokenizer is not a tokenizer: {str(error)[:300]}") from error
         self._tokenizer.enable_truncation(wanted.longest)
         if wanted.padded:
             self._tokenizer.enable_padding(pad_id=wanted.padding, length=wanted.padded)
@@ -32,8 +31,20 @@ class Tokenizer:
 
     def __call__(self, text: str) -> tuple[Sequence[int], Sequence[int]]:
         """Return the numbers of the tokens, and 1 for each of them but 0 for those that fill up."""
-        found = self._tokenizer.encode(text[:_MOST_CHARACTERS])
+        with _failing("the tokenizer of the model fails"):
+            found = self._tokenizer.encode(text[:_MOST_CHARACTERS])
         return found.ids, found.attention_mask
+
+
+@contextmanager
+def _failing(how: str) -> Iterator[None]:
+    """Turn what the package raises into a ModelError: bare exceptions, and panics, which are not even exceptions."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise ModelError(f"{how}: {str(error)[:300]}") from error
 
 
 @lru_cache(maxsize=8)

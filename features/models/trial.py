@@ -20,7 +20,7 @@ from crossview.features.base import FeatureRows, Input
 from crossview.features.errors import ModelError
 from crossview.features.image import Image
 from crossview.features.models.device import Device
-from crossview.features.models.manifest import MISSING, MOST_DIM, Manifest
+from crossview.features.models.manifest import MOST_DIM, Manifest, not_installed
 from crossview.features.models.session import open_session, row_of_picture, row_of_text
 from crossview.features.models.tokens import Tokenizer
 
@@ -86,7 +86,7 @@ def check_installed(manifest: Manifest) -> None:
     """Raise ModelError if a library that the model needs is not installed, without loading it."""
     needed = ["onnxruntime", *(["tokenizers"] if "text" in manifest.towers else [])]
     if not all(installed(one) for one in needed):
-        raise ModelError(MISSING)
+        raise not_installed()
 
 
 def installed(library: str) -> bool:
@@ -135,7 +135,7 @@ def _run(folder: Path, manifest: Manifest, device: Device) -> dict[Input, Trial]
         if kind == "image":
             found[kind] = _measured(partial(row_of_picture, session, tower), _pictures())
             if manifest.logits:
-                classes = len((folder / manifest.classes).read_text(encoding="utf-8").splitlines())
+                classes = len((folder / manifest.classes).read_text(encoding="utf-8", errors="replace").splitlines())
                 _check_classes(classes, len(row_of_picture(session, tower, _pictures()[0], manifest.logits)))
                 found[kind] = found[kind]._replace(class_count=classes)
         elif tower.tokens is not None:

@@ -3,20 +3,19 @@
 import asyncio
 import concurrent.futures
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from typing import Any, Self
 
 import grpc
 
-from crossview.engine.errors import CancelledError
-from crossview.server.client.channels import ClientTls, channel
+from crossview.engine.errors import CancelledError, NotReadyError
+from crossview.server.client.attempts import CALLS, LOOKS, STREAMS, AsyncPlaces, repeated_async
+from crossview.server.client.channels import ClientTls, channel, check_address
 from crossview.server.client.connection import (
-    ATTEMPTS,
     OPTIONS,
-    PAUSE,
     check_timeout,
     error_of,
     headers_of,
-    never_began,
 )
 from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished_async
 from crossview.server.wire.status import error_in
@@ -31,9 +30,29 @@ class AsyncConnection(Stubs):
     def __init__(
         self, address: str, timeout: float | None = None, key: str | None = None, *, tls: ClientTls | None = None
     ) -> None:
-        self.address, self.timeout, self._headers = address, check_timeout(timeout), headers_of(key)
+        self.address, self.timeout, self._headers = check_address(address), check_timeout(timeout), headers_of(key)
+        self._again = partial(type(self), address, timeout, key, tls=tls)
+        self._closed = self._answered = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._calls, self._streams, self._looks = map(AsyncPlaces, (CALLS, STREAMS, LOOKS))
         self._channel = channel(grpc.aio, address, tls, OPTIONS)
         super().__init__(self._channel)
+
+    def __reduce__(self) -> Any:
+        """Make a connection of its own in the process that loads it, with the same key."""
+        return self._again, ()
+
+    def _check_usable(self) -> None:
+        """Raise NotReadyError if the connection is closed, or belongs to another event loop."""
+        if self._closed:
+            raise NotReadyError(f"the connection to {self.address} is closed: connect again")
+        running = asyncio.get_running_loop()
+        self._loop = self._loop or running
+        if self._loop is not running:
+            raise NotReadyError(
+                f"the connection to {self.address} belongs to another event loop, such as that of an earlier "
+                "asyncio.run: connect again in this one"
+            )
 
     @property
     def stubs(self) -> Stubs:
@@ -51,49 +70,56 @@ class AsyncConnection(Stubs):
         call = asyncio.ensure_future(self._call(ask.method, ask.request))
         try:
             while not (await asyncio.wait({call}, timeout=LOOK_SECONDS))[0]:
-                await self.run(look())
+                await finished_async(look(), self._look)
             return call.result()
         finally:
             call.cancel()
 
-    async def _call(self, method: Callable[..., Any], request: Any) -> Any:
+    async def _look(self, ask: Ask) -> Any:
+        return await self._call(ask.method, ask.request, self._looks)
+
+    async def _call(self, method: Callable[..., Any], request: Any, places: AsyncPlaces | None = None) -> Any:
         sent = Requests(request) if isinstance(request, Iterator) else None
-        try:
-            for _ in range(0 if sent else ATTEMPTS - 1):
-                try:
-                    return await method(request, timeout=self.timeout, metadata=self._headers)
-                except grpc.RpcError as failure:
-                    if not never_began(failure):
-                        raise
-                await asyncio.sleep(PAUSE)
-            return await method(sent or request, timeout=self.timeout, metadata=self._headers)
-        except asyncio.CancelledError:
-            _raise_hidden(sent)
-            raise
-        except grpc.RpcError as failure:
-            raise error_of(failure, self.address, self.name_of(method), self.timeout) from failure
+
+        def attempt() -> Any:
+            return method(sent or request, timeout=self.timeout, metadata=self._headers)
+
+        self._check_usable()
+        async with (places or self._calls).taken(self.timeout):
+            try:
+                response = await (attempt() if sent else repeated_async(attempt, self.timeout))
+            except asyncio.CancelledError:
+                _raise_hidden(sent)
+                raise
+            except grpc.RpcError as failure:
+                raise error_of(failure, self.address, self.name_of(method), self.timeout, self._answered) from failure
+        self._answered = True
+        return response
 
     async def exchange(self, exchange: Exchange[R]) -> AsyncIterator[R]:
         """Yield the results of an exchange in order, as they arrive."""
-        sent = Requests(exchange.requests)
-        responses = exchange.method(sent, timeout=self.timeout, metadata=self._headers)
-        try:
-            async for answer in responses:
-                if answer.HasField("error"):
-                    raise error_in(answer.error)
-                yield exchange.decode(answer.response)
-        except asyncio.CancelledError:
-            _raise_hidden(sent)
-            raise
-        except grpc.RpcError as failure:
-            raise error_of(failure, self.address, self.name_of(exchange.method), self.timeout) from failure
-        finally:
-            responses.cancel()
+        self._check_usable()
+        async with self._streams.taken(self.timeout):
+            sent = Requests(exchange.requests)
+            responses = exchange.method(sent, timeout=self.timeout, metadata=self._headers)
+            try:
+                async for answer in responses:
+                    if answer.HasField("error"):
+                        raise error_in(answer.error)
+                    yield exchange.decode(answer.response)
+            except asyncio.CancelledError:
+                _raise_hidden(sent)
+                raise
+            except grpc.RpcError as failure:
+                raise error_of(failure, self.address, self.name_of(exchange.method), self.timeout) from failure
+            finally:
+                responses.cancel()
         for result in exchange.rest():
             yield result
 
     async def close(self) -> None:
         """Close the connection."""
+        self._closed = True
         await self._channel.close()
 
     async def __aenter__(self) -> Self:

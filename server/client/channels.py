@@ -10,6 +10,8 @@ import grpc
 from crossview.engine.errors import InvalidInputError
 
 _SECURE, _PLAIN = "grpcs://", "grpc://"
+_OTHER_SCHEMES = ("dns", "ipv4", "ipv6", "unix-abstract", "xds")
+"""Schemes of addresses that only gRPC knows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,22 @@ class ClientTls:
         cert = _content(self.cert)
         key = _content(self.key) if self.key is not None else cert
         return grpc.ssl_channel_credentials(_content(self.ca), key, cert)
+
+
+def check_address(address: str) -> str:
+    """Return the address of a server; InvalidInputError unless it is [SCHEME://]HOST:PORT or unix:PATH."""
+    wrong = f"not {address!r:.60}"
+    if not isinstance(address, str):
+        raise InvalidInputError(f"the address of a server is HOST:PORT or unix:PATH, {wrong}")
+    if address.startswith(("http://", "https://")):
+        raise InvalidInputError(f"a client speaks gRPC: give HOST:PORT of its port, or {_SECURE}HOST:PORT, {wrong}")
+    scheme, _, path = address.partition(":")
+    if (scheme == "unix" and path) or scheme in _OTHER_SCHEMES:
+        return address
+    host, _, port = address.removeprefix(_SECURE).removeprefix(_PLAIN).rpartition(":")
+    if not host or set(host) & set(" /") or not port.isascii() or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise InvalidInputError(f"the address of a server is HOST:PORT, such as localhost:50051, or unix:PATH, {wrong}")
+    return address
 
 
 def channel(library: Any, address: str, tls: ClientTls | None, options: Any) -> Any:

@@ -21,7 +21,10 @@ from crossview.engine.item import (
     ItemUpdate,
     NewItem,
     Picture,
+    PictureForm,
+    new_items,
     one_or_several,
+    pictures_of,
 )
 from crossview.engine.map import POINTS_A_PAGE, MapInfo, MapPoints, MapRequest, known_map
 from crossview.engine.query import (
@@ -141,7 +144,7 @@ class CollectionScript(ItemScript):
 
     def fit_views(
         self,
-        images: Iterable[bytes | Picture],
+        images: Iterable[PictureForm | Picture],
         views: Sequence[str] | None = None,
         seed: int = 0,
         workers: int | None = None,
@@ -151,7 +154,7 @@ class CollectionScript(ItemScript):
 
         def requests() -> Iterator[pb.FitViewsRequest]:
             yield pb.FitViewsRequest(parent=self.resource, views=one_or_several(views or ()), seed=seed, refit=refit)
-            for batch in batches(map(from_picture, images), pb.Picture.ByteSize):
+            for batch in batches(map(from_picture, pictures_of(images)), pb.Picture.ByteSize):
                 yield pb.FitViewsRequest(pictures=batch)
 
         response = yield from ask(self._collections.FitViews, requests())
@@ -161,7 +164,7 @@ class CollectionScript(ItemScript):
         """Add or update items, in batches below the message limit; the server ignores ``workers``."""
         failures: list[Failure] = []
         reports = []
-        for batch in batches(messages_of(items, from_new_item, failures), pb.NewItem.ByteSize):
+        for batch in batches(messages_of(new_items(items), from_new_item, failures), pb.NewItem.ByteSize):
             request = pb.ImportItemsRequest(parent=self.resource, items=batch)
             reports.append(to_report((yield from ask(self._collections.ImportItems, request))))
         return merged([*reports, ImportReport(failures=tuple(failures))])
@@ -173,7 +176,7 @@ class CollectionScript(ItemScript):
         message can contain as failures.
         """
         failures: list[Failure] = []
-        sent = batches(messages_of(items, from_new_item, failures), pb.NewItem.ByteSize)
+        sent = batches(messages_of(new_items(items), from_new_item, failures), pb.NewItem.ByteSize)
         requests = (pb.ImportItemsRequest(parent=self.resource, items=batch) for batch in sent)
 
         def rest() -> list[ImportReport]:

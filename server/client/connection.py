@@ -1,18 +1,19 @@
 """The connection to a server: its channel, its stubs, and calls whose failures become errors of the engine."""
 
 import json
-import math
 import re
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from numbers import Real
 from typing import Any, Self, cast
 
 import grpc
 from google.protobuf.message import DecodeError
 from google.rpc import status_pb2
 
-from crossview.engine.errors import InvalidInputError
-from crossview.server.client.channels import ClientTls, channel
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.server.client.attempts import CALLS, LOOKS, NEVER_SENT, STREAMS, Places, never_began, repeated
+from crossview.server.client.channels import ClientTls, channel, check_address
 from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished
 from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
 from crossview.server.methods import METHODS
@@ -25,6 +26,7 @@ from crossview.server.wire.status import (
     Code,
     error_in,
     error_named,
+    message_in,
     retry_delay,
 )
 
@@ -48,19 +50,27 @@ OPTIONS = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES),
     ("grpc.max_send_message_length", MESSAGE_BYTES),
     ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
+    # A server that is back answers within about a second, and the outage of one client is not that of the next one.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    ("grpc.use_local_subchannel_pool", 1),
 )
 
 
 _KEY = re.compile(r"[!-~]+")
-ATTEMPTS, PAUSE = 3, 0.1
-"""Maximum number of attempts of a call that a stopping server never began, and seconds between them."""
+_LONGEST_TIMEOUT = 1e9
+"""Seconds, some 30 years; gRPC cannot count many more."""
 
 
 def check_timeout(timeout: float | None) -> float | None:
     """Return the timeout of calls in seconds, None for no limit; raise InvalidInputError for an invalid one."""
-    if timeout is not None and not 0 < timeout < math.inf:
-        raise InvalidInputError(f"a timeout is a positive number of seconds, not {timeout}")
-    return timeout
+    if timeout is None:
+        return None
+    if not isinstance(timeout, Real) or not 0 < timeout <= _LONGEST_TIMEOUT:
+        raise InvalidInputError(
+            f"a timeout is a positive number of seconds, at most {_LONGEST_TIMEOUT:g}, or None, not {timeout!r:.40}"
+        )
+    return float(timeout)
 
 
 def headers_of(key: str | None) -> tuple[tuple[str, str], ...]:
@@ -89,11 +99,18 @@ class Connection(Stubs):
     def __init__(
         self, address: str, timeout: float | None = None, key: str | None = None, *, tls: ClientTls | None = None
     ) -> None:
-        self.address = address
+        self.address = check_address(address)
         self.timeout = check_timeout(timeout)
         self._headers = headers_of(key)
+        self._again = partial(type(self), address, timeout, key, tls=tls)
+        self._closed = self._answered = False
+        self._calls, self._streams, self._looks = map(Places, (CALLS, STREAMS, LOOKS))
         self.channel: grpc.Channel = channel(grpc, address, tls, OPTIONS)
         super().__init__(self.channel)
+
+    def __reduce__(self) -> Any:
+        """Make a connection of its own in the process that loads it, with the same key."""
+        return self._again, ()
 
     @property
     def stubs(self) -> Stubs:
@@ -108,20 +125,35 @@ class Connection(Stubs):
         look = ask.look
         if look is None:
             return self.call(ask.method, ask.request)
-        return self._follow(ask.method, ask.request, lambda: self.run(look()))
+        return self._follow(ask.method, ask.request, lambda: finished(look(), self._look))
 
-    def call(self, method: Callable[..., R], request: Any) -> R:
+    def _look(self, ask: Ask) -> Any:
+        # Looks have places of their own, because the calls that they look at keep theirs.
+        return self.call(ask.method, ask.request, self._looks)
+
+    def call(self, method: Callable[..., R], request: Any, places: Places | None = None) -> R:
         """Return the response of a method of the server; raise its failure as an error of the engine."""
         sent = Requests(request) if isinstance(request, Iterator) else None
-        attempts = 1 if sent else ATTEMPTS
-        try:
-            return repeated(lambda: method(sent or request, timeout=self.timeout, metadata=self._headers), attempts)
-        except grpc.RpcError as failure:
-            raise self._error(failure, method, sent) from failure
+
+        def attempt() -> R:
+            return method(sent or request, timeout=self.timeout, metadata=self._headers)
+
+        self._check_open()
+        with (places or self._calls).taken(self.timeout):
+            try:
+                response = attempt() if sent else repeated(attempt, self.timeout)
+            except grpc.RpcError as failure:
+                raise self._error(failure, method, sent) from failure
+        self._answered = True
+        return response
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise NotReadyError(f"the connection to {self.address} is closed: connect again")
 
     def _error(self, failure: grpc.RpcError, method: Callable[..., Any], sent: Requests | None = None) -> Exception:
         hidden = sent.error if sent is not None else None
-        return hidden or error_of(failure, self.address, self.name_of(method), self.timeout)
+        return hidden or error_of(failure, self.address, self.name_of(method), self.timeout, self._answered)
 
     def exchange(self, exchange: Exchange[R]) -> Iterator[R]:
         """Yield the results of an exchange in order, as they arrive; raise the errors of ``call``."""
@@ -135,17 +167,19 @@ class Connection(Stubs):
         The stream reads further requests as the server answers earlier ones, and raises the errors of their iterator.
         The timeout applies to the whole stream.
         """
-        sent = Requests(requests)
-        responses: Any = method(sent, timeout=self.timeout, metadata=self._headers)
-        try:
-            for answer in responses:
-                if answer.HasField("error"):
-                    raise error_in(answer.error)
-                yield answer.response
-        except grpc.RpcError as failure:
-            raise self._error(failure, method, sent) from failure
-        finally:
-            responses.cancel()
+        self._check_open()
+        with self._streams.taken(self.timeout):
+            sent = Requests(requests)
+            responses: Any = method(sent, timeout=self.timeout, metadata=self._headers)
+            try:
+                for answer in responses:
+                    if answer.HasField("error"):
+                        raise error_in(answer.error)
+                    yield answer.response
+            except grpc.RpcError as failure:
+                raise self._error(failure, method, sent) from failure
+            finally:
+                responses.cancel()
 
     def _follow(self, method: Callable[..., Any], request: Any, look: Callable[[], None]) -> Any:
         """Call a method as ``call`` does, and call ``look`` every LOOK_SECONDS until the response arrives."""
@@ -161,13 +195,16 @@ class Connection(Stubs):
             finally:
                 call.cancel()  # a signal may have interrupted the wait
 
-        try:
-            return repeated(attempt)
-        except grpc.RpcError as failure:
-            raise self._error(failure, method) from failure
+        self._check_open()
+        with self._calls.taken(self.timeout):
+            try:
+                return repeated(attempt, self.timeout)
+            except grpc.RpcError as failure:
+                raise self._error(failure, method) from failure
 
     def close(self) -> None:
         """Close the connection."""
+        self._closed = True
         self.channel.close()
 
     def __enter__(self) -> Self:
@@ -177,44 +214,23 @@ class Connection(Stubs):
         self.close()
 
 
-def repeated(attempt: Callable[[], R], attempts: int = ATTEMPTS) -> R:
-    """Return the result of a call, repeated while a stopping server never begins it; raise grpc.RpcError."""
-    for _ in range(attempts - 1):
-        try:
-            return attempt()
-        except grpc.RpcError as failure:
-            if not never_began(failure):
-                raise
-        time.sleep(PAUSE)
-    return attempt()
-
-
-def never_began(failure: grpc.RpcError) -> bool:
-    """Return whether a stopping server ended the call before its program saw it, so that even a write can be repeated.
-
-    gRPC resets such calls without a message and without headers. All calls that began end with headers or with an
-    error of the server; those of a closed channel have a message of this program.
-    """
-    call = cast(grpc.Call, failure)
-    bare = not call.initial_metadata() and not call.trailing_metadata()
-    return call.code() is grpc.StatusCode.CANCELLED and bare and call.details() in _RESET
-
-
-_RESET = ("CANCELLED", "Received RST_STREAM with error code 8")
-"""Messages of gRPC about a call that its server has reset."""
 _TOO_MANY = "Concurrent RPC limit"
 """Words of gRPC's message from a server with too many calls."""
-_NEVER_SENT = ("failed to connect", "resolving", "resolution")
-"""Words of gRPC's message if it found no server; a connection lost during a call has the same status code."""
 
 
-def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float | None = None) -> Exception:
-    """Return the error of the engine for a failed call; ``timeout`` is the timeout of the call in seconds."""
+def error_of(
+    failure: grpc.RpcError, address: str, method: str, timeout: float | None = None, answered: bool = False
+) -> Exception:
+    """Return the error of the engine for a failed call.
+
+    ``timeout`` is the timeout of the call in seconds, and ``answered`` whether the server answered an earlier call.
+    """
     call = cast(grpc.Call, failure)  # every RpcError of a channel is also a Call
     code, message = Code[call.code().name], call.details() or ""
     named = {key: str(value) for key, value in call.trailing_metadata() or ()}.get(ERROR_KEY, "")
     if named in BY_NAME:
-        return error_named(named, message, _retry_seconds(call))
+        details = _details(call)
+        return error_named(named, message_in(details) or message, retry_delay(details))
     if never_began(failure):
         return ServerUnavailableError(f"the server at {address} stopped before {method} began: repeat it")
     if code is Code.RESOURCE_EXHAUSTED and _TOO_MANY in message:
@@ -227,7 +243,12 @@ def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float |
         )
     if code is Code.UNAVAILABLE and (reason := _refused(message, address)):
         return ServerUnavailableError(f"{reason} ({message})")
-    if code is Code.UNAVAILABLE and any(words in message.lower() for words in _NEVER_SENT):
+    if code is Code.UNAVAILABLE and any(words in message.lower() for words in NEVER_SENT):
+        if answered:
+            return ServerUnavailableError(
+                f"the server at {address} answered before, and is not there now ({message}): the call was not sent, so "
+                "repeat it when the server is back"
+            )
         return ServerUnavailableError(f"no server at {address}; start one with: crossview serve ({message})")
     if code is Code.UNAVAILABLE:
         return ServerUnavailableError(
@@ -251,10 +272,10 @@ def _refused(message: str, address: str) -> str:
     return ""
 
 
-def _retry_seconds(call: grpc.Call) -> float | None:
-    """Return the time in seconds after which the server asks for a retry; None if it does not ask for one."""
+def _details(call: grpc.Call) -> status_pb2.Status:
+    """Return the status with its details that the server sent; an empty one without it."""
     packed = next((value for key, value in call.trailing_metadata() or () if key == DETAILS_KEY), b"")
     try:
-        return retry_delay(status_pb2.Status.FromString(cast(bytes, packed)))
+        return status_pb2.Status.FromString(cast(bytes, packed))
     except DecodeError:  # a proxy sent details of its own
-        return None
+        return status_pb2.Status()

@@ -40,6 +40,10 @@ class RemoteCollection:
         self.maps = RemoteMaps(self)
         self.storage = RemoteStorage(self)
 
+    def __reduce__(self) -> Any:
+        """Keep the connection and the name."""
+        return type(self), (self.connection, self.name)
+
     def __enter__(self) -> Self:
         return self
 

@@ -52,7 +52,7 @@ def index(
     """Index pictures on a server; see ``Collection.index``. First fit unfitted views to a sample of the pictures."""
     began = time.monotonic()
     annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
-    walked = walk(paths)
+    walked = walk(paths, options.exclude)
     annotations.read_keywords(walked.files, IN_PROCESS)
     notes = checked_columns(collection.items, annotations.files, options.new_attributes)
     contents = Contents()
@@ -78,13 +78,20 @@ def index(
             unfit = fit_texts(collection)
     return replace(
         report,
-        failures=(*report.failures, *walked.unreadable, *matched.clashing, *unused, *unfit),
+        failures=(*report.failures, *walked.failures, *matched.clashing, *unused, *unfit),
         seconds=time.monotonic() - began,
         skipped=dict(+walked.skipped),
         deleted=tuple(sorted(left_out)),
         missing=matched.gone,
         moved=followed.moved,
-        notes=(*notes, *walked.notes(), *followed.notes(), *waiting, *label_notes(annotations, keyed, stored)),
+        notes=(
+            *notes,
+            *walked.notes(),
+            *followed.notes(),
+            *matched.notes(),
+            *waiting,
+            *label_notes(annotations, keyed, stored),
+        ),
     )
 
 
@@ -95,7 +102,7 @@ def _followed(collection: AnyCollection, walked: Walk, contents: Contents, write
         _check_paths(known)
         stored = {key: _stored(item) for key, item in known.items()}
         following = Found(walked.files, walked.folders, stored, _aliases(known), contents).following()
-        matched = following.matched(walked.files, walked.folders)
+        matched = following.matched(walked)
         changes = following.changes(matched)
         if not write or not any(changes):
             break
@@ -232,7 +239,7 @@ class _Sending:
                 self.failures.append(data)
                 yield None
                 continue
-            if stamp != before:
+            if stamp != before or key not in self.unchanged:
                 capture, failure = read_capture(file, read_metadata(data, {}, 0), stamp)
                 update = replace(update, capture=capture)
                 self.pages += [] if failure is None else [failure]
@@ -270,7 +277,7 @@ def _read(file: SourceFile) -> bytes | Failure:
             readable(file.path), f"{file.size:,} bytes do not fit into one message: at most {LARGEST_FILE:,}"
         )
     try:
-        return read_file(file.path)
+        return read_file(file.path) or Failure(readable(file.path), "the file is empty")
     except ImageError as error:
         return Failure(readable(file.path), str(error))
     except OSError as error:

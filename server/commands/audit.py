@@ -129,6 +129,14 @@ def _look(name: str, _: Audit, finding: Finding) -> str:
     return hint("item show", name, "--", finding.keys[0])
 
 
+def _delete_view(name: str, _: Audit, finding: Finding) -> str:
+    return hint("view delete", name, finding.view)
+
+
+def _centred(name: str, _: Audit, finding: Finding) -> str:
+    return hint("index", name, "--view", finding.view, "--vectors", "FILE.npy", "--keys", "FILE.txt")
+
+
 def _index(name: str, _: Audit, finding: Finding) -> str:
     return hint("index", name, "--", *(finding.values or ("PATH",)))
 
@@ -150,6 +158,8 @@ _COMMANDS: Mapping[str, Callable[[str, Audit, Finding], str]] = {
     "unreadable_files": _delete,
     "outdated_rows": _index,
     "lacking_rows": _index,
+    "equal_rows": _delete_view,
+    "remote_rows": _centred,
     "outdated_space": _train,
     "newer_items": _train,
     "drift": _train,

@@ -10,7 +10,7 @@ import typer
 from crossview.server.commands.common import JsonOption, NameArgument, print_json, shortened, size, tuning
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.filter_options import FilterOptions
-from crossview.server.commands.hints import hint
+from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.items import pixels
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
 from crossview.server.commands.spaces import show_spaces
@@ -34,7 +34,8 @@ class PageOptions:
 
     after: Annotated[str, typer.Option(metavar="KEY", help="List only items after this key.")] = ""
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of items to list [default: 100; with --csv all].")
+        int | None,
+        typer.Option(min=1, help="Maximum number of items to list [default: 100; all with --csv or --keys-only]."),
     ] = None
     sort_by: Annotated[
         str,
@@ -59,6 +60,7 @@ def list_(
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
+    keys: Annotated[bool, typer.Option("--keys-only", help="Print only the keys of items, one on each line.")] = False,
 ) -> None:
     """List collections, or the items of one collection.
 
@@ -66,8 +68,11 @@ def list_(
         crossview list
         crossview list pets --where 'label = cat' --csv
         crossview list pets --sort-by -taken --limit 20
+        crossview list pets --sample 1 --keys-only
     """
     check_format(as_json, as_csv)
+    if keys and (as_json or as_csv or name is None):
+        raise typer.BadParameter("--keys-only is a list of the items of NAME: give this name, and no --json or --csv")
     if name is None:
         _list_collections(connection, as_json, as_csv)
         return
@@ -75,6 +80,10 @@ def list_(
     with connection.collection(name) as collection:
         if as_csv:
             _print_csv(collection, condition, page)
+            return
+        if keys:
+            for item in _every_item(collection, condition, page):
+                say(item.key)
             return
         items = collection.items(condition, after=page.after, limit=page.limit or DEFAULT_LIMIT, **page.order())
         total = collection.count(condition)
@@ -180,7 +189,7 @@ def _training(space: "SpaceInfo") -> Iterator[str]:
     if space.constraints is not None:
         yield space.constraints.sentence()
     for threshold in space.thresholds:
-        yield threshold.sentence()
+        yield completed(threshold.sentence())
     for index in space.indexes:
         yield index.sentence()
     if space.tuning is not None:

@@ -28,16 +28,22 @@ _SHEETS = (".png", ".jpg", ".jpeg", ".webp", ".pdf")
 _HEAD = """#!/bin/sh
 # Moves the copies below to {folder}. It deletes and replaces nothing.
 # Read it first: each group names the picture that stays. Remove the lines of files that should stay, too.
+# With --undo, it moves them back.
 set -eu
 to={to}
+undo=${{1:-}}
 mkdir -p -- "$to"
 move() {{
-    if [ -e "$to/$2" ]; then
-        printf '%s\\n' "left: $to/$2 exists" >&2
-    elif [ -e "$1" ]; then
-        mv -- "$1" "$to/$2"
+    from=$1 at=$to/$2
+    if [ "$undo" = --undo ]; then
+        from=$to/$2 at=$1
+    fi
+    if [ -e "$at" ]; then
+        printf '%s\\n' "left: $at exists" >&2
+    elif [ -e "$from" ]; then
+        mv -- "$from" "$at"
     else
-        printf '%s\\n' "left: $1 does not exist" >&2
+        printf '%s\\n' "left: $from does not exist" >&2
     fi
 }}
 """
@@ -115,7 +121,7 @@ def _write(path: Path, to: Path | None, found: "Duplicates", pictures: "Mapping[
             write_csv(file, COLUMNS, rows_of(found))
     elif suffix == SCRIPT and to is not None:
         path.write_text(script(found, to), encoding="utf-8", errors="surrogateescape")
-        return f"wrote {path}: read it, then run it with: sh {shlex.quote(str(path))}"
+        return f"wrote {path}: read it, then run it with: sh {shlex.quote(str(path))} (--undo moves the files back)"
     else:
         sheet(path, found, pictures)
     return f"wrote {path}"

@@ -64,6 +64,8 @@ def embed(
         return
     if not query.view:
         raise typer.BadParameter("an embedding is that of one view: give --view VIEW")
+    if out is not None and out.suffix != ".npy":
+        raise typer.BadParameter(f"vectors of queries are written as .npy: end the name of --out {out} in .npy")
     queries = query.queries()
     with connection.collection(name) as collection:
         embeddings = collection.embed(queries, targets=names(query.targets), space=query.space)

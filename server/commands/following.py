@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from crossview.server.commands.command import again
-from crossview.server.commands.common import confirm, fail, print_json
-from crossview.server.commands.import_report import SHOWN, show_report, since
+from crossview.server.commands.common import print_json
+from crossview.server.commands.import_report import show_report, since
 from crossview.server.commands.index_options import FollowOptions
 from crossview.server.commands.output import say
 from crossview.server.commands.progress_bar import progress_bar
+from crossview.server.commands.pruning import pruned
 
 if TYPE_CHECKING:
     from crossview.engine.item import ImportReport, IndexOptions
     from crossview.server.backend import CollectionBackend
 
-_FEWEST, _SHARE = 20, 0.1
-"""The default limit of pruning without a question: so many items, or this share of all if that is more."""
 _SETTLED_MS, _LONGEST_MS = 1_000, 60_000
 """Milliseconds without a change after which a run begins, so that a copied folder is complete, and at most so long."""
 _WATCHED_MS = 1_000
@@ -42,16 +40,21 @@ class Follower:
     follow: FollowOptions
     as_json: bool
 
-    def once(self, show_progress: bool = True) -> "ImportReport":
-        """Index the folders once, and delete the items of missing files if the options say so."""
+    def once(self, show_progress: bool = True) -> tuple["ImportReport", str]:
+        """Index the folders once, and delete the items of missing files if the options say so.
+
+        Return the report, and why the items stay although the options say so, or "".
+        """
         began = time.monotonic()
         with progress_bar(show_progress and not self.as_json, "images") as progress:
             report = self.collection.index(self.paths, self.options, progress=progress)
         if self.follow.on_import is not None and report.added_keys:
             report = replace(report, copies=self._copies(set(report.added_keys)))
+        refusal = ""
         if self.follow.prune and report.missing and not self.follow.dry_run:
-            report = replace(report, missing=(), pruned=self._pruned(report.missing))
-        return since(began, report)
+            follow = self.follow
+            report, refusal = pruned(self.collection, self.name, report, self.paths, follow.yes, follow.prune_limit)
+        return since(began, report), refusal
 
     def _copies(self, new: set[str]) -> dict[str, str]:
         """Return which new items are copies of which others, and delete them if they are to be left out.
@@ -70,32 +73,11 @@ class Follower:
             self.collection.items.delete(list(found))
         return found
 
-    def _pruned(self, missing: Sequence[str]) -> tuple[str, ...]:
-        """Delete the items of missing files after a question, and return their keys."""
-        count = len(missing)
-        if not self.follow.yes:
-            for key in missing[:SHOWN]:
-                say(f"  {key}", err=True)
-            if count > SHOWN:
-                say(f"  and {count - SHOWN} more; --dry-run --json lists them all", err=True)
-            confirm(
-                f"Delete these {count} items of {self.name}, whose files are missing?",
-                f"{count} files are missing; deleting their items needs --yes",
-            )
-        else:
-            limit = self.follow.prune_limit or max(_FEWEST, int(_SHARE * self.collection.items.count()))
-            if count > limit:
-                fail(
-                    f"{count} files are missing, more than --yes deletes ({limit} items): is a disk not mounted? "
-                    f"Otherwise delete their items with: {again('--prune-limit', str(count))}"
-                )
-        self.collection.items.delete(list(missing))
-        return tuple(missing)
-
     def watch(self) -> None:
         """Follow the folders until Ctrl-C; print the report of each run that changes something."""
-        first = self.once()
+        first, refused = self.once()
         self.show(first)
+        self._say_refusal(refused)
         known = set(first.missing)
         if not self.as_json:
             say("watching; Ctrl-C ends", err=True)
@@ -103,7 +85,7 @@ class Follower:
             from crossview.engine.errors import CrossviewError
 
             try:
-                report = self.once(show_progress=False)
+                report, refusal = self.once(show_progress=False)
             except CrossviewError as error:  # for example, the folder is being renamed
                 say(f"not indexed: {error}", err=True)
                 continue
@@ -111,6 +93,13 @@ class Follower:
             known = set(report.missing)
             if new.added or new.updated or new.moved or new.missing or new.pruned or new.failures:
                 self.show(new)
+            if refusal != refused:
+                self._say_refusal(refusal)
+            refused = refusal
+
+    def _say_refusal(self, refusal: str) -> None:
+        if refusal:
+            say(f"error: {refusal}", err=True)
 
     def _settled(self) -> Iterator[None]:
         """Yield when the watch has begun, and whenever files in the folders have changed and then rested.
@@ -150,7 +139,9 @@ class Follower:
             return
         files = report.added + report.updated + report.unchanged + len(report.failures) + sum(report.skipped.values())
         if files or report.deleted or report.missing or report.pruned:
-            show_report(report, self.name, self.follow.dry_run, self.follow.on_import == "skip")
+            follow = self.follow
+            skipped = follow.on_import == "skip"
+            show_report(report, self.name, dry_run=follow.dry_run, skipped=skipped, pruning=follow.prune)
             return
         from crossview.features.formats import KNOWN
 

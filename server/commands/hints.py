@@ -1,7 +1,6 @@
 """Hints: complete command lines in messages, ready to paste into a shell.
 
-The engine writes its remedies in Python, between backticks: an argument such as ```refit=True```, or a call such as
-```collection.views.delete('sift')```. This module alone knows which option or command does the same.
+This module alone knows which option or command does the same as a remedy in Python, see ``server.wire.remedies``.
 """
 
 import ast
@@ -14,14 +13,13 @@ from typing import Any
 
 from crossview.engine.labels import as_list
 from crossview.server.commands.command import NOUNS
+from crossview.server.wire.remedies import Words, reworded
 
 _COMMAND = re.compile(rf"(?<=with: )crossview ((?:(?:{'|'.join(NOUNS)}) )?[a-z][a-z-]*)")
 """A command line in a message; other mentions of the program are not commands to paste."""
 _ELSEWHERE = ("serve ", "model ")
 """Beginnings of the commands that work on this machine, and so cannot use ``--server``."""
 
-_PYTHON = re.compile(r"`([^`]+)`")
-"""A remedy in a message of the engine."""
 OPTIONS = {
     "captions": "--captions",
     "columns": "--map",
@@ -127,25 +125,14 @@ def completed(message: str) -> str:
     Each command line has the home or server of the running command.
     """
     message = _COMMAND.sub(lambda found: shlex.join(["crossview", *found[1].split(), *_flags(found[1])]), message)
-    return _PYTHON.sub(lambda found: _translated(found[1]) or found[0], message)
+    return reworded(message, _LINES)
 
 
-def _translated(python: str) -> str:
-    """Return the option or command line for a remedy in Python; "" for text that is not one."""
-    try:
-        match ast.parse(python).body:
-            case [ast.Expr(ast.Name(name))]:
-                return OPTIONS[name]
-            case [ast.Assign([ast.Name(name)], value)]:
-                return shlex.join(_option(name, ast.literal_eval(value)))
-            case [ast.Expr(ast.Call() as call)]:
-                step = ast.unparse(call.func)
-                command, *option = STEPS[step]
-                named = [_collection.get() or "NAME"] if step.startswith("collection.") else []
-                return hint(command, *named, *option, *_words(call))
-    except (SyntaxError, ValueError, KeyError):  # text of a user between backticks
-        pass
-    return ""
+def _line(step: str, call: ast.Call) -> str:
+    """Return the command line for a call in Python."""
+    command, *option = STEPS[step]
+    named = [_collection.get() or "NAME"] if step.startswith("collection.") else []
+    return hint(command, *named, *option, *_words(call))
 
 
 def _words(call: ast.Call) -> Iterator[str]:
@@ -172,6 +159,13 @@ def _option(name: str, value: object) -> Iterator[str]:
         yield str(math.ceil(int(str(value)) / _MEGA))
     elif value is not True:
         yield str(value)
+
+
+_LINES = Words(
+    argument=lambda name: OPTIONS[name],
+    setting=lambda name, value: shlex.join(_option(name, value)),
+    call=_line,
+)
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str], list[str]]:

@@ -21,7 +21,9 @@ def since(began: float, report: "ImportReport") -> "ImportReport":
     return replace(report, seconds=time.monotonic() - began)
 
 
-def show_report(report: "ImportReport", name: str, dry_run: bool = False, skipped: bool = False) -> None:
+def show_report(
+    report: "ImportReport", name: str, dry_run: bool = False, skipped: bool = False, pruning: bool = False
+) -> None:
     """Print the counts, the failures with their reasons, and what to do about deleted items and missing files."""
     read = report.added + report.updated
     rate = f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 and not dry_run else ""
@@ -50,10 +52,11 @@ def show_report(report: "ImportReport", name: str, dry_run: bool = False, skippe
         )
         _list(report.deleted)
     if report.missing:
-        say(
-            f"files that are missing: {len(report.missing)}; their items stay, and searches leave them out. "
-            f"Delete the items with: {again('--prune')}"
-        )
+        # A run that was to delete them says itself why it did not, and what does.
+        stay = "their items would be deleted" if dry_run else "their items stay"
+        if not pruning:
+            stay = f"their items stay, and searches leave them out. Delete the items with: {again('--prune')}"
+        say(f"files that are missing: {len(report.missing)}; {stay}")
         _list(report.missing)
     if report.pruned:
         say(f"deleted {len(report.pruned)} items, whose files are missing:")

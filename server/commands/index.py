@@ -60,24 +60,29 @@ def index(
     check_follow(follow)
     from crossview.engine.item import IndexOptions
 
-    began = time.monotonic()
+    began, refusal = time.monotonic(), ""
     try:
         with _opened(connection, name, paths or [], follow) as collection:
             if rows.vectors is not None:
                 report = since(began, _index_vectors(collection, options, rows, as_json))
                 print_json(report) if as_json else show_report(report, name)
             else:
-                chosen = IndexOptions(**vars(options), dry_run=follow.dry_run)
+                chosen = IndexOptions(
+                    **vars(options) | {"exclude": tuple(options.exclude or ())}, dry_run=follow.dry_run
+                )
                 follower = Follower(collection, name, paths or [], chosen, follow, as_json)
                 if follow.watch:
                     follower.watch()
-                report = follower.once()
+                report, refusal = follower.once()
                 follower.show(report)
+                refusal = refusal or _unread(report)
     except KeyboardInterrupt as interrupt:
         _stop(getattr(interrupt, "committed", 0), connection.server)
     if failures is not None:
         lines = (json.dumps({"key": failure.key, "reason": failure.reason}) + "\n" for failure in report.failures)
         failures.write_text("".join(lines), encoding="utf-8")
+    if refusal:
+        fail(refusal)
 
 
 @contextmanager
@@ -107,6 +112,18 @@ def _opened(
             raise
         finally:
             collection.close()
+
+
+def _unread(report: "ImportReport") -> str:
+    """Return why a run that found files, and could use none of them, has failed; "" for another run."""
+    from crossview.engine.ingest.walk import PICTURES
+
+    used = report.added, report.updated, report.unchanged, report.missing, report.deleted, report.pruned, report.moved
+    files = len(report.failures) + sum(count for kind, count in report.skipped.items() if kind in PICTURES)
+    if any(used) or not files:
+        return ""
+    remedies = "; ".join(note for note in report.notes if "pip install" in note)
+    return f"none of {files} files could be used" + (f": {remedies}" if remedies else "")
 
 
 def _index_vectors(
@@ -140,11 +157,11 @@ def _check(
     if rows.view is None or paths:
         raise typer.BadParameter("--vectors FILE needs --view VIEW and takes no PATH: index pictures separately")
     if options.labels in ("folder", "keywords") or (
-        options.replace_labels or options.include_deleted or options.metadata is not None
+        options.replace_labels or options.include_deleted or options.exclude or options.metadata is not None
     ):
         raise typer.BadParameter(
             "vectors have no files: with --vectors, --labels is a CSV file of keys, and --replace-labels, "
-            "--include-deleted and --metadata have no meaning"
+            "--include-deleted, --exclude and --metadata have no meaning"
         )
     if follow.prune or follow.watch or follow.dry_run:
         raise typer.BadParameter("vectors have no folders: --prune, --watch and --dry-run have no meaning")

@@ -58,6 +58,14 @@ class PictureOptions:
     include_deleted: Annotated[
         bool, typer.Option("--include-deleted", help="Also index pictures whose items were deleted.")
     ] = False
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Leave out files and folders with this name, or this path below the folder, as in '*.tmp' and "
+            "'exports/'; can be given several times. Lines of a file .crossviewignore do the same in its folder.",
+        ),
+    ] = None
     workers: WorkersOption = None
 
 
@@ -75,7 +83,8 @@ class FollowOptions:
         int | None,
         typer.Option(
             min=1,
-            help="Maximum number of items that --prune --yes deletes [default: a tenth of the items, at least 20].",
+            help="Maximum number of items that --prune --yes deletes, whichever files are missing [default: a tenth of "
+            "the items of each folder, at least 20, and none if a whole folder seems to be out of reach].",
         ),
     ] = None
     yes: YesOption = False

@@ -78,8 +78,7 @@ class QueryOptions:
 
         if self.vector is not None:
             return [Query(self.view, vector=row) for row in _rows(self.vector)]
-        image = None if self.image is None else self.image.read_bytes()
-        return [Query(self.view, image=image, text=self.text, key=self.key, label=self.by_label)]
+        return [Query(self.view, image=self.image, text=self.text, key=self.key, label=self.by_label)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +211,7 @@ def query_of(text: str, view: str, keys: set[str]) -> "Query":
     from crossview.engine.query import Query
 
     if text not in keys and Path(text).is_file():
-        return Query(view, image=Path(text).read_bytes())
+        return Query(view, image=Path(text))
     return Query(view, key=text)
 
 

@@ -20,12 +20,13 @@ from crossview.server.commands.common import (
 )
 from crossview.server.commands.connection_options import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
 from crossview.server.commands.index_options import LabelsOption, PathsArgument, WorkersOption
-from crossview.server.commands.output import show, table
+from crossview.server.commands.output import say, show, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from crossview.engine.info import ViewInfo
+    from crossview.engine.item import Picture
 
 ViewArgument = Annotated[str, typer.Argument(metavar="VIEW", help="Name of the view.")]
 _DIM = 10
@@ -83,7 +84,7 @@ def _made_by(view: "ViewInfo") -> str:
     """Return the extractor of a view with its parameters; of models without those that their names stand for."""
     from crossview.features.inputs import MODELS
 
-    hidden = ("digest", "texts_digest", "dim", "inputs") if view.extractor in MODELS else ()
+    hidden = ("picture_reading", *(("digest", "texts_digest", "dim", "inputs") if view.extractor in MODELS else ()))
     shown = {name: value for name, value in view.params.items() if name not in hidden and value not in ("", [])}
     return f"{view.extractor}({', '.join(f'{name}={value}' for name, value in shown.items())})"
 
@@ -124,17 +125,27 @@ def fit(
     """
     from crossview.engine.errors import InvalidInputError
     from crossview.engine.ingest.annotations import Annotations
-    from crossview.engine.ingest.walk import walk
+    from crossview.engine.ingest.walk import readable, walk
     from crossview.engine.item import Picture
+    from crossview.features.errors import ImageError
+    from crossview.features.pictures import MAX_PIXELS, encoded_picture
 
     annotations = Annotations(options.labels)
     files = walk(paths or []).files
     if paths and not files:
         raise InvalidInputError(f"no pictures below {', '.join(map(str, paths))}")
     sample = random.Random(options.seed).sample(files, min(options.sample, len(files)))
+
+    def pictures() -> "Iterator[Picture]":
+        for file in sample:
+            try:
+                yield Picture(encoded_picture(file.path, MAX_PIXELS), annotations.of(file).labels or ())
+            except ImageError as error:
+                say(f"left out: {readable(file.path)}: {error}", err=True)
+
     with connection.collection(name) as collection:
         fitted = collection.views.fit(
-            (Picture(file.path.read_bytes(), annotations.of(file).labels or ()) for file in sample),
+            pictures(),
             views=names(options.views) or None,
             seed=options.seed,
             workers=options.workers,

@@ -76,4 +76,4 @@ def reading(context: Context) -> Read:
 async def abort(context: Context, refused: Refusal) -> None:
     """End a call with a status, and with metadata from which a client raises the same error."""
     metadata = (ERROR_KEY, refused.error_name), (DETAILS_KEY, refused.status.SerializeToString())
-    await context.abort(grpc.StatusCode[refused.code.name], refused.message, metadata)
+    await context.abort(grpc.StatusCode[refused.code.name], refused.worded, metadata)

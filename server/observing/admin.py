@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from crossview.engine.errors import StorageError
+from crossview.server.exposure import is_known_host, is_loopback
 
 _AT_ONCE, _SECONDS = 16, 10.0
 """Maximum number of connections, and maximum time in seconds in which one may be silent."""
@@ -27,6 +28,8 @@ class AdminPort:
 
     def __init__(self, host: str, port: int, registry: CollectorRegistry, ready: Callable[[], bool]) -> None:
         self.registry, self.ready = registry, ready
+        self.names: frozenset[str] | None = frozenset() if is_loopback(host) else None
+        """The names of hosts, besides loopback addresses, that requests may name; None: any."""
         try:
             self._server = _Server(host, port, self)
         except OSError as error:
@@ -116,7 +119,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(with_body=False)
 
     def _send(self, with_body: bool) -> None:
-        status, kind, body = self.server.admin.page(self.path.partition("?")[0])
+        admin = self.server.admin
+        if is_known_host(self.headers.get("host", ""), admin.names):
+            status, kind, body = admin.page(self.path.partition("?")[0])
+        else:
+            status, kind, body = 403, _TEXT, b"this port does not answer for another host\n"
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))

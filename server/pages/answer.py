@@ -38,3 +38,9 @@ class Answer:
     content_type: str = HTML
     status: int = 200
     headers: Iterable[tuple[str, str]] = field(default=(NO_STORE,))
+
+
+def local(address: str) -> str:
+    """Return an address below this host, such as "/c/pets?k=5"; "/" for any other, as //host is the one of a host."""
+    inside = address.startswith("/") and address[1:2] not in ("/", "\\") and address.isprintable()
+    return address if inside and address.isascii() else "/"

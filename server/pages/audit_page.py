@@ -16,6 +16,8 @@ _TITLES = {
     "unclear_labels": "Unclear labels",
     "outdated_rows": "Outdated rows",
     "lacking_rows": "Rows that are lacking",
+    "equal_rows": "Views that tell nothing",
+    "remote_rows": "Rows that are rounded",
     "outdated_space": "The space is out of date",
     "newer_items": "Newer items",
     "drift": "Drift",

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from crossview.server.pages.answer import NO_STORE, Answer
+from crossview.server.pages.answer import NO_STORE, Answer, local
 from crossview.server.pages.page_calls import PageError
 from crossview.server.pages.sessions import Sessions
 from crossview.server.wire.status import Code
@@ -53,7 +53,7 @@ def again(scope: Mapping[str, Any], address: str) -> Answer:
     """
     once = f"{_cookie_name(scope)}-{_AGAIN}=1; Path=/; Max-Age=5; HttpOnly; SameSite=Lax"
     secure = "; Secure" if scope["scheme"] == "https" else ""
-    headers = (("refresh", f"0; url={address}"), ("set-cookie", once + secure), NO_STORE)
+    headers = (("refresh", f"0; url={local(address)}"), ("set-cookie", once + secure), NO_STORE)
     return Answer(b"<!doctype html><html lang=en><title>crossview</title>", headers=headers)
 
 

@@ -1,6 +1,6 @@
 """The page on which a person enters a key, and the end of a session."""
 
-from crossview.server.pages.answer import Answer
+from crossview.server.pages.answer import Answer, local
 from crossview.server.pages.page_calls import PageError
 from crossview.server.pages.site import Page
 from crossview.server.pages.visit import Visit
@@ -10,7 +10,7 @@ from crossview.v1 import collections_pb2
 
 async def show(visit: Visit) -> Answer:
     """Return the form for a key; a server without keys needs none."""
-    after = _local(visit.query.text("next"))
+    after = local(visit.query.text("next"))
     if await _may_enter(visit) is None:
         return visit.redirect(after)
     return visit.page("login.html", title="Key", next=after, error=None)
@@ -19,7 +19,7 @@ async def show(visit: Visit) -> Answer:
 async def log_in(visit: Visit) -> Answer:
     """Begin a session with the key of the form, if the server knows it."""
     form = await visit.form()
-    after, key = _local(form.text("next")), form.text("key")
+    after, key = local(form.text("next")), form.text("key")
     if key.isascii() and key.isprintable() and key:
         visit.log_in(key)
         refused = await _may_enter(visit)
@@ -47,12 +47,6 @@ async def _may_enter(visit: Visit) -> PageError | None:
             return error
         raise
     return None
-
-
-def _local(path: str) -> str:
-    """Return a path of this site; "/" for any other address."""
-    inside = path.startswith("/") and path[1:2] not in ("/", "\\") and path.isprintable()
-    return path if inside and path.isascii() else "/"
 
 
 PAGES = (Page("/login", show), Page("/login", log_in, "POST"), Page("/logout", log_out, "POST"))

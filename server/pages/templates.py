@@ -1,7 +1,8 @@
 """The templates of pages, with the functions that they call. Everything that they insert is escaped."""
 
 import json
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -13,6 +14,7 @@ _CONTROLS = {number: "\ufffd" for number in (*range(32), *range(127, 160)) if nu
 _BIDI = {ord(one): None for one in "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"}
 """Controls of direction: a name could otherwise show another ending than it has."""
 _LONG = 160
+_MOST_DIGITS = 9
 
 
 def plain(text: object) -> str:
@@ -57,6 +59,15 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3g}"
 
 
+def among(value: float, values: Iterable[float]) -> str:
+    """Return a value with so many digits that it differs from the others where two digits of their spread do."""
+    finite = [distance for distance in values if math.isfinite(distance)]
+    spread = max(finite, default=0.0) - min(finite, default=0.0)
+    if not spread or not math.isfinite(value):
+        return f"{value:.2g}"
+    return f"{value:,.{min(_MOST_DIGITS, max(0, 1 - math.floor(math.log10(spread))))}f}"
+
+
 class Templates:
     """The templates of the folder ``templates``; ``common`` has values and functions for all of them."""
 
@@ -71,7 +82,9 @@ class Templates:
             auto_reload=False,
         )
         self._environment.globals.update(common, static=static, name=name, quoted=quoted, url=url)
-        self._environment.filters.update(plain=plain, shortened=shortened, file_name=file_name, number=number)
+        self._environment.filters.update(
+            plain=plain, shortened=shortened, file_name=file_name, number=number, among=among
+        )
 
     def rendered(self, template: str, values: Mapping[str, Any]) -> str:
         """Return a template as text."""

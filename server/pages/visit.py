@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 
 from crossview.engine.errors import CrossviewError
 from crossview.server.edge.http.exchange import Exchange, exact_status
-from crossview.server.pages.answer import HTML, NO_STORE, Answer
+from crossview.server.pages.answer import HTML, NO_STORE, Answer, local
 from crossview.server.pages.fields import Fields
 from crossview.server.pages.page_calls import PageCalls, PageError, page_error
 from crossview.server.pages.sessions import Session, Sessions
@@ -134,5 +134,5 @@ class Visit:
     @staticmethod
     def redirect(path: str, **query: str) -> Answer:
         """Return an answer that sends the browser to a page of this site, by GET."""
-        to = path + (f"?{urlencode(query)}" if query else "")
+        to = local(path) + (f"?{urlencode(query)}" if query else "")
         return Answer(status=303, headers=(("location", to), NO_STORE))

@@ -60,8 +60,8 @@ class Finding(_message.Message):
     VALUES_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """held_out_copies, doubtful_labels, outliers, unclear_labels, outdated_rows, lacking_rows, outdated_space,
-    newer_items or drift. A server opens no source files.
+    """held_out_copies, doubtful_labels, outliers, unclear_labels, outdated_rows, lacking_rows, equal_rows, remote_rows,
+    outdated_space, newer_items or drift. A server opens no source files.
     """
     count: _builtins.int
     """Number of items, or of labels for unclear_labels."""

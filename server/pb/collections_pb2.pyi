@@ -1285,8 +1285,8 @@ class TrainRequest(_message.Message):
     SAMPLE_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
-    """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: one that suits the supervision:
-    "posteriors,dot" for labels, "co-em,dot" for labels of some items and for pairs, "sqrt,kernel:rbf,cca" otherwise.
+    """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: "class-instance,dot" for labels, otherwise
+    "class-instance:co-em,dot".
     """
     dim: _builtins.int
     """Dimension of the embeddings; unset: the learner's own choice."""
@@ -1318,7 +1318,7 @@ class TrainRequest(_message.Message):
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Views to learn from; "color+gist" joins several into one, each scaled to the same length. Empty: all views that at
-        least two items have.
+        least two items have, unless all their rows are equal.
         """
 
     @_builtins.property

@@ -35,7 +35,7 @@ def code_name(code: Code) -> str:
 def error_body(refused: Refusal) -> dict[str, Any]:
     """Return the JSON value of a refusal: its code, message and details."""
     details = [{"type": one.type_url.rpartition("/")[2], "value": _base64(one.value)} for one in refused.status.details]
-    return {"code": code_name(refused.code), "message": refused.message, "details": details}
+    return {"code": code_name(refused.code), "message": refused.worded, "details": details}
 
 
 def trailers(refused: Refusal | None) -> bytes:
@@ -44,7 +44,7 @@ def trailers(refused: Refusal | None) -> bytes:
         return b"grpc-status: 0\r\n"
     lines = {
         "grpc-status": str(refused.code.value),
-        "grpc-message": quote(refused.message, safe=" !\"#$&'()*+,/:;<=>?@[]^`{|}~"),
+        "grpc-message": quote(refused.worded, safe=" !\"#$&'()*+,/:;<=>?@[]^`{|}~"),
         ERROR_KEY: refused.error_name,
         DETAILS_KEY: _base64(refused.status.SerializeToString()),
     }

@@ -13,6 +13,7 @@ from crossview.engine.conditions.filter import Filter, FilterForm, filter_of
 from crossview.engine.conditions.tree import EVERY
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
+from crossview.engine.numbers import real_numbers
 from crossview.engine.query import ItemEmbeddings, ItemNeighbors
 from crossview.features.page import Page
 from crossview.server.dispatch.identity import identity_here
@@ -36,11 +37,8 @@ def to_row(message: types_pb2.Vector) -> NDArray[np.float32]:
 
 def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
     """Return the vector of a row; raise InvalidInputError if the row is not numbers of shape (d,)."""
-    try:
-        with np.errstate(over="ignore"):  # an overflow becomes infinity, which the server refuses
-            values = np.asarray(row, dtype=np.float32)
-    except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"a vector must be numbers: {error}") from error
+    with np.errstate(over="ignore"):  # an overflow becomes infinity, which the server refuses
+        values = real_numbers(row, "a vector").astype(np.float32)
     if values.ndim != 1:
         raise InvalidInputError(f"a vector has shape (d,), not {values.shape}")
     return types_pb2.Vector(values=values.tolist())
@@ -65,7 +63,7 @@ def to_filter(message: types_pb2.Filter) -> Filter:
 def from_filter(given: FilterForm) -> types_pb2.Filter:
     """Return the message of a filter in any form."""
     chosen = filter_of(given)
-    return types_pb2.Filter(condition=from_condition(chosen.condition) if chosen else None)
+    return types_pb2.Filter(condition=None if chosen.is_empty else from_condition(chosen.condition))
 
 
 def to_item(message: types_pb2.Item) -> Item:
@@ -145,10 +143,9 @@ def readable_entries(
     return entries, tuple(failures)
 
 
-def from_picture(picture: bytes | Picture) -> collections_pb2.Picture:
+def from_picture(picture: Picture) -> collections_pb2.Picture:
     """Return the message of a picture to fit views on."""
-    image, labels = picture if isinstance(picture, Picture) else Picture(picture)
-    return collections_pb2.Picture(image=image, labels=labels)
+    return collections_pb2.Picture(image=picture.image, labels=picture.labels)
 
 
 def to_picture(message: collections_pb2.Picture) -> Picture:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from crossview.engine.index_choice import LiveFigure, SearchRecall, TargetIndex
 from crossview.engine.info import (
     CollectionInfo,
     ConstraintCounts,
@@ -15,7 +16,6 @@ from crossview.engine.info import (
     ViewInfo,
 )
 from crossview.engine.labels import LabelReport
-from crossview.engine.target_index import LiveFigure, SearchRecall, TargetIndex
 from crossview.server.wire.fields import to_message, to_value
 from crossview.server.wire.names import collection_name, parse_collection, parse_space, space_name
 from crossview.v1 import collections_pb2, types_pb2

@@ -67,7 +67,7 @@ def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
         search_pb2.SearchRequest,
         request,
         queries=queries,
-        filter=from_filter(request.filter) if request.filter else None,
+        filter=None if request.filter.is_empty else from_filter(request.filter),
         **vars(request.strategy)
         | {name: enum_number(field, getattr(request.strategy, name, "")) for name, field in _WORDS.items()},
     )

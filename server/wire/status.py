@@ -26,6 +26,7 @@ from crossview.server.errors import (
     ServerUnavailableError,
     UnauthenticatedError,
 )
+from crossview.server.wire.remedies import for_programs
 
 Code = IntEnum(
     "Code",
@@ -37,9 +38,11 @@ Code = IntEnum(
 """The codes of ``google.rpc.Code``, which gRPC and Connect share by name and number."""
 ERROR_KEY = "crossview-error"
 """Key of the trailing metadata with the name of the error's class, so that a client can raise the same error."""
-MESSAGE_LIMIT = 1500
-"""Maximum bytes of a status message. A response contains it twice: percent encoding can triple one copy, base64 makes
-the other a third longer, and gRPC limits all metadata to 8 KiB."""
+MESSAGE_LIMIT = 1200
+"""Maximum bytes of a status message. A response contains it up to three times: percent encoding can triple one copy,
+base64 makes the others a third longer, and gRPC limits all metadata to 8 KiB."""
+_PYTHON = "python"
+"""Key of the message with remedies in Python, in ``google.rpc.ErrorInfo``, if it differs from that of the status."""
 DOMAIN = "crossview"
 """The domain of the names of errors in ``google.rpc.ErrorInfo``."""
 DETAILS_KEY = "grpc-status-details-bin"
@@ -112,15 +115,24 @@ class Refusal:
 
     code: Code
     message: str
+    """With remedies in Python."""
     error_name: str
     """Name of the class that a client raises."""
     retry_seconds: float | None
 
     @property
+    def worded(self) -> str:
+        """The message with names of methods and fields as remedies, for programs in any language."""
+        return _short(for_programs(self.message))
+
+    @property
     def status(self) -> status_pb2.Status:
         """The status message, with details for programs: the name of the error, and the time to wait before a retry."""
-        found = status_pb2.Status(code=self.code.value, message=self.message)
-        found.details.add().Pack(error_details_pb2.ErrorInfo(reason=self.error_name, domain=DOMAIN))
+        found, info = status_pb2.Status(code=self.code.value, message=self.worded), error_details_pb2.ErrorInfo()
+        info.reason, info.domain = self.error_name, DOMAIN
+        if found.message != self.message:
+            info.metadata[_PYTHON] = self.message
+        found.details.add().Pack(info)
         if self.retry_seconds is not None:
             after = error_details_pb2.RetryInfo()
             after.retry_delay.FromMilliseconds(round(1000 * self.retry_seconds))
@@ -152,12 +164,21 @@ def refusal(error: Exception, error_id: str = "") -> Refusal:
 
 def error_in(status: status_pb2.Status) -> Exception:
     """Return the error of a status message, such as that of one message of a stream."""
-    info = error_details_pb2.ErrorInfo()
-    name = next((info.reason for one in status.details if one.Unpack(info)), "")
-    if name in BY_NAME:
-        return error_named(name, status.message, retry_delay(status))
+    info = _info(status)
+    if info.reason in BY_NAME:
+        return error_named(info.reason, message_in(status) or status.message, retry_delay(status))
     code = Code(status.code) if status.code in set(Code) else Code.UNKNOWN
     return BY_CODE.get(code, ServerFaultError)(status.message)
+
+
+def message_in(status: status_pb2.Status) -> str:
+    """Return the message with remedies in Python; "" if it is that of the status."""
+    return str(_info(status).metadata.get(_PYTHON, ""))
+
+
+def _info(status: status_pb2.Status) -> error_details_pb2.ErrorInfo:
+    info = error_details_pb2.ErrorInfo()
+    return next((info for one in status.details if one.Unpack(info)), info)
 
 
 def error_named(name: str, message: str, retry_seconds: float | None) -> Exception:

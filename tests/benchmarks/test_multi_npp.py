@@ -303,7 +303,10 @@ def test_unknown_benchmark_lists_the_known(capsys):
     """An unknown name is answered with the names there are and status 2."""
     assert run_named(["nothing"]) == 2
     found = capsys.readouterr().err
-    assert "unseen,match,information,copies,duplicates,examples,fusion,words,taught,artists,conditions," in found
+    assert (
+        "unseen,match,information,copies,duplicates,duplicate-files,examples,fusion,words,taught,artists,conditions,"
+        in found
+    )
 
 
 def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):

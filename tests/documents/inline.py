@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from blocks import ROOT
 from typer.main import get_command
 
 from crossview.server.cli import app
@@ -20,6 +21,12 @@ def quoted(text: str) -> Iterator[tuple[int, str]]:
     prose = _FENCE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
     for found in _CODE.finditer(prose):
         yield prose.count("\n", 0, found.start()) + 1, " ".join(found[1].split())
+
+
+def commands_of(document: str, heading: str) -> list[str]:
+    """Return the command lines in backquotes in the table below a heading, in their order."""
+    section = (ROOT / document).read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return [words for _, words in quoted(section) if is_command(words)]
 
 
 @cache

@@ -49,6 +49,8 @@ def play(
     ) as session:
         for block in blocks:
             _run(block, session, demo)
+        for line in stage.then:
+            session.shell(line)
     _compare(blocks, session)
     for pattern in stage.prints:
         assert re.search(pattern, session.output), f"{document}: not printed: {pattern}\n{session.output}"

@@ -23,6 +23,8 @@ from crossview.server.demo.notions import answer_to, write_combinations
 
 _KEYS = 6
 """Number of items of a small table."""
+_A_DAY = 6
+"""Number of photographs in a folder."""
 _GRIDS = 12
 """Number of answered questions in each notion."""
 
@@ -48,12 +50,16 @@ def write_attributes(folder: Path) -> None:
 
 
 def photographs(folder: Path) -> None:
-    """Copy the photographs of the Kodak suite to the folder of the user's pictures, and one as a query."""
+    """Copy the photographs of the Kodak suite to folders of the user's pictures, and some as new pictures."""
     suite = ROOT.parent / "shared" / "data" / "kodak24" / "images"
     if not suite.is_dir():
         pytest.skip(f"the photographs of README are not in {suite}")
-    shutil.copytree(suite, folder / "Pictures")
-    shutil.copy(suite / "kodim01.jpg", folder / "query.jpg")
+    for number, path in enumerate(sorted(suite.iterdir())):
+        day = folder / "Pictures" / f"day {number // _A_DAY + 1}"
+        day.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, day)
+    for name in ("new", "a", "b"):
+        shutil.copy(suite / "kodim01.jpg", folder / f"{name}.jpg")
 
 
 def sketches(folder: Path) -> None:

@@ -49,6 +49,15 @@ serves() {{ # run a server in the background until the next one, and wait until 
 stops() {{
     if [ -n "$serving" ]; then kill $serving 2>/dev/null || true; wait $serving || true; serving=; cat {own}/served; fi
 }}
+sleep() {{ # for that time, and until the servers in the background answer
+    command sleep "$@"
+    for port in $(jobs -r | grep -o -- '--port [0-9]*' | cut -d' ' -f2); do
+        for _ in $(seq 3000); do
+            if (exec 3<>"/dev/tcp/localhost/$port") 2>/dev/null; then break; fi
+            command sleep .1
+        done
+    done
+}}
 watches() {{ # run a command that goes on until Ctrl-C until it has said something, and for some seconds
     : > {own}/watched
     PYTHONUNBUFFERED=1 PATH={programs}:$PATH env "$@" > {own}/watched 2>&1 & watching=$!
@@ -63,20 +72,6 @@ watches() {{ # run a command that goes on until Ctrl-C until it has said somethi
     cat {own}/watched
     [ $watched -eq 0 ] || [ $watched -eq 130 ]
 }}
-"""
-_PIP = """#!{python}
-# `pip install` of the documents: checks that the extras exist and that their packages are installed here.
-import sys
-from importlib.metadata import metadata, requires, version
-from packaging.requirements import Requirement
-
-assert sys.argv[1] == "install", sys.argv
-for wanted in map(Requirement, sys.argv[2:]):
-    extras = metadata(wanted.name).get_all("Provides-Extra") or []
-    assert wanted.extras <= set(extras), (wanted, extras)
-    for needed in map(Requirement, requires(wanted.name) or []):
-        if needed.marker is None or any(needed.marker.evaluate({{"extra": extra}}) for extra in wanted.extras):
-            assert needed.specifier.contains(version(needed.name), prereleases=True), needed
 """
 
 
@@ -106,7 +101,6 @@ class Session:
         self._names: dict[str, Any] = {"__name__": "__main__"}
         self._mark = f"--- {self._own.name} ended:"
         (self._own / "answers").write_text(answers)
-        self._write_program("pip", _PIP.format(python=sys.executable))
         path = ":".join(map(str, (self._own, commands, Path(sys.executable).parent, os.environ["PATH"])))
         self._environment = os.environ | {"PATH": path, "BROWSER": "true", "PWD": str(folder), **environment}
         self._environment["CROSSVIEW_SERVE_PORT"] = self._port("50051")
@@ -174,10 +168,6 @@ class Session:
 
     def _port(self, named: str) -> str:
         return self._ports.setdefault(named, str(free_port()))
-
-    def _write_program(self, name: str, text: str) -> None:
-        (self._own / name).write_text(text)
-        (self._own / name).chmod(0o755)
 
     def _tell(self, text: str) -> None:
         assert self._shell.stdin is not None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import preparations as made
+from inline import commands_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class Stage:
     """The keys that a person presses."""
     brief: bool = False
     """Whether servers end once they answer: Milvus Lite is of one process at a time."""
+    then: tuple[str, ...] = ()
+    """Commands of a table of the document, which run after its blocks."""
     prints: tuple[str, ...] = ()
     """Regular expressions that the output contains, besides what the document's own blocks of text state."""
 
@@ -33,7 +36,14 @@ _ENGINE = "milvus:engine.db"
 """An engine inside the process, for documents that use a server of it."""
 
 STAGES: Mapping[str, Stage] = {
-    "README.md": Stage("empty", made.photographs, answers="126\n38\nq", prints=("wrote similar.png",)),
+    "README.md": Stage(
+        "empty",
+        made.photographs,
+        answers="126\n38\nq",
+        # Words need models, which a reader has after the guide of models; its blocks run, too.
+        then=tuple(line for line in commands_of("README.md", "Six jobs") if "--text" not in line),
+        prints=("wrote similar.png", "wrote copies.html", "(?m)^same: ", "items to find: .* unseen"),
+    ),
     "docs/explanation/how-it-works.md": Stage("tour", prints=("wrote rings.webp",)),
     "docs/faq.md": Stage(
         "tour",

@@ -153,7 +153,7 @@ def test_an_unfitted_view_names_the_remedy(home: Home):
         with pytest.raises(NotReadyError, match=r"`collection.index\("):
             collection.search(SearchRequest([Query("sift", image=encode(draw("red", 1)))]))
         (note,) = collection.items.put([NewItem("a", image=encode(draw("red", 1)))]).notes
-        assert "`collection.index(" in note
+        assert "`collection.views.fit(['PATH'], views=['sift'])`, then add them again" in note
 
 
 def test_views_are_fitted_on_request_and_again_only_when_insisted(home: Home):

@@ -1,8 +1,10 @@
 """Conditions: their text, their tree, filters that are made of them, and what they refuse."""
 
 import copy
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conditions import conditions
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import EVERY_ITEM, Filter, field
+from crossview.engine.conditions.filter import EVERY_ITEM, Filter, field, filter_of
 from crossview.engine.conditions.tree import EVERY, MAX_DEPTH, All, Condition, Either, Field, FieldTest, Not, all_of
 from crossview.engine.conditions.where import MAX_CHARACTERS, parse
 from crossview.engine.errors import InputWarning, InvalidInputError, collected_warnings
@@ -43,7 +45,7 @@ def test_a_filter_is_the_condition_that_all_its_parts_hold() -> None:
     assert hash(EVERYTHING) == hash(Filter(TEXT))
     assert repr(Filter("x = 1")) == "Filter('x = 1')"
     for empty in (EVERY_ITEM, Filter(labels="", keys=(), attributes={}), Filter("")):
-        assert not empty
+        assert empty.is_empty
         assert str(empty) == "every item"
 
 
@@ -206,7 +208,7 @@ def test_conditions_written_in_python_are_those_of_the_text() -> None:
         (field("key").like("a/*") & (field("score.busy") > 1) & (field("match") >= 0.5), None),
     ):
         assert Filter(made) == Filter(text or str(made))
-    with pytest.raises(TypeError, match="not a condition"):
+    with pytest.raises(InvalidInputError, match="not a condition"):
         bool(year)
     with pytest.raises(InvalidInputError, match="marked"):
         field("date taken")
@@ -292,3 +294,29 @@ def test_what_no_item_has_is_a_warning(made: Collection, text: str, words: str) 
 def test_a_condition_that_items_meet_warns_of_nothing(made: Collection) -> None:
     assert made.count("year > 2022 or label = dog and not key = x and not text contains x") == 1
     assert [item.key for item in made.items("not (year exists or label exists)")] == ["b"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda: not field("split").exists(),
+        lambda: (field("label") == "a") and (field("year") > 2020),
+        lambda: (field("label") == "a") or (field("year") > 2020),
+        lambda: 2020 < field("year") < 2022,
+        lambda: field("year") in [2020, 2021],
+        lambda: Filter("a = 1") and Filter("b = 1"),
+        lambda: not Filter("a = 1"),
+    ],
+)
+def test_a_condition_has_no_truth_value(written: Callable[[], object]) -> None:
+    with pytest.raises(InvalidInputError, match=r"&, \| and ~"):
+        written()
+
+
+@pytest.mark.parametrize("value", [False, True, {}, [], {"label": "a"}, ["a"], 3, b""])
+def test_only_none_and_an_empty_text_mean_every_item(value: Any) -> None:
+    assert filter_of(None) == filter_of("") == Filter(None) == EVERY_ITEM
+    with pytest.raises(InvalidInputError, match="a condition is text"):
+        filter_of(value)
+    with pytest.raises(InvalidInputError, match="a condition is text"):
+        Filter(value)

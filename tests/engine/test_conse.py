@@ -128,7 +128,7 @@ def test_a_wrong_spec_names_the_reason(art: Collection, spec: str, reason: str) 
 
 def test_a_fit_is_refused_and_a_view_without_names_says_what_to_do(art: Collection) -> None:
     """Nothing can be learned from items, so a refit changes no row."""
-    with pytest.raises(CrossviewError, match="learns nothing from items"):
+    with pytest.raises(CrossviewError, match="view 'names' learns nothing"):
         art.views.fit([PICTURES["red"]] * 3, ["names"], refit=True)
     view = Conse(**NEW)
     assert not view.fitted

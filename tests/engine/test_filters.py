@@ -16,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossview.engine.catalog.condition_checks import MAX_VALUES
+from crossview.engine.catalog.item_columns import ItemColumns
 from crossview.engine.collection import Collection
 from crossview.engine.conditions.filter import Filter
-from crossview.engine.conditions.tree import MAX_TESTS
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.conditions.tree import MAX_TESTS, Field, FieldTest, any_of
+from crossview.engine.errors import InputWarning, InvalidInputError
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest
@@ -190,3 +191,42 @@ def test_filters_that_cannot_be_meant_are_refused(made: Collection, keywords: di
     """The message names what is wrong."""
     with pytest.raises(InvalidInputError, match=words):
         made.items(Filter(**keywords))
+
+
+def test_a_mistyped_attribute_is_looked_for_once(made: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many tests name it; and of many names, only some are looked for."""
+    fill(made, {"a": 1})
+    looks = list[object]()
+    matching = ItemColumns.matching
+    monkeypatch.setattr(
+        ItemColumns, "matching", lambda self, tx, condition: [looks.append(condition), matching(self, tx, condition)][1]
+    )
+    for names in (["y"] * 900, [f"y{number}" for number in range(900)]):
+        looks.clear()
+        with pytest.warns(InputWarning, match="no item has the attribute"):
+            made.count(
+                any_of(FieldTest(Field("attribute", (name,)), "in", (place,)) for place, name in enumerate(names))
+            )
+        assert len(looks) < 60
+
+
+def test_dates_are_sorted_by_the_moments_that_conditions_compare(made: Collection) -> None:
+    taken = {
+        "a": "2024-05-01T10:00:00+09:00",
+        "b": "2024-05-01T05:00:00+00:00",
+        "c": "2024-05-01T02:30:00Z",
+        "d": "soon",
+    }
+    made.items.put([NewItem(key, rows={"v": [0, 0]}, attributes={"taken": value}) for key, value in taken.items()])
+    assert [item.key for item in made.items(sort_by="-taken")] == ["a", "c", "b", "d"]
+    assert [item.key for item in made.items(sort_by="taken")] == ["b", "c", "a", "d"]
+    assert [item.key for item in made.items("taken > 2024-05-01T02:00:00Z")] == ["b", "c"]
+
+
+def test_a_comparison_with_another_type_is_noted(made: Collection) -> None:
+    fill(made, {"a": "2024-05-01", "b": 3})
+    made.items.put([NewItem("c", rows={"v": [0, 0]}, attributes={"taken": "2024-05-01", "year": 2024})])
+    with pytest.warns(InputWarning, match="no item has a number in taken: it has dates"):
+        made.count("taken >= 2024")
+    with pytest.warns(InputWarning, match="no item has a date in year: it has numbers"):
+        made.count("year >= 2024-05")

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,40 @@ def check(states: list[Items], asked: list[Asked]) -> None:
     for one in asked:
         possible = states[one.first : one.last + 1]
         assert any(one.matches(state) for state in possible), (one, len(possible))
+
+
+def test_items_at_distances_that_float32_cannot_distinguish_may_have_each_others_place(home: Home):
+    """The fifth and the sixth item are nearer to each other than the rounding of a sum of squares."""
+    query = (-1.476702094078064, -2.6400392055511475, -2.431281805038452, 0.40855902433395386)
+    rows = {
+        "item/089": (-1.5524057149887085, -1.3237152099609375, -0.5810322165489197, -0.37442851066589355),
+        "item/166": (-0.6888038516044617, -0.5587257742881775, -1.6493581533432007, -0.3798573613166809),
+        "item/124": (0.1696949452161789, -1.1269187927246094, -0.8658903241157532, 0.35478508472442627),
+        "item/176": (0.030020518228411674, -2.136270046234131, -0.16293953359127045, -0.12611326575279236),
+        "item/078": (-1.754504680633545, -0.8648582100868225, -1.0041354894638062, -1.255613923072815),
+        "item/057": (-0.25836148858070374, -0.344094455242157, -1.3078525066375732, 0.27874600887298584),
+        "item/011": (-0.9965150952339172, -1.2111976146697998, 0.014819025062024593, -0.7500433921813965),
+    }
+    state: Items = {key: (values, ("a",)) for key, values in rows.items()}
+    with home.create("living", [f"v=vectors:dim={DIM}"]) as collection:
+        make(collection, ("add", state))
+        one = Asked(0, query, "a")
+        one.find(collection)
+    assert one.matches(state)
+    first, distances = list(rows)[:4], [2.4031091, 2.4870975, 2.7301096, 2.8205049, 2.8345477]
+    for last in ("item/078", "item/057"):
+        assert replace(one, found=list(zip([*first, last], distances, strict=True))).matches(state)
+    for wrong in (
+        [*first, "item/011"],
+        [*first, "item/176"],
+        [*first, "other"],
+        [*reversed(first), "item/078"],
+        first,
+    ):
+        assert not replace(one, found=list(zip(wrong, distances, strict=False))).matches(state)
+    far = [*distances[:4], 2.8346]
+    assert not replace(one, found=list(zip([*first, "item/078"], far, strict=True))).matches(state)
+    assert not one.matches({key: of for key, of in state.items() if key != "item/166"})
 
 
 @pytest.mark.random

@@ -81,7 +81,7 @@ MODES = {
     "BMP": ("1", "L", "P", "RGB", "RGBA"),
     "GIF": ("1", "L", "P", "RGB"),
 }
-WHITE_IN = {"1": 255, "L": 255, "I;16": 65535, "I": 65535, "F": 1.0, "CMYK": (0, 0, 0, 0), "LAB": (255, 0, 0)}
+WHITE_IN = {"1": 255, "L": 255, "I;16": 65535, "I": 65535, "F": 1.0, "CMYK": (0, 0, 0, 0), "LAB": (255, 128, 128)}
 
 
 @pytest.mark.parametrize(("form", "mode"), [(form, mode) for form, modes in MODES.items() for mode in modes])
@@ -113,6 +113,18 @@ def test_transparency_is_laid_on_white():
     colour = Pillow.fromarray(np.array([[[1, 2, 3], [4, 5, 6]]], np.uint8))
     image = decode(saved(colour, "PNG", transparency=(1, 2, 3))).image
     assert_close(image[0], np.array([WHITE, (6, 5, 4)]), 0)
+
+
+def test_a_palette_of_8_bits_in_a_tiff_has_its_colours():
+    """Some scanners write the palette with values up to 255, where TIFF has 65535."""
+    palette = Pillow.fromarray(np.array([[0, 1]], np.uint8), "P")
+    palette.putpalette([255, 0, 0, 0, 255, 0])
+    data = saved(palette, "TIFF")
+    place = data.index(struct.pack("<2H", 255 * 256, 0))
+    values = struct.unpack_from("<768H", data, place)
+    eight = struct.pack("<768H", *(value // 256 for value in values))
+    for file in (data, data[:place] + eight + data[place + 1536 :]):
+        assert_close(decode(file).image[0], np.array([RED, GREEN]), 0)
 
 
 def test_16_bit_grey_is_scaled_not_clipped():

@@ -1,5 +1,7 @@
 import io
+import struct
 import warnings
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -8,7 +10,7 @@ from PIL import Image as Pillow
 from PIL import TiffImagePlugin
 from PIL import features as pillow_features
 
-from crossview.features.decode import decode
+from crossview.features.decode import decode, pixels_to_decode
 from crossview.features.errors import (
     EmptyImageError,
     ImageError,
@@ -28,6 +30,19 @@ def saved(picture: Pillow.Image, form: str, **options: object) -> bytes:
 def gradient(width: int = 48, height: int = 32) -> Pillow.Image:
     y, x = np.mgrid[0:height, 0:width]
     return Pillow.fromarray(np.stack([255 * x // width, 255 * y // height, 64 + 0 * x], 2).astype(np.uint8))
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+def test_a_jpeg_that_lacks_only_the_marker_at_its_end_is_read(progressive):
+    """Such files are common, and complete; one with fewer pixels is still cut short."""
+    noise = Pillow.fromarray(np.random.default_rng(0).integers(0, 255, (90, 70, 3), dtype=np.uint8))
+    data = saved(noise, "JPEG", quality=90, progressive=progressive)
+    image = decode(data).image
+    for ended in (data[:-1], data[:-2]):
+        assert np.array_equal(decode(ended).image, image)
+    for cut in (20, 100, 1000, len(data) // 2):
+        with pytest.raises(TruncatedImageError):
+            decode(data[:-cut])
 
 
 def test_empty_bytes_are_named_so():
@@ -122,3 +137,37 @@ def test_avif_is_read_and_its_files_are_found():
     assert ".avif" in SUFFIXES
     with pytest.raises(ImageError):
         decode(data[: len(data) // 2])
+
+
+def test_a_kind_of_picture_that_is_not_supported_is_not_called_damaged():
+    """A lossless JPEG and a JPEG of 12 bits, by their frames, and a BMP with bit fields of four bits."""
+    data = saved(gradient(), "JPEG")
+    place = data.index(b"\xff\xc0")
+    for sound in (
+        data[: place + 1] + b"\xc3" + data[place + 2 :],
+        data[: place + 4] + b"\x0c" + data[place + 5 :],
+    ):
+        with pytest.raises(NotAnImageError, match=r"a JPEG of this kind is not supported .*: save it as RGB"):
+            decode(sound)
+    header = struct.pack(
+        "<2sIIIIiiHHIIiiII4I", b"BM", 146, 0, 70, 56, 4, 4, 1, 16, 3, 32, 0, 0, 0, 0, 0xF00, 0xF0, 0xF, 0
+    )
+    with pytest.raises(NotAnImageError, match=r"a picture of this kind is not supported .*: save it as RGB"):
+        decode(header + bytes(32))
+
+
+def test_a_chunk_of_text_that_is_damaged_or_large_does_not_cost_a_png():
+    """Metadata of more than a megabyte, and a text that cannot be decompressed, before and after the pixels."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    data = saved(gradient(), "PNG")
+    expected = decode(data).image
+    large = chunk(b"zTXt", b"workflow\0\0" + zlib.compress(bytes(2 << 20)))
+    wrong = chunk(b"zTXt", b"comment\0\5" + b"x")
+    for text in (large, wrong, chunk(b"tEXt", b"x\0y")[:-4] + bytes(4)):
+        for place in (33, len(data) - 12):
+            altered = data[:place] + text + data[place:]
+            assert np.array_equal(decode(altered).image, expected)
+            assert pixels_to_decode(altered) == expected.shape[0] * expected.shape[1]

@@ -1,5 +1,6 @@
 """The facts that a picture states are typed and bounded, in every format, and nothing that it states is an error."""
 
+import base64
 import math
 from io import BytesIO
 from typing import Any
@@ -11,7 +12,15 @@ from PIL import Image
 from PIL.TiffImagePlugin import IFDRational
 
 from crossview.engine.item import FACTS
-from crossview.features.metadata import MAX_CHARACTERS, MAX_KEYWORDS, POSITION, Metadata, metadata
+from crossview.features.metadata import (
+    MAX_CHARACTERS,
+    MAX_KEYWORDS,
+    MAX_PACKET,
+    POSITION,
+    Metadata,
+    metadata,
+    with_sidecar,
+)
 
 CAMERA, GPS = 0x8769, 0x8825
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF")
@@ -193,3 +202,73 @@ def test_whatever_the_bytes_are_facts_are_typed_and_bounded(kind: str, changes: 
 @given(st.binary(max_size=200))
 def test_bytes_of_anything_have_no_facts(data: bytes) -> None:
     assert metadata(data).facts == {} or metadata(data).facts["format"]
+
+
+# As exiftool 12.57 and exiv2 0.27.6 write them.
+EXIFTOOL = (
+    "<?xpacket begin='\ufeff' id='W5M0MpCehiHzreSzNTczkc9d'?>\n<x:xmpmeta xmlns:x='adobe:ns:meta/' x:xmptk='Image::"
+    "ExifTool 12.57'>\n<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>\n\n <rdf:Description rdf:about"
+    "=''\n  xmlns:{0}='{1}'>\n  <{0}:{2}>{3}</{0}:{2}>\n </rdf:Description>\n</rdf:RDF>\n</x:xmpmeta>\n"
+    "<?xpacket end='w'?>"
+)
+EXIV2 = (
+    '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?> <x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="XMP Core '
+    '4.4.0-Exiv2"> <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"> <rdf:Description rdf:about="" '
+    'xmlns:{0}="{1}" {0}:{2}="{3}"/> </rdf:RDF> </x:xmpmeta>   <?xpacket end="w"?>'
+)
+EXIF, PHOTOSHOP, XAP = (
+    "http://ns.adobe.com/exif/1.0/",
+    "http://ns.adobe.com/photoshop/1.0/",
+    "http://ns.adobe.com/xap/1.0/",
+)
+IPTC = base64.b64decode(  # the segment that exiftool writes for -IPTC:DateCreated and -IPTC:TimeCreated
+    "/+0AQFBob3Rvc2hvcCAzLjAAOEJJTQQEAAAAAAAkHAI3AAgyMDE5MDUwNBwCPAALMTIzMDE1KzAyMDAcAgAAAgAE"
+)
+
+
+@pytest.mark.parametrize("program", [EXIFTOOL, EXIV2])
+@pytest.mark.parametrize(
+    ("fact", "written", "taken", "seconds"),
+    [
+        (("exif", EXIF, "DateTimeOriginal"), "2019-05-04T12:30:15+02:00", "2019-05-04T12:30:15+02:00", 1556973015),
+        (("exif", EXIF, "DateTimeOriginal"), "2019-05-04T12:30:15.25", "2019-05-04T12:30:15", 1556973015),
+        (("photoshop", PHOTOSHOP, "DateCreated"), "2019-05-04", "2019-05-04", 1556928000),
+        (("xmp", XAP, "CreateDate"), "2019-05-04T12:30", "2019-05-04T12:30:00", 1556973000),
+        (("photoshop", PHOTOSHOP, "DateCreated"), "2019-05", None, None),
+        (("photoshop", PHOTOSHOP, "DateCreated"), "0000-00-00", None, None),
+    ],
+)
+def test_a_date_in_a_packet_alone_is_when_a_picture_was_taken(program, fact, written, taken, seconds) -> None:
+    """Of every program and format; a day stays a day."""
+    packet = program.format(*fact, written).encode()
+    for kind, saving in (("JPEG", {"xmp": packet}), ("WEBP", {"xmp": packet}), ("TIFF", {"tiffinfo": {700: packet}})):
+        found = metadata(saved(kind, **saving))
+        assert (found.facts.get("taken"), found.taken) == (taken, seconds)
+
+
+def test_a_date_in_iptc_records_alone_is_when_a_picture_was_taken() -> None:
+    """With its time and its offset; EXIF data come first."""
+    picture = saved()
+    assert metadata(picture[:2] + IPTC + picture[2:]).facts["taken"] == "2019-05-04T12:30:15+02:00"
+    picture = saved(tags={CAMERA: {0x9003: "2021:05:03 10:11:12"}})
+    assert metadata(picture[:2] + IPTC + picture[2:]).facts["taken"] == "2021-05-03T10:11:12"
+
+
+def test_a_sidecar_completes_the_facts_of_a_picture() -> None:
+    """Its date counts if the picture has none, its rating comes first, and hostile files are errors."""
+    known = metadata(saved(tags={0x4746: 2}))
+    dated = with_sidecar(known, EXIFTOOL.format("exif", EXIF, "DateTimeOriginal", "2019-05-04T12:30:15").encode())
+    assert (dated.facts["taken"], dated.taken, dated.facts["rating"]) == ("2019-05-04T12:30:15", 1556973015, 2)
+    rated = with_sidecar(dated, EXIV2.format("xmp", XAP, "Rating", "5").encode())
+    assert (rated.facts["taken"], rated.facts["rating"]) == ("2019-05-04T12:30:15", 5)
+    bomb = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><x>&b;</x>'
+    for wrong in (
+        b"",
+        b"x",
+        bomb.encode(),
+        b"<a>" * 1000,
+        b"<x>" + bytes(MAX_PACKET) + b"</x>",
+        b"\xff\xfe<\0x\0/\0>\0",
+    ):
+        with pytest.raises(ValueError, match="not an XMP file"):
+            with_sidecar(known, wrong)

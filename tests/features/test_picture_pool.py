@@ -379,3 +379,19 @@ def alive(process: int) -> bool:
 def test_limits_travel():
     """They are values."""
     assert pickle.loads(pickle.dumps(LIMITS)) == LIMITS  # noqa: S301
+
+
+def test_the_lines_of_libtiff_are_the_reason_of_a_failure_and_reach_no_terminal(capfd):
+    """libtiff writes lines without the name of the file, some of them about pictures that can be read."""
+    whole = encode(draw("red", 0), ".tiff")
+    middle = len(whole) // 2
+    damaged = whole[:middle] + b"\xff" * 64 + whole[middle + 64 :]
+    pool = PicturePool(1, LIMITS)
+    try:
+        good, bad = pool.run(rows, [PictureTask(data, {"color": Color()}) for data in (whole, damaged)], wanted)
+    finally:
+        pool.close()
+    assert isinstance(good, dict)
+    assert isinstance(bad, ImageError)
+    assert "LZW" in str(bad) or "code" in str(bad)
+    assert capfd.readouterr().err == ""

@@ -47,6 +47,8 @@ class FileSystem(RuleBasedStateMachine):
         self.items: dict[int, tuple[str, int, bool]] = {}
         """Path, content, and whether the file is missing, by the number of the item."""
         self.contents = 0
+        self.time = 1
+        """The time of every file that is touched before the next run; in later runs, files get other times."""
 
     def teardown(self) -> None:
         self.made.close()
@@ -96,7 +98,7 @@ class FileSystem(RuleBasedStateMachine):
     @rule(name=names)
     def touch(self, name: str) -> None:
         if name in self.files:
-            os.utime(self.root / name, ns=(self.contents, self.contents))
+            os.utime(self.root / name, ns=(self.time, self.time))
 
     @rule()
     def rename_folder(self) -> None:
@@ -108,6 +110,7 @@ class FileSystem(RuleBasedStateMachine):
     @rule()
     def index(self) -> None:
         self.made.index([self.root], ONE)
+        self.time += 1
         self.expect()
         live = {item.key: item for item in self.made.items(limit=100) if not item.missing}
         numbers = {path: number for number, (path, _, missing) in self.items.items() if not missing}

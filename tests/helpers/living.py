@@ -1,5 +1,6 @@
 """A plain model of a collection of vectors with labels: its states, the changes between them, what searches find."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,7 +107,19 @@ class Asked:
         """Return whether it found what the exact twin finds in a state."""
         passing = {key: values for key, (values, of) in state.items() if not self.label or self.label in of}
         gaps = {key: float(np.linalg.norm(np.subtract(values, self.query))) for key, values in passing.items()}
-        nearest = sorted(gaps, key=lambda key: gaps[key])[:K]
-        return [key for key, _ in self.found] == nearest and np.allclose(
-            [distance for _, distance in self.found], [gaps[key] for key in nearest], atol=1e-4
-        )
+        return are_nearest(self.found, gaps, K)
+
+
+def are_nearest(found: Sequence[tuple[str, float]], exact: Mapping[str, float], k: int) -> bool:
+    """Return whether an exact search can find these keys and distances; ``exact`` has the distance of every key.
+
+    A search adds squares in float32, so either of two items whose distances differ by less can have the last place.
+    """
+    keys, distances = {key for key, _ in found}, [distance for _, distance in found]
+    nearest = sorted(exact.values())[:k]
+    return (
+        len(keys) == len(distances) == len(nearest)
+        and keys <= exact.keys()
+        and np.allclose(distances, nearest, rtol=1e-6, atol=0)
+        and np.allclose(distances, [exact[key] for key, _ in found], rtol=1e-6, atol=0)
+    )

@@ -5,12 +5,13 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from terminal import BOTH, done, reached, result_of, run
 
 from crossview.engine.audit.report import KINDS
 from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, ItemUpdate
+from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
 from crossview.engine.recipe import Recipe
 from crossview.server.commands.audit import _COMMANDS
 
@@ -77,3 +78,21 @@ def test_mistakes_are_one_line(where: list[str]) -> None:
 
 def test_every_kind_has_a_command() -> None:
     assert set(_COMMANDS) == set(KINDS)
+
+
+def test_views_of_poor_rows_have_commands_that_work(tmp_path: Path) -> None:
+    """One deletes a view of equal rows; the other adds rows that lie near 0."""
+    rows, keys = np.random.default_rng(0).normal(size=(20, 3)), [f"{number}" for number in range(20)]
+    home = Home(tmp_path / "home")
+    with home.create("poor", ["good=vectors:dim=3", "equal=vectors:dim=2", "remote=vectors:dim=3"]) as made:
+        named = zip(keys, rows, strict=True)
+        made.items.put([NewItem(key, rows={"good": row, "equal": [1, 2], "remote": row + 1e7}) for key, row in named])
+    np.save(tmp_path / "rows.npy", rows)
+    (tmp_path / "keys.txt").write_text("".join(f"{key}\n" for key in keys))
+    where = ("--home", str(home.path))
+    commands = {finding["kind"]: finding["command"] for finding in result_of("audit", "poor", *where)["findings"]}
+    centred = commands["remote_rows"].replace("FILE.npy", str(tmp_path / "rows.npy"))
+    for command in (commands["equal_rows"] + " --yes", centred.replace("FILE.txt", str(tmp_path / "keys.txt"))):
+        result = run(*shlex.split(command)[1:])
+        assert result.exit_code == 0, (command, result.output)
+    assert not {"equal_rows", "remote_rows"} & {one["kind"] for one in result_of("audit", "poor", *where)["findings"]}

@@ -112,7 +112,9 @@ def test_a_program_may_state_what_it_knows_of_a_file(filled: CollectionBackend) 
     assert filled.items.get(key).stamp == "mine"
 
 
-def test_what_earlier_versions_did_not_store_is_read_by_the_next_index(home: Home, shots: Path) -> None:
+def test_what_earlier_versions_did_not_store_is_read_by_the_next_index(
+    home: Home, shots: Path, nothing_stays: None
+) -> None:
     """Until then the files' times that they stored are known, and the report names what is not known."""
     with home.create("earlier", ["regions=gist:grid=4:size=64"]) as made:
         made.index([shots], ONE)
@@ -126,6 +128,7 @@ def test_what_earlier_versions_did_not_store_is_read_by_the_next_index(home: Hom
         database.execute("DROP TABLE judgements")
         database.execute("DROP TABLE missing_files")
         database.execute("DROP TABLE renames")
+        database.execute("DROP TABLE kept_fields")
         database.execute("DROP TABLE index_choices")
         database.execute("ALTER TABLE answers DROP COLUMN feedback")
         database.execute("ALTER TABLE views DROP COLUMN packaged")

@@ -10,13 +10,13 @@ from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
 from crossview.engine.explanation import AgreeingPart, Agreement, Contribution, ExplainRequest, Explanation, Place
+from crossview.engine.index_choice import LiveFigure, SearchRecall, TargetIndex
 from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Trial, Tuning, ViewInfo
 from crossview.engine.item import Capture, Failure, ImportReport, Item, NewItem
 from crossview.engine.learners.comparisons import Comparisons, Taxonomy
 from crossview.engine.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.recipe import Grouping, Pair, Recipe, Tune
 from crossview.engine.strategy import Moved, Weighted
-from crossview.engine.target_index import LiveFigure, SearchRecall, TargetIndex
 from crossview.server.wire import (
     convert,
     convert_evaluation,
@@ -109,7 +109,7 @@ def test_filters_and_reports_survive() -> None:
         labels=("a",), without_labels=("b",), keys=("k",), key_prefix="p/", attributes={"year": 1999, "ok": True}
     )
     assert convert.to_filter(convert.from_filter(condition)) == condition
-    assert not convert.to_filter(convert.from_filter(Filter()))
+    assert convert.to_filter(convert.from_filter(Filter())).is_empty
     report = ImportReport(added=1, updated=2, unchanged=3, failures=(Failure("k", "why"),), seconds=0.5)
     assert convert.to_report(convert.from_report(report)) == report
 
@@ -216,7 +216,8 @@ def test_what_is_asked_of_a_training_survives() -> None:
         held_out=Filter(keys=("a/b",), key_prefix="a/", attributes={"split": "test"}),
         where=Filter("year >= 2021"),
     )
-    assert all(getattr(recipe, name) for name in set(vars(recipe)) - {"constraints"})
+    left = {name for name in set(vars(recipe)) - {"constraints"} if getattr(recipe, name) in (None, "", 0, ())}
+    assert not left
     assert convert_training.to_recipe(convert_training.from_recipe(recipe)) == recipe
     assert convert_training.to_recipe(collections_pb2.TrainRequest(views=["v"])) == Recipe(views=("v",))
     assert convert_training.to_tune(collections_pb2.Tune()) == Tune()
@@ -293,7 +294,7 @@ def test_requests_survive() -> None:
         assert to_request(convert_evaluation.from_evaluation_request(given)) == given
     assert to_request(collections_pb2.EvaluateRequest(view="color")) == EvaluationRequest(view="color")
     assert to_request(collections_pb2.EvaluateRequest(view="color", space="a")).spaces == ("a",)
-    with pytest.raises(InvalidInputError, match="at least 1 query, not 0"):
+    with pytest.raises(InvalidInputError, match="max_queries must be at least 1, not 0"):
         to_request(collections_pb2.EvaluateRequest(view="color", max_queries=0))
     with pytest.raises(InvalidInputError, match="invalid taxonomy: 'a' is below itself"):
         to_request(collections_pb2.EvaluateRequest(view="color", taxonomy=collections_pb2.Taxonomy(parents={"a": "a"})))

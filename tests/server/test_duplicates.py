@@ -84,10 +84,14 @@ def test_the_script_moves_the_copies_and_replaces_nothing(filled: Home, tmp_path
         made.index([folder], IndexOptions(workers=1))
     script, moved = tmp_path / "move.sh", tmp_path / "moved here"
     done("duplicates", "own", "--out", script, "--to", moved, "--home", home.path)
+    before = sorted(folder.iterdir())
     for _ in range(2):  # the second run finds nothing to move
         subprocess.run(["sh", script], check=True, capture_output=True)
         assert sorted(path.name for path in folder.iterdir() if not path.stem.isdigit()) in ([], ["twin.jpg"])
         assert len(list(moved.iterdir())) == 5
+    subprocess.run(["sh", script, "--undo"], check=True)
+    assert sorted(folder.iterdir()) == before
+    assert list(moved.iterdir()) == []
 
 
 def test_judgements_by_the_command_line(filled: Home) -> None:

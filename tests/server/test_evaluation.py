@@ -109,7 +109,7 @@ def test_some_held_out_items_ask(where: list[str]) -> None:
     for number in (0, -1):
         result = run(*ask, "--max-queries", number)
         assert result.exit_code == 1
-        assert f"at least 1 query, not {number}" in result.stderr
+        assert f"max_queries must be at least 1, not {number}" in result.stderr
 
 
 def test_items_are_found_by_their_own_other_view(where: list[str]) -> None:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from crossview.engine.any_collection import AnyCollection
 from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, ItemUpdate
+from crossview.engine.item import IndexOptions, ItemUpdate, content_hash
 from crossview.server.backend import Backend
 from crossview.server.cli import app
 
@@ -80,6 +80,89 @@ def test_items_follow_their_files_here_and_over_grpc(followed: AnyCollection, tr
     assert {hit.key for hit in every if hit.missing} == {"tree/a/2.png"}
     again = followed.index([new], ONE)
     assert (again.unchanged, again.moved, again.missing) == (5, {}, ("tree/a/2.png",))
+
+
+# -- files of equal sizes and times, such as uncompressed pictures from one archive
+
+
+def unpack(path: Path, seed: int, time_ns: int = 10**18) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(encode(np.random.default_rng(seed).integers(0, 255, (12, 16, 3), np.uint8), ".bmp"))
+    os.utime(path, ns=(time_ns, time_ns))
+    return path
+
+
+@pytest.fixture
+def unpacked(backend: Backend, tmp_path: Path) -> Iterator[AnyCollection]:
+    """Four pictures of equal size, three of them of equal time, each with its content as its label."""
+    for number in range(4):
+        unpack(tmp_path / f"tree/{'ab'[number % 2]}/{number // 2}.bmp", number, 10**18 + number // 3)
+    made = backend.create("unpacked", ["color"])
+    made.index([tmp_path / "tree"], ONE)
+    made.items.update([ItemUpdate(item.key, labels=(item.content_hash,)) for item in made.items()])
+    yield made
+    made.close()
+
+
+def exchange(one: Path, other: Path) -> None:
+    between = one.rename(one.with_name("between"))
+    other.rename(one)
+    between.rename(other)
+
+
+def swap_known(tree: Path) -> Path:
+    exchange(tree / "a/0.bmp", tree / "b/0.bmp")
+    return tree
+
+
+def copy_another_in_place_of_a_missing_file(tree: Path) -> Path:
+    (tree / "c").mkdir()
+    shutil.copy2(tree / "b/0.bmp", tree / "c/0.bmp")
+    (tree / "a/0.bmp").unlink()
+    return tree
+
+
+def replace_by_another_archive(tree: Path) -> Path:
+    for number in range(4):
+        unpack(tree.parent / f"other/{'ab'[number % 2]}/{number // 2}.bmp", 10 + number)
+    shutil.rmtree(tree)
+    return tree.parent / "other"
+
+
+def rename_folders(tree: Path) -> Path:
+    (tree / "a").rename(tree / "c")
+    return tree.rename(tree.parent / "renamed")
+
+
+@pytest.mark.parametrize(
+    "change", [swap_known, copy_another_in_place_of_a_missing_file, replace_by_another_archive, rename_folders]
+)
+def test_equal_sizes_and_times_identify_no_file(unpacked: AnyCollection, tmp_path: Path, change) -> None:
+    """Annotations stay with their pictures."""
+    before = {item.labels for item in unpacked.items()}
+    unpacked.index([change(tmp_path / "tree")], ONE)
+    assert {item.labels for item in unpacked.items() if item.labels} == before
+    for item in unpacked.items():
+        assert item.labels in ((), (item.content_hash,))
+        path = Path(item.source)
+        assert not path.exists() or item.content_hash == content_hash(path.read_bytes()) == item.file["hash"]
+    assert change != rename_folders or {item.source.split("/")[-3] for item in unpacked.items()} == {"renamed"}
+
+
+def test_another_picture_of_equal_size_and_time_has_its_own_rows_and_metadata(unpacked, tmp_path: Path) -> None:
+    """It takes the place of a picture: a new one, one that another item has, and one that exchanges the places."""
+    paths = known, new, exchanged = [tmp_path / "tree" / name for name in ("a/0.bmp", "a/1.bmp", "b/1.bmp")]
+    shutil.copy2(tmp_path / "tree/b/0.bmp", known)
+    unpack(new, 8)
+    exchange(exchanged, unpack(tmp_path / "tree/c/1.bmp", 9, exchanged.stat().st_mtime_ns))
+    report = unpacked.index([tmp_path / "tree"], ONE)
+    assert (report.added, report.updated, report.unchanged) == (1, 3, 1)
+    items = {item.source: item for item in unpacked.items()}
+    for path in paths:
+        item = items[str(path)]
+        assert item.content_hash == item.file["hash"] == content_hash(path.read_bytes())
+        (hits,) = unpacked.search(view="color", image=path.read_bytes(), k=2)
+        assert item.key in {hit.key for hit in hits if hit.distance < 1e-6}
 
 
 # -- the command line
@@ -156,11 +239,11 @@ def test_prune_lists_and_asks_and_has_a_limit(own: Path, pets: Path, monkeypatch
     done = run(own, "index", "pets", pets, "--prune", "--yes", "--workers", 1)
     assert "deleted 1 items, whose files are missing:" in done.output
     assert keys(own) == ["tree/a/2.png", "tree/a/4.png", "tree/b/1.png", "tree/b/3.png", "tree/b/5.png"]
-    monkeypatch.setattr("crossview.server.commands.following._FEWEST", 2)
+    monkeypatch.setattr("crossview.server.commands.pruning._FEWEST", 2)
     shutil.rmtree(pets / "b")
     too_many = run(own, "index", "pets", pets, "--prune", "--yes", "--workers", 1)
     assert too_many.exit_code == 1
-    assert "3 files are missing, more than --yes deletes (2 items): is a disk not mounted?" in too_many.output
+    assert f"3 of the 5 files of {pets} are missing, more than --yes deletes (2); all 3" in too_many.output
     assert "--prune-limit 3" in too_many.output
     assert len(keys(own)) == 5
     json_report = run(own, "index", "pets", pets, "--prune", "--yes", "--prune-limit", 3, "--json")

@@ -24,7 +24,7 @@ from crossview.engine.comparisons import Answer, QuestionRequest
 from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate
 from crossview.server.cli import COMMANDS, app
-from crossview.server.commands import following
+from crossview.server.commands import pruning
 from crossview.server.commands.hints import OPTIONS, completed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,6 +119,22 @@ def _no_labels(stage: Stage) -> str:
     _create(stage, "color", "--captions", stage.folder / "captions.csv")
     stage.values["--from FILE.csv"] = f"--from {stage.folder / 'labels.csv'}"
     return stage.says("suggest", "new", stage.picture, "--view", "color")
+
+
+def _no_labels_to_calibrate(stage: Stage) -> str:
+    _no_labels(stage)
+    return stage.says("calibrate", "new", "--view", "color", "--space", "raw")
+
+
+def _no_labels_to_evaluate(stage: Stage) -> str:
+    _no_labels(stage)
+    return stage.says("evaluate", "new", "--view", "color", "--space", "raw")
+
+
+def _no_view(stage: Stage) -> str:
+    _create(stage, "color")
+    stage.values["names=EXTRACTOR"] = "names=gist"
+    return stage.says("search", "new", stage.picture, "--view", "names")
 
 
 def _listed_by_attribute(stage: Stage) -> str:
@@ -221,7 +237,7 @@ def _many_missing(stage: Stage) -> str:
     for file in stage.pictures.glob("*/*.jpg"):
         file.unlink()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(following, "_FEWEST", 2)
+        patch.setattr(pruning, "_FEWEST", 2)
         return stage.says("index", "drawn", stage.pictures, "--prune", "--yes")
 
 
@@ -338,7 +354,8 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "delete the collection with: `home.delete(": (_only_view,),
     "delete them first, for example with: `collection.spaces.delete(": (_view_in_use,),
     "add a view of texts with: `collection.views.add('text')`": (_no_text_view,),
-    "label some items with: `collection.items.annotate(": (_no_labels,),
+    "label some items with: `collection.index(": (_no_labels, _no_labels_to_calibrate, _no_labels_to_evaluate),
+    "or add it with: `collection.views.add(": (_no_view,),
     "`collection.spaces.calibrate(CalibrationRequest(": (_no_threshold, _no_threshold_across, _pairs_without_threshold),
     "ask for comparisons with: `collection.questions.next(": (_nobody_compared,),
     "or delete it with: `collection.spaces.delete(": (_earlier_learner,),
@@ -383,6 +400,11 @@ OTHER = {
     "hint('annotate', name, '--label'",  # of an audit: tests/server/test_audit.py
     "hint('item show', name",  # of an audit
     "hint('index', name, '--'",  # of an audit
+    *("hint('index', name, '--view'", "hint('view delete', name, finding.view"),  # of an audit: test_audit.py
+    # For programs in other languages, on the machine of the server: tests/server/test_remedies.py
+    "crossview backup",
+    "crossview model add",
+    "crossview model remove",
     "crossview alias ALIAS --delete",  # usage
     "crossview alias {} NAME",  # usage
     "again with: `collection.spaces.reindex(",  # a line of the log: tests/engine/spaces/test_live_recall.py

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import re
 import socket
 import sys
 import threading
@@ -21,6 +22,7 @@ from long_jobs import ENDLESS, until
 from web import JSON, SEARCH, STREAM, frame, json_frames, trailers
 
 from crossview.engine.errors import InvalidInputError, NotInstalledError, StorageError
+from crossview.features.extras import install_command
 from crossview.server.listen import RunningServer
 from crossview.server.methods import METHODS, Method, Touch
 from crossview.server.processes import Processes
@@ -30,6 +32,7 @@ from crossview.server.wire.status import DETAILS_KEY, Code
 from crossview.v1 import search_pb2
 
 PLAIN = [method for method in METHODS.values() if not method.streams and method.each is None]
+"""The methods with one request and one response."""
 QUERY = {"parent": "collections/drawn", "k": 2, "queries": [{"view": "color", "key": "pictures/dots/dots-00.jpg"}]}
 
 
@@ -323,7 +326,8 @@ def test_the_interface_describes_itself(web: httpx.Client) -> None:
     """Every method with one message and one response, and no reference without its schema."""
     text = web.get("/openapi.json").text
     document = json.loads(text)
-    assert set(document["paths"]) == {method.path for method in PLAIN} | {"/v1/collections/{collection}:search"}
+    described = {method.path for method in METHODS.values() if method.each is None}
+    assert set(document["paths"]) == described | {"/v1/collections/{collection}:search"}
     schemas = document["components"]["schemas"]
     names = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
     assert names <= set(schemas)
@@ -388,7 +392,7 @@ def test_a_caller_that_leaves_ends_its_call(
 def test_the_port_needs_its_libraries(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says how to install them."""
     monkeypatch.setitem(sys.modules, "crossview.server.edge.http.port", None)
-    with pytest.raises(NotInstalledError, match=r"pip install 'crossview\[http\]'"):
+    with pytest.raises(NotInstalledError, match=re.escape(install_command("http"))):
         RunningServer(ServerSettings(home=home.path, port=0, http_port=0))
 
 
@@ -402,3 +406,72 @@ def test_several_processes_share_the_port(home: Any) -> None:
             assert found.status_code == 200
     finally:
         served.stop()
+
+
+HEAD = (
+    "POST /crossview.v1.CollectionService/GetCollection HTTP/1.1",
+    "host: localhost",
+    "content-type: application/json",
+)
+BODY = b'{"name": "collections/drawn"}'
+H2C = ("connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAMAAABkAAQCAAAAAAIAAAAA")
+
+
+def _sent(port: int, *lines: str, body: bytes = BODY, apart: bool = False) -> bytes:
+    """The answers to a request, the body of which may arrive apart from its head, and to a plain one behind it."""
+    head = "\r\n".join([*lines, "", ""]).encode()
+    plain = "\r\n".join(["GET /health HTTP/1.1", "host: localhost", "connection: close", "", ""]).encode()
+    with socket.create_connection(("127.0.0.1", port), timeout=300) as connection:
+        connection.sendall(head if apart else head + body + plain)
+        if apart:
+            time.sleep(0.05)  # so that two packets arrive
+            connection.sendall(body + plain)
+        answer = b""
+        while piece := connection.recv(65_536):
+            answer += piece
+        return answer
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("offer", [H2C, ("connection: upgrade", "upgrade: websocket", "sec-websocket-key: eA==")])
+def test_an_offer_of_another_protocol_is_ignored(server: RunningServer, offer: tuple[str, ...], apart: bool) -> None:
+    """curl --http2 and Java make it with a POST: the body was lost, or read as a further request."""
+    assert server.http_port is not None
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
+    for length, body in ((f"content-length: {len(BODY)}", BODY), ("transfer-encoding: chunked", chunked)):
+        answer = _sent(server.http_port, *HEAD, *offer, length, body=body, apart=apart)
+        assert answer.count(b"HTTP/1.1 200 OK") == 2
+        assert b'"name":"collections/drawn"' in answer
+        assert b"upgrade" not in answer.lower()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("host: evil", f"content-length: {len(BODY)}"),
+        ("transfer-encoding: gzip, chunked",),
+        ("transfer-encoding: chunked", "transfer-encoding: identity"),
+        ("transfer-encoding: chunked", f"content-length: {len(BODY)}"),
+    ],
+)
+def test_a_request_that_two_programs_could_read_differently_is_refused(
+    server: RunningServer, lines: tuple[str, ...]
+) -> None:
+    assert server.http_port is not None
+    answer = _sent(server.http_port, *HEAD, *lines)
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"200 OK" not in answer
+
+
+def test_http_2_is_refused_in_words(server: RunningServer) -> None:
+    assert server.http_port is not None
+    with socket.create_connection(("127.0.0.1", server.http_port), timeout=300) as connection:
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        assert b"This port speaks HTTP/1.1" in connection.recv(65_536)
+
+
+@pytest.mark.parametrize(("charset", "status"), [("utf-8", 200), ('"UTF-8"', 200), ("latin1", 415), ("utf-16", 415)])
+def test_json_is_utf_8(web: httpx.Client, charset: str, status: int) -> None:
+    headers = {"content-type": f"application/json; charset={charset}"}
+    found = web.post("/crossview.v1.CollectionService/GetCollection", content=BODY, headers=headers)
+    assert found.status_code == status

@@ -353,6 +353,27 @@ def test_an_asynchronous_client_sends_its_key(server: RunningServer, keys: dict[
     assert found[0].hits
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("authorization", "Bearer cv_secret_of_mine")],
+        [("authorization", "Bearer cv_secret_of_mine")] * 2,
+        [("authorization", "Basic cv_secret_of_mine")],
+        [("authorization", "cv_secret_of_mine")],
+    ],
+)
+def test_no_refusal_repeats_a_key(
+    channel: grpc.Channel, headers: list[tuple[str, str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """However its header is wrong: neither the answer nor the log has it."""
+    method = METHODS["/crossview.v1.CollectionService/ListCollections"]
+    call = channel.unary_unary(method.path, lambda one: one.SerializeToString(), method.response.FromString)
+    with pytest.raises(grpc.RpcError) as refused:
+        call(method.request(), metadata=headers, timeout=300)
+    assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    assert "secret" not in f"{refused.value}{refused.value.trailing_metadata()}{caplog.text}"
+
+
 def test_no_text_shows_a_key(server: RunningServer) -> None:
     """Neither errors of the client nor the representation of its parts."""
     with pytest.raises(InvalidInputError) as refused:

@@ -38,7 +38,7 @@ def test_a_picture_that_is_refused_is_read_with_the_option_that_the_message_name
         Image.open(scan).rotate(number).save(scan.with_name(f"{number}.png"))
     here = ("--home", home.path)
     asked = ("index", "scans", scan.parent, "--workers", workers, *here)
-    refused = done(*asked, *LIMIT)
+    refused = run(*asked, *LIMIT).output
     assert "at most 10,000 may be in memory" in refused
     option = re.search(r"--max-megapixels \d+", refused)
     assert option
@@ -59,7 +59,7 @@ def test_a_large_file_is_read_with_the_option_that_the_message_names(
     monkeypatch.setattr(picture_files, "MAX_FILE_BYTES", 1000)
     monkeypatch.setattr(picture_files, "_BYTES_A_PIXEL", 0.001)
     asked = ("index", "scans", scan, "--workers", 1, "--home", home.path)
-    option = re.search(r"--max-megapixels \d+", done(*asked))
+    option = re.search(r"--max-megapixels \d+", run(*asked).output)
     assert option
     assert "1 added" in done(*asked, *option[0].split())
 

@@ -65,6 +65,19 @@ def test_a_listing_gives_back_what_was_listed(
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_keys_alone_are_lines(tmp_path: Path, backend: str) -> None:
+    """All of them, or so many as are drawn; --json and --csv are other forms."""
+    home = Home(tmp_path / "home")
+    made(home, "one")
+    with reached(home, backend) as where:
+        listed = [item["key"] for item in result_of("list", "one", *where)]
+        assert done("list", "one", "--keys-only", *where).splitlines() == listed
+        (drawn,) = done("list", "one", "--keys-only", "--sample", 1, *where).splitlines()
+        assert drawn in listed
+        assert run("list", "one", "--keys-only", "--csv", *where).exit_code == 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_an_emptied_cell_of_a_listing_clears(tmp_path: Path, backend: str) -> None:
     """As in any table; source and views are read by nobody, and become no attributes."""
     home = Home(tmp_path / "home")

@@ -79,7 +79,7 @@ def test_an_index_that_is_interrupted_at_once_says_that_nothing_was_committed(
     home = Home(tmp_path / "home")
     home.create("none", ["color"]).close()
 
-    def stop(_: object) -> list[object]:
+    def stop(*_: object) -> list[object]:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("crossview.engine.ingest.indexing.walk", stop)
@@ -205,7 +205,7 @@ def test_a_command_gives_up_after_its_timeout(tmp_path: Path) -> None:
     with reached(home, "remote") as where:
         result = run("train", "rows", *long, "--views", "color,gist", "--timeout", "4", *where)
         assert result.exit_code == 1
-        assert result.stderr.partition("\n")[2].startswith("error: Train had no answer from ")
+        assert result.stderr.splitlines()[-1].startswith("error: Train had no answer from "), result.stderr
         assert "within 4 seconds" in result.stderr
         assert "rows" in done("list", *where)
         assert run("evaluate", "rows", "--view", "color", "--timeout", "300", *where).exit_code == 0

@@ -195,3 +195,37 @@ def test_commands_show_and_list_metadata(folder: Path, tmp_path: Path) -> None:
         assert "'none', 'basic', 'all'" in refused.stderr
         vectors = run("index", "pets", "--view", "v", "--vectors", "x.npy", "--metadata", "all", *where)
         assert "--metadata" in vectors.stderr
+
+
+def test_sidecars_complete_the_facts_and_the_keywords(made: CollectionBackend, folder: Path) -> None:
+    """By either name; a change is read at the next indexing, a damaged one is named, and none counts as skipped."""
+    sidecar = (
+        "<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>"
+        "<rdf:Description xmlns:dc='http://purl.org/dc/elements/1.1/' xmlns:xmp='http://ns.adobe.com/xap/1.0/' "
+        "xmp:Rating='4' xmp:CreateDate='2019-05-04'><dc:subject><rdf:Bag><rdf:li>boat</rdf:li></rdf:Bag></dc:subject>"
+        "</rdf:Description></rdf:RDF></x:xmpmeta>"
+    )
+    (folder / "bare.xmp").write_text(sidecar)
+    (folder / "new.jpg.xmp").write_text(sidecar)
+    (folder / "old.xmp").write_bytes(b"<x>")
+    (folder / "other.xmp").write_text(sidecar)
+    report = made.index([folder], IndexOptions(labels="keywords", workers=1))
+    assert report.skipped == {"other files": 1}
+    assert [(Path(one.key).name, one.reason[:18]) for one in report.failures] == [("old.xmp", "it is not an XMP f")]
+    found = items(made)
+    facts = {name: [one.file.get(fact) for fact in ("taken", "rating", "keywords")] for name, one in found.items()}
+    assert facts == {
+        "bare.png": ["2019-05-04", 4, ["boat"]],
+        "new.jpg": ["2021-06-01T12:00:00", 4, ["sea", "dog", "boat"]],
+        "old.jpg": ["1999-06-01T12:00:00", None, None],
+    }
+    assert {name: one.labels for name, one in found.items() if one.labels} == {
+        "bare.png": ("boat",),
+        "new.jpg": ("boat", "dog", "sea"),
+    }
+    assert made.count("file.taken < 2020-01") == 2
+    (folder / "old.xmp").write_text(sidecar)
+    (folder / "bare.xmp").write_text(sidecar.replace("boat", "ship"))
+    again = made.index([folder], IndexOptions(workers=1))
+    assert (again.updated, again.failures) == (2, ())
+    assert items(made)["bare.png"].file["keywords"] == ["ship"]

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from long_jobs import until
 from ports import free_port
@@ -124,6 +125,8 @@ def test_waiting_calls_and_busy_threads_are_seen(home: Home, monkeypatch: pytest
 
 
 def test_stats_are_the_same_numbers_as_json(watched: RunningServer) -> None:
+    with Client(watched.address) as client:
+        client.open("drawn").items()
     samples = json.loads(page(watched, "/stats")[1])
     assert {one["name"] for one in samples} >= {"crossview_calls_total", "crossview_items", "crossview_room_busy"}
     assert all(set(one) == {"name", "labels", "value"} for one in samples)
@@ -213,3 +216,10 @@ def test_the_dashboard_names_only_metrics_that_exist(watched: RunningServer) -> 
     assert {re.sub("_(bucket|sum|count)$", "", name) for name in named} >= {
         re.sub("_(bucket|sum|count)$", "", name) for name in known if name.startswith("crossview_")
     }
+
+
+def test_a_foreign_host_gets_nothing_from_the_port_of_administrators(watched: RunningServer) -> None:
+    assert watched.admin is not None
+    address = f"http://127.0.0.1:{watched.admin.port}/metrics"
+    for host, status in (("evil.example", 403), ("localhost:80", 200), ("127.0.0.1", 200), ("[::1]:9", 200)):
+        assert httpx.get(address, headers={"host": host}, timeout=300).status_code == status

@@ -186,3 +186,5 @@ def test_mistakes_name_the_remedy(where: list[str], tmp_path: Path) -> None:
     assert "must end in one of .npy, .npz, .parquet" in result.stderr
     for options in ((), ("--key", "cat/3", "--out", "x.npy"), ("--targets", "color,gist", "--out", "x.npy")):
         assert run(*ask, *options).exit_code == 2
+    one = run("embed", "rows", "--view", "color", "--key", "cat/3", "--out", tmp_path / "one.parquet", *where)
+    assert (one.exit_code, "are written as .npy" in one.stderr) == (2, True)

@@ -1,5 +1,6 @@
 """Several server processes on one port."""
 
+import fcntl
 import os
 import re
 import signal
@@ -163,3 +164,33 @@ def test_nobody_joins_several_processes(home: Home) -> None:
             settings = ServerSettings(home=home.path, port=port, processes=processes)
             with pytest.raises(StorageError, match="is another server using the port"):
                 start(settings)
+
+
+def test_the_next_server_removes_what_a_killed_one_left(home: Home, tmp_path: Path) -> None:
+    """But no folder that a process holds, no new one, and nothing of others."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with serving(home, temporary=temporary) as (process, _):
+        (left,) = temporary.glob("cv-*")
+        process.kill()
+        process.wait(300)
+    # The processes that it started hold the folder until they end, too.
+    wait_until_free(left)
+    others = [temporary / "cv-without-lock", temporary / "cv-new"]
+    for one in others:
+        one.mkdir()
+    (others[1] / "held").touch()
+    for one in (left, others[0]):
+        os.utime(one, (0, 0))
+    with serving(home, temporary=temporary):
+        assert not left.exists()
+        assert all(one.exists() for one in others)
+        (held,) = set(temporary.glob("cv-*")) - set(others)
+        os.utime(held, (0, 0))
+        with serving(home, temporary=temporary):
+            assert held.exists()
+
+
+def wait_until_free(folder: Path) -> None:
+    with (folder / "held").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)

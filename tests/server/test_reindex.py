@@ -13,9 +13,9 @@ from terminal import done, run
 
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
+from crossview.engine.index_choice import LiveFigure
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces import live_recall
-from crossview.engine.target_index import LiveFigure
 from crossview.server.client.client import Client
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings

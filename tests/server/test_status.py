@@ -11,8 +11,9 @@ from google.rpc import status_pb2
 from crossview.engine import errors
 from crossview.features import errors as image_errors
 from crossview.features.errors import TruncatedImageError
+from crossview.server.client.attempts import repeated
 from crossview.server.client.client import Client
-from crossview.server.client.connection import ATTEMPTS, error_of, repeated
+from crossview.server.client.connection import error_of
 from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
 from crossview.server.listen import RunningServer
 from crossview.server.settings import MESSAGE_BYTES
@@ -79,8 +80,10 @@ def test_a_status_of_a_proxy_is_an_error_too() -> None:
     assert isinstance(error_in(status_pb2.Status(code=99, message="?")), ServerFaultError)
 
 
-def test_a_call_that_a_stopping_server_never_began_is_repeated() -> None:
+def test_a_call_that_a_server_never_began_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even a write; but no call that the server answered, or that this program ended."""
+    pauses = list[float]()
+    monkeypatch.setattr("crossview.server.client.attempts.time.sleep", pauses.append)
     reset = Failed(Code.CANCELLED, details="CANCELLED")
     failures: list[grpc.RpcError] = [reset, reset]
 
@@ -89,11 +92,20 @@ def test_a_call_that_a_stopping_server_never_began_is_repeated() -> None:
             raise failures.pop()
         return 7
 
-    assert repeated(attempt) == 7
-    failures.extend([reset] * ATTEMPTS)
+    assert repeated(attempt, None) == 7
+    for never in (reset, Failed(Code.UNAVAILABLE, details="failed to connect to all addresses; last error: ...")):
+        failures.extend([never] * 4)
+        with pytest.raises(grpc.RpcError):
+            repeated(attempt, None)
+        assert failures == []
+        assert pauses[-3:] == [0.1, 0.2, 0.4]
+    refused = Failed(Code.UNAVAILABLE, details="Stream removed (RST_STREAM (Received RST_STREAM with error code 7))")
+    failures.extend([refused] * 20)
+    assert repeated(attempt, None) == 7  # a place is free at last
+    failures.extend([refused] * 20)
     with pytest.raises(grpc.RpcError):
-        repeated(attempt)
-    assert failures == []
+        repeated(attempt, 0.01)
+    failures.clear()
     assert "repeat it" in str(error_of(reset, "host:1", "Search"))
     assert isinstance(error_of(reset, "host:1", "Search"), ServerUnavailableError)
     for other in (
@@ -103,7 +115,7 @@ def test_a_call_that_a_stopping_server_never_began_is_repeated() -> None:
     ):
         failures[:] = [other, other]
         with pytest.raises(grpc.RpcError):
-            repeated(attempt)
+            repeated(attempt, None)
         assert failures == [other]
 
 

@@ -2,19 +2,23 @@
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from crossview.engine.errors import _LIBRARIES_OF_THE_ENGINE
 from crossview.engine.home import Home
+from crossview.features.extras import install_command
 from crossview.server.listen import RunningServer
 
 WITHOUT = """
 import sys
+import tomllib
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"cv2", "faiss", "scipy", "sklearn", "threadpoolctl"}:
+        if name.partition(".")[0] in {"cv2", "faiss", "prometheus_client", "scipy", "sklearn", "threadpoolctl"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Absent())
@@ -65,10 +69,13 @@ def test_what_needs_the_engine_says_how_to_install_it(tmp_path: Path) -> None:
     for done in (
         run(OPEN, tmp_path),
         run("import crossview; crossview.learners"),
+        run("import crossview.learners"),
+        run("from crossview.learners import MultiNPP"),
+        run("from crossview.server.cli import main; main()", "serve", "--home", tmp_path / "home", "--port", "0"),
         run("from crossview.server.cli import main; main()", "demo", "--out", tmp_path / "demo"),
     ):
         assert done.returncode == 1
-        assert "pip install 'crossview[engine]'" in done.stderr
+        assert install_command("engine") in done.stderr
     assert Home(tmp_path).names() == []
 
 
@@ -77,5 +84,13 @@ def test_the_demo_names_what_to_install_before_it_draws(tmp_path: Path) -> None:
     program = "from crossview.server.cli import main; main()"
     done = run(program, "demo", "--keep", "--out", tmp_path / "out")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "run python -m pip install 'crossview[engine]'" in done.stderr
+    assert f"run: {install_command('engine')}" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_every_library_of_the_extra_is_known() -> None:
+    """Else its absence would be an error of Python that names no remedy."""
+    modules = {"faiss-cpu": "faiss", "opencv-python-headless": "cv2", "scikit-learn": "sklearn"}
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = [line.partition(">")[0] for line in project["optional-dependencies"]["engine"]]
+    assert {modules.get(name, name.replace("-", "_")) for name in names} == _LIBRARIES_OF_THE_ENGINE

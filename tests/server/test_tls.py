@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import shutil
+import socket
 import ssl
 import subprocess
 from pathlib import Path
@@ -208,3 +209,24 @@ def test_settings_of_tls_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         ClientTls(key="k.pem")
     with pytest.raises(InvalidInputError, match="without TLS"):
         Client("unix:/tmp/s", tls=ClientTls())
+
+
+@pytest.mark.parametrize(("host", "stated"), [("127.0.0.1", False), ("0.0.0.0", True)])
+def test_the_port_for_http_states_its_protocol_and_off_loopback_that_tls_stays(
+    home: Home, ours: Authority, host: str, stated: bool
+) -> None:
+    """On this machine, HSTS would bind the browser for the ports of other programs, too."""
+    with RunningServer(settings(home, ours, host=host, insecure=True, http_port=0)) as running:
+        context = ssl.create_default_context(cafile=str(ours.ca))
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        assert running.http_port is not None
+        with (
+            socket.create_connection(("127.0.0.1", running.http_port), timeout=300) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as connection,
+        ):
+            assert connection.selected_alpn_protocol() == "http/1.1"
+            connection.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+        assert answer.startswith(b"HTTP/1.1 200")
+        assert (b"strict-transport-security: max-age=31536000" in answer) == stated

@@ -1,6 +1,7 @@
 """Traces: the spans of calls and jobs, through threads, processes that read pictures, and indexes."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from open_homes import copy_home
 
 from crossview.engine.errors import InvalidInputError, NotInstalledError, StorageError
 from crossview.engine.home import Home
+from crossview.features.extras import install_command
 from crossview.features.picture_pool import PicturePool
 from crossview.features.pictures import PictureTask
 from crossview.features.reading import rows
@@ -316,7 +318,7 @@ def test_what_traces_cannot_be_is_refused(tmp_path: Path, home: Home, monkeypatc
     with pytest.raises(StorageError):
         RunningServer(ServerSettings(home=home.path, port=0, trace_file=tmp_path / "no" / "file"))
     monkeypatch.setitem(sys.modules, "crossview.server.observing.tracing", None)
-    with pytest.raises(NotInstalledError, match=r"python -m pip install 'crossview\[tracing\]'"):
+    with pytest.raises(NotInstalledError, match=re.escape(install_command("tracing"))):
         RunningServer(ServerSettings(home=home.path, port=0, trace_file=tmp_path / "file"))
 
 

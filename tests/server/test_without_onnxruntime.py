@@ -12,9 +12,10 @@ from PIL import Image
 
 from crossview.engine.home import Home
 from crossview.engine.item import IndexOptions
+from crossview.features.extras import install_command
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-INSTALL = "pip install 'crossview[onnx]'"
+INSTALL = install_command("onnx")
 WITHOUT = """
 import shlex
 import sys

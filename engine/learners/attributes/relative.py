@@ -25,7 +25,7 @@ from crossview.engine.learners.attributes.quadruplets import Crossing, Crossings
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.comparisons import AnyComparisons
-from crossview.engine.learners.settings import Arrays, Between, Positive, Seed, Tolerance, group
+from crossview.engine.learners.settings import Arrays, Between, Positive, Seed, Tolerance, drawn_seed, group
 from crossview.engine.learners.subspace.span import Span
 from crossview.engine.learners.supervision import Supervision, shared_classes
 from crossview.engine.learners.traits import LinearLearner, SeparateLearner
@@ -190,7 +190,7 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
         """Return the constraints of the order of the classes, (K,), on the scores of their rows."""
         view, attribute = place
         present, own = np.unique(codes, return_inverse=True)
-        levels, generator = values[present], np.random.default_rng([self.random_state, view, attribute])
+        levels, generator = values[present], np.random.default_rng([drawn_seed(self.random_state), view, attribute])
         pairs = class_relations.class_pairs(levels)
         return class_relations.crossings(levels, own, pairs, relations, _MOST_OF_PAIR, generator)
 
@@ -211,7 +211,7 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
             )
             return inner.fit(own, of)
 
-        return chosen_log_odds(learned, rows, codes, self.orderings_, self.random_state, groups)
+        return chosen_log_odds(learned, rows, codes, self.orderings_, drawn_seed(self.random_state), groups)
 
     def _ordered_classes(self, given: Supervision) -> NDArray[Any]:
         """Return the classes to learn from: those with an ordering, or all if no class has one."""

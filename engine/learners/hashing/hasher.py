@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.settings import Seed
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.traits import SeparateLearner
 from crossview.engine.learners.view_rows import Rows, present_rows
@@ -59,7 +60,7 @@ Projection = Callable[[Rows, int | None, np.random.RandomState], NDArray[np.floa
 own default. The bits of a row x with the mean row m are the signs of A (x - m)."""
 
 
-def fitted_projection(rows: Rows, n_bits: int | None, seed: int | None, projection: Projection) -> dict[str, Any]:
+def fitted_projection(rows: Rows, n_bits: int | None, seed: Seed, projection: Projection) -> dict[str, Any]:
     """Return the fitted attributes of one hash: the mean row m and the directions A."""
     center = rows.mean(axis=0)
     return {"offsets_": center, "projections_": projection(rows - center, n_bits, check_random_state(seed))}

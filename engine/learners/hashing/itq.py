@@ -45,7 +45,7 @@ class ITQ(StageHasher, Hasher):
     projections_: list[NDArray[np.float64]] = field(init=False)
 
     n_bits: Bits | None = None
-    random_state: Seed | None = None
+    random_state: Seed = None
     view_slices: Sequence[int] | None = None
 
     @property

@@ -37,7 +37,7 @@ class LSH(StageHasher, Hasher):
     projections_: list[NDArray[np.float64]] = field(init=False)
 
     n_bits: Bits | None = None
-    random_state: Seed | None = None
+    random_state: Seed = None
     view_slices: Sequence[int] | None = None
 
     def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:

@@ -173,7 +173,7 @@ class NPPHash(Hasher):
     alpha: Positive | None = None
     max_iter: Steps = 10
     max_rows: PairRows = 4096
-    random_state: Seed | None = None
+    random_state: Seed = None
     view_slices: Sequence[int] | None = None
 
     def fit_cost(self, size: FitSize) -> FitCost:

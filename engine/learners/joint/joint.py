@@ -16,7 +16,7 @@ from crossview.engine.learners.joint.joint_fit import JointSettings, Sharing, So
 from crossview.engine.learners.joint.losses import LossName
 from crossview.engine.learners.joint.objectives import Features
 from crossview.engine.learners.losses.constraints import Bounds
-from crossview.engine.learners.settings import Count, Dimensions, Seed, Share, Weight, group
+from crossview.engine.learners.settings import Count, Dimensions, Seed, Share, Weight, drawn_seed, group
 from crossview.engine.learners.subspace.span import Span
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.traits import LinearLearner, SeparateLearner
@@ -193,5 +193,5 @@ class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
         return Listed.of(given.comparisons.among(present, len(present)), names, bounds, f"items that have view {view}")
 
     def _how(self) -> JointSettings:
-        settings = self.settings()
+        settings = self.settings() | {"random_state": drawn_seed(self.random_state)}
         return JointSettings(**{one.name: settings[one.name] for one in fields(JointSettings) if one.name in settings})

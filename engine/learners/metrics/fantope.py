@@ -21,7 +21,7 @@ from crossview.engine.learners.metrics.regularized import (
     factor_and_attributes,
 )
 from crossview.engine.learners.metrics.training_constraints import ConstraintSettings
-from crossview.engine.learners.settings import Dimensions, Positive, Seed, Weight, group
+from crossview.engine.learners.settings import Dimensions, Positive, Seed, Weight, drawn_seed, group
 from crossview.engine.learners.solvers.admm import Multipliers, alternate
 from crossview.engine.learners.solvers.descent import Descent, Solution, Validation, descend
 from crossview.engine.learners.solvers.growing_subsets import descend_over_growing_subsets
@@ -105,7 +105,7 @@ class Fantope(MetricLearner):
             sampling=cast(Sampling, group(self, "sampling")),
             bounds=cast(Bounds, group(self, "bounds")),
             stopping=cast(Stopping, group(self, "stopping")),
-            seed=self.random_state,
+            seed=drawn_seed(self.random_state),
         )
 
     def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:

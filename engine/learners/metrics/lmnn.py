@@ -25,7 +25,7 @@ from crossview.engine.learners.metrics.regularized import (
     factor_and_attributes,
 )
 from crossview.engine.learners.metrics.training_constraints import ConstraintSettings, from_comparisons, rows_of_leaves
-from crossview.engine.learners.settings import Count, Dimensions, Positive, Seed, Weight, group
+from crossview.engine.learners.settings import Count, Dimensions, Positive, Seed, Weight, drawn_seed, group
 from crossview.engine.learners.solvers.descent import Descent, descend
 from crossview.engine.learners.solvers.growing_subsets import descend_over_growing_subsets, scaled
 from crossview.engine.learners.solvers.threshold import between
@@ -114,7 +114,7 @@ class LMNN(MetricLearner):
     view_slices: Sequence[int] | None = None
 
     def _constraint_settings(self) -> ConstraintSettings:
-        return ConstraintSettings(bounds=Bounds(self.margin), seed=self.random_state)
+        return ConstraintSettings(bounds=Bounds(self.margin), seed=drawn_seed(self.random_state))
 
     def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
         how = self._constraint_settings()

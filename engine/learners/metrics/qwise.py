@@ -15,7 +15,7 @@ from crossview.engine.learners.losses.ranking import HingeRisk, RankingRisk, Ris
 from crossview.engine.learners.metrics.learner import MetricLearner, fitted_metric
 from crossview.engine.learners.metrics.options import Sampling
 from crossview.engine.learners.metrics.training_constraints import ConstraintSettings
-from crossview.engine.learners.settings import Positive, Seed, Steps, Tolerance, group
+from crossview.engine.learners.settings import Positive, Seed, Steps, Tolerance, drawn_seed, group
 from crossview.engine.learners.solvers.cutting_plane import cut
 from crossview.engine.learners.solvers.diagonal import diagonal_problem, minimize_over_growing_subsets
 from crossview.engine.learners.solvers.newton import Newton, Step
@@ -95,7 +95,7 @@ class QuadrupletWise(MetricLearner):
         return ConstraintSettings(
             sampling=cast(Sampling, group(self, "sampling")),
             bounds=cast(Bounds, group(self, "bounds")),
-            seed=self.random_state,
+            seed=drawn_seed(self.random_state),
         )
 
     def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:

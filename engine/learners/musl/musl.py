@@ -101,7 +101,7 @@ class MuSL(SeparateLearner, MultiViewLearner):
     retrain: bool = True
     n_thresholds: Annotated[int, Between(1, 1000)] = 1
     max_rows: Annotated[int, Between(4, 16_384)] = 2000
-    random_state: Seed | np.random.RandomState | None = None
+    random_state: Seed = None
     view_slices: Sequence[int] | None = None
 
     def metric_of_class(self, labels: ArrayLike, view: int = 0) -> Codes:

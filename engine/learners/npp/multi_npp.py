@@ -108,7 +108,7 @@ class MultiNPP(LinearLearner, MultiViewLearner):
     ridge: Weight = 0.1
     frozen: OneView | Sequence[OneView] | None = None
     spread: Positive | None = None
-    random_state: Seed | np.random.RandomState | None = None
+    random_state: Seed = None
     view_slices: Sequence[int] | None = None
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:

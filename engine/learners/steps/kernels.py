@@ -67,7 +67,7 @@ class KernelMap(Step):
     n_landmarks: Annotated[int, Between(1, 10_000)] = 1000
     bandwidth: Positive = 1.0
     landmarks: Literal["kmeans", "random"] = "kmeans"
-    random_state: Seed | np.random.RandomState | None = None
+    random_state: Seed = None
     views: Sequence[OneView] | None = None
     view_slices: Sequence[int] | None = None
 
@@ -115,7 +115,8 @@ class KernelMap(Step):
 
     def _distances(self, rows: Rows, others: Rows) -> Rows:
         if self.kernel == "rbf":
-            return np.asarray(euclidean_distances(rows, others, squared=True), dtype=np.float64)
+            middle = others.mean(axis=0)  # far from the origin, products would lose the differences between rows
+            return np.asarray(euclidean_distances(rows - middle, others - middle, squared=True), dtype=np.float64)
         if min(rows.min(), others.min()) < 0:
             raise ValueError("kernel chi2 compares histograms, but there are negative values: use kernel rbf")
         parts = slices(len(rows), others.size)  # a block compares each of its values with every value of a column
@@ -146,9 +147,11 @@ def cluster_means(rows: Rows, chosen: NDArray[np.intp], random: np.random.Random
     encoding each row by its nearest landmark, which k-means lowers, bounds the error of Nystroem's approximation. A
     chosen row that is not nearest to any row stays as it is.
     """
-    means = rows[chosen]
+    middle = rows[chosen].mean(axis=0)  # single precision holds rows only near the origin
+    means = rows[chosen] - middle
     if len(rows) > _ROWS:
         rows = rows[random.permutation(len(rows))[:_ROWS]]
+    rows = rows - middle
     single = rows.astype(np.float32)
     blocks = list(slices(len(rows), len(means)))
     for _ in range(_ROUNDS):
@@ -157,7 +160,7 @@ def cluster_means(rows: Rows, chosen: NDArray[np.intp], random: np.random.Random
         members = sp.csr_array((np.ones(len(rows)), (nearest, np.arange(len(rows)))), (len(means), len(rows)))
         sums = np.asarray(members @ rows)
         means[sizes > 0] = sums[sizes > 0] / sizes[sizes > 0, None]
-    return means
+    return np.asarray(means + middle)
 
 
 def _nearest(rows: NDArray[np.float32], means: NDArray[np.float32], block: slice) -> NDArray[np.intp]:

@@ -110,7 +110,7 @@ class ClassInstance(MultiViewLearner):
     weight: Weight | None = None
     n_components: Dimensions = 50
     shared: Sequence[OneView] | None = None
-    random_state: Seed | np.random.RandomState | None = None
+    random_state: Seed = None
     view_slices: Sequence[int] | None = None
 
     _learners: tuple[ClassPosteriors, Instances | None] | None = field(init=False, default=None)

@@ -106,7 +106,7 @@ class Instances(MultiViewLearner):
     bandwidth: Positive | None = None
     n_landmarks: Annotated[int, Between(2, 10_000)] = 1000
     max_items: Count = 5000
-    random_state: Seed | np.random.RandomState | None = None
+    random_state: Seed = None
     view_slices: Sequence[int] | None = None
 
     def fit_cost(self, size: FitSize) -> FitCost:

@@ -18,6 +18,9 @@ class LandmarkDistances:
     """The squared distances of rows to (m, d) landmarks."""
 
     def __init__(self, landmarks: Rows) -> None:
+        # Products of rows that are far from the origin would lose the differences between them.
+        self._middle = landmarks.mean(axis=0)
+        landmarks = landmarks - self._middle
         self._columns = landmarks.T
         self._lengths = row_norms(landmarks, squared=True)
 
@@ -28,6 +31,7 @@ class LandmarkDistances:
 
     def squared(self, rows: Rows) -> Rows:
         """Return the squared distances of (n, d) rows, (n, m)."""
+        rows = rows - self._middle
         found = rows @ self._columns
         found *= -2
         found += row_norms(rows, squared=True)[:, None]

@@ -106,7 +106,7 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
     scaling: Scaling | None = None
     alpha: Positive | None = None
     n_landmarks: Annotated[int, Between(2, 10_000)] = 2500
-    random_state: Seed | np.random.RandomState | None = None
+    random_state: Seed = None
     view_slices: Sequence[int] | None = None
 
     _choices: Sequence[Choice] = field(init=False, default=())

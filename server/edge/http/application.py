@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 from crossview.server.edge.http.calls import Calls, MethodRoute
 from crossview.server.edge.http.openapi import openapi
 from crossview.server.edge.http.uploads import UPLOAD_PATH, Uploads
-from crossview.server.exposure import is_loopback
+from crossview.server.exposure import host_name, is_known_host, is_loopback
 from crossview.server.settings import ServerSettings
 
 _HEADERS = (
@@ -79,18 +79,11 @@ async def _refused(request: Request, error: Any) -> Response:
 def known_hosts(settings: ServerSettings) -> frozenset[str] | None:
     """Return the names of hosts, besides loopback addresses, that requests may name; None if any.
 
-    A server that only this machine can reach answers no request for another host: a page of a foreign site can make
-    its name stand for 127.0.0.1 (DNS rebinding), and would otherwise read the collections through a browser.
+    A server that only this machine can reach answers no request for another host.
     """
     if not is_loopback(settings.host) or "*" in settings.http_origins:
         return None
-    return frozenset(_name(origin.partition("://")[2]) for origin in settings.http_origins)
-
-
-def _name(host: str) -> str:
-    """Return a host without its port, in lower case."""
-    name = host.rpartition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
-    return name.lower()
+    return frozenset(host_name(origin.partition("://")[2]) for origin in settings.http_origins)
 
 
 class KnownHosts:
@@ -103,7 +96,7 @@ class KnownHosts:
         """Answer a request."""
         if scope["type"] == "http" and self._names is not None:
             host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
-            if host and not is_loopback(_name(host)) and _name(host) not in self._names:
+            if not is_known_host(host, self._names):
                 message = f"this server does not answer for the host {host[:100]!r}; name it by --http-origin"
                 await JSONResponse({"code": "permission_denied", "message": message}, 403)(scope, receive, send)
                 return

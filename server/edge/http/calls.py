@@ -93,24 +93,33 @@ class MethodRoute(BaseRoute):
             wrong = _invalid(f"{method.path} takes POST, not {verb[:20]}")
             await exchange.refuse(wrong, 405, [("allow", "POST")])
             return
+        if (charset := exchange.charset) not in ("", "utf-8", "utf8"):
+            await exchange.refuse(_invalid(f"text is UTF-8, not {charset[:20]!r}: leave the charset out"), 415)
+            return
         codec, framing = _UNARY.get(exchange.content_type), FRAMINGS.get(exchange.content_type)
         streams = method.streams or method.each is not None
-        if codec is not None and not streams:
+        if codec is not None and method.each is None:  # one message is a stream of one
             await self._calls.answer(method, exchange, codec, self._reader(exchange, codec))
         elif framing is not None and (streams or framing.unary):
             await self._handle_frames(method, exchange, framing)
         else:
-            known = [*([] if streams else _UNARY), *(name for name, one in FRAMINGS.items() if streams or one.unary)]
+            types = [*(_UNARY if method.each is None else ())]
+            types += [name for name, framed in FRAMINGS.items() if streams or framed.unary]
             wrong = _invalid(
                 f"{method.name} does not take the content type {exchange.content_type[:50]!r}; send "
-                f"{' or '.join(known[:2])}"
+                f"{' or '.join(types[:2])}"
             )
-            await exchange.refuse(wrong, 415, [("accept-post", ", ".join(known))])
+            await exchange.refuse(wrong, 415, [("accept-post", ", ".join(types))])
 
     def _reader(self, exchange: Exchange, codec: Codec) -> Read:
-        most = self._calls.most(codec)
+        """Return the function that reads the only message of a call, and then its end."""
+        most, ended = self._calls.most(codec), False
 
-        async def read() -> bytes:
+        async def read() -> Any:
+            nonlocal ended
+            if ended:
+                return END
+            ended = True
             data = await exchange.body.read(most, exchange.headers.get("content-encoding", ""))
             exchange.body.release()  # the dispatcher counts the request from now on
             return data

@@ -6,6 +6,7 @@ from crossview.server.dispatch.call import DECODED_AT_ONCE
 from crossview.server.methods import Method
 from crossview.server.wire.json_reading import from_json
 from crossview.server.wire.json_writing import to_json
+from crossview.server.wire.remedies import with_notes_for_programs
 
 JSON_BYTES = 1 << 24
 """Maximum size of a request in JSON: Python parses it in one step, during which the event loop waits."""
@@ -30,7 +31,7 @@ class Json:
 
     def encode(self, message: Message) -> bytes:
         """See ``Codec``."""
-        return to_json(message)
+        return to_json(with_notes_for_programs(message))
 
 
 JSON = Json()

@@ -61,6 +61,13 @@ class Exchange:
         """The content type in lower case, without parameters."""
         return str(self.headers.get("content-type", "")).partition(";")[0].strip().lower()
 
+    @property
+    def charset(self) -> str:
+        """The charset of the content type in lower case; "" without one."""
+        parameters = str(self.headers.get("content-type", "")).lower().split(";")[1:]
+        pairs = (parameter.partition("=") for parameter in parameters)
+        return next((value.strip().strip('"') for name, _, value in pairs if name.strip() == "charset"), "")
+
     def caller(self, codec: Codec, seconds: float | None) -> Caller:
         """Return the caller of the call."""
         return Caller(codec, seconds, self._metadata)

@@ -48,9 +48,9 @@ _ERROR = {
 
 @cache
 def openapi(version: str) -> bytes:
-    """Return the description of all methods with one message and one response, as JSON."""
+    """Return the description of all methods with one response, as JSON; one message is a stream of one."""
     schemas: dict[str, Any] = {"connect.error": _ERROR}
-    paths = {path: {"post": _operation(method, schemas)} for path, method in METHODS.items() if _is_plain(method)}
+    paths = {path: {"post": _operation(method, schemas)} for path, method in METHODS.items() if method.each is None}
     paths[UPLOAD_PATH] = {"post": _upload(schemas)}
     document = {
         "openapi": "3.1.0",
@@ -59,10 +59,6 @@ def openapi(version: str) -> bytes:
         "components": {"schemas": dict(sorted(schemas.items()))},
     }
     return json.dumps(document, separators=(",", ":")).encode()
-
-
-def _is_plain(method: Method) -> bool:
-    return not method.streams and method.each is None
 
 
 def _operation(method: Method, schemas: dict[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,12 @@ import ssl
 from contextlib import suppress
 from typing import Any
 
+import httptools
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from crossview.engine.errors import StorageError
+from crossview.server.exposure import is_loopback
 
 _HEAD_BYTES = 16 * 1024
 """Maximum size of the headers of a request, and of further bytes outside a body."""
@@ -26,8 +28,47 @@ _FIELD_COST = 64
 """Bytes by which a header counts more than its text."""
 
 
+_TLS_ONLY = ("strict-transport-security", f"max-age={365 * 86_400}")
+"""The header by which a browser uses TLS from now on."""
+_HTTP_2 = b"PRI * HTTP/2.0"
+"""The first bytes of a connection of HTTP/2."""
+_OF_UPGRADE = (b"upgrade", b"connection", b"http2-settings")
+"""The headers that offer another protocol."""
+
+
 class TooMuchError(Exception):
     """A connection exceeds a limit; the parser reports it as a wrong request."""
+
+
+class AmbiguousError(Exception):
+    """Two programs could read different requests from the same bytes; the parser reports it as a wrong request."""
+
+
+class Parser:
+    """A parser of requests that ignores offers of other protocols, as curl and Java make with a POST.
+
+    The parser of uvicorn takes what follows such an offer for the other protocol, and so loses the body. This one reads
+    the head again, without the offer, and then the body.
+    """
+
+    def __init__(self, connection: "Connection") -> None:
+        self._connection, self._parser = connection, httptools.HttpRequestParser(connection)
+
+    def feed_data(self, data: bytes) -> None:
+        """Parse bytes; see httptools."""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            method, url = self._parser.get_method(), self._connection.url
+            kept = [b"%s: %s" % (name, value) for name, value in self._connection.headers if name not in _OF_UPGRADE]
+            lines = [b"%s %s HTTP/1.1" % (method, url), *kept]
+            self._parser = httptools.HttpRequestParser(self._connection)
+            self._parser.feed_data(b"\r\n".join([*lines, b"", b""]))
+            if rest := data[offer.args[0] :]:
+                self.feed_data(rest)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
 
 
 class Connection(HttpToolsProtocol):
@@ -44,6 +85,7 @@ class Connection(HttpToolsProtocol):
         """The requests without a whole response: uvicorn tells only the last one that the client has left."""
         self._head: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
+        self.parser: Any = Parser(self)
 
     def connection_made(self, transport: Any) -> None:
         """See ``asyncio.Protocol``."""
@@ -69,6 +111,9 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._idle_bytes += len(data)
+        if self.cycle is None and data.startswith(_HTTP_2):
+            self.send_400_response("This port speaks HTTP/1.1: do not begin with HTTP/2.")
+            return
         super().data_received(data)
         if self._idle_bytes > _HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response("The headers are too large.")
@@ -104,6 +149,9 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Start the answer to a request."""
+        if self.parser.should_upgrade():
+            return  # the parser reads the head again
+        self._check_head()
         if len(self.pipeline) >= _MOST_AHEAD:
             raise TooMuchError("too many requests before the response to the first")
         if self._head is not None:
@@ -113,6 +161,13 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
         self._cycles = [*(one for one in self._cycles if not one.response_complete), self.cycle]
 
+    def _check_head(self) -> None:
+        names = [name for name, _ in self.headers]
+        if names.count(b"host") > 1:
+            raise AmbiguousError("two headers name the host")
+        if any(name == b"transfer-encoding" and value.strip().lower() != b"chunked" for name, value in self.headers):
+            raise AmbiguousError("the body has an encoding of transfer other than chunked")
+
     def on_body(self, body: bytes) -> None:
         """Add to the body."""
         self._progress()
@@ -120,6 +175,8 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """End the body."""
+        if self.parser.should_upgrade():
+            return
         self._progress()
         super().on_message_complete()
 
@@ -163,6 +220,8 @@ class HttpPort:
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=_IDLE_SECONDS,
+            # On this machine it would bind the browser for the ports of other programs, too.
+            headers=[] if tls is None or is_loopback(host) else [_TLS_ONLY],
         )
         config.load()
         config.ssl = tls

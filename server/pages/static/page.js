@@ -116,4 +116,11 @@ export function address(form) {
 }
 
 addEventListener("popstate", () => go(location.pathname + location.search, { push: false }));
-document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
+/** Scroll the tabs until the current one is in the middle; scrollIntoView would also let the Tab key begin there. */
+function center(tab) {
+  const row = tab.closest(".tabs"), place = tab.getBoundingClientRect(), frame = row.getBoundingClientRect();
+  row.scrollLeft += place.left + place.width / 2 - frame.left - frame.width / 2;
+}
+
+document.querySelectorAll(".tabs [aria-current]").forEach(center);

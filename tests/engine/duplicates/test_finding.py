@@ -66,7 +66,7 @@ def test_relations_filters_and_limits(filled: Collection) -> None:
     assert len(filled.duplicates(DuplicatesRequest(limit=1)).groups) == 1
     with pytest.raises(InvalidInputError, match="a relation is one of identical"):
         filled.duplicates(DuplicatesRequest(relations=["alike"]))  # type: ignore[list-item]
-    with pytest.raises(InvalidInputError, match="limit must be at least 1"):
+    with pytest.raises(InvalidInputError, match="limit must be at least 0"):
         filled.duplicates(DuplicatesRequest(limit=-1))
     with pytest.raises(InvalidInputError, match="a seed must be between 0 and"):
         filled.duplicates(DuplicatesRequest(seed=-(2**31)))

@@ -293,6 +293,26 @@ def test_files_do_not_move_to_what_no_item_can_have(followed, key: str, source: 
 # -- any order of events
 
 
+def test_items_follow_files_of_equal_times_that_exchange_their_places():
+    """A sequence that the random test found; the two files have the same size, too."""
+    files = FileSystem()
+    try:
+        files.write("y.png")
+        files.index()
+        for name in ("z.png", "e/z.png"):
+            files.write(name)
+            files.touch(name)
+        files.index()
+        sizes = {(files.root / name).stat().st_size for name in ("z.png", "e/z.png")}
+        assert len(sizes) == 1
+        files.exchange("e/z.png", "z.png")
+        files.rename_folder()
+        files.move("d/x.png", "z.png")
+        files.index()
+    finally:
+        files.teardown()
+
+
 @pytest.mark.random
 def test_items_follow_any_changes_of_a_folder():
     steps = settings(max_examples=12, stateful_step_count=30)

@@ -19,6 +19,7 @@ from crossview.engine.ingest import extraction, indexing
 from crossview.engine.ingest.extraction import Extracted, extract, reading_files
 from crossview.engine.item import IndexOptions, Picture
 from crossview.engine.query import Query, SearchRequest
+from crossview.features.extras import install_command
 from crossview.features.forest import Forest
 from crossview.features.picture_worker import PictureWorker
 from crossview.features.pictures import MAX_FILE_BYTES, MAX_PIXELS, PictureTask
@@ -346,4 +347,4 @@ def test_the_extra_that_reads_left_out_files_is_named(home: Home, tmp_path: Path
         report = made.index([tmp_path / "phone"], IndexOptions(workers=1))
     assert report.skipped == {"HEIC": 2, "RAW": 1}
     first = tmp_path / "phone" / "a.heic"
-    assert report.notes == (f"2 HEIC left out, such as {first}: to read them, pip install 'crossview[heic]'",)
+    assert report.notes == (f"2 HEIC left out, such as {first}: to read them, run: {install_command('heic')}",)

@@ -32,12 +32,6 @@ def test_pca_is_scikit_learns():
         np.testing.assert_allclose(embedded, sklearn.decomposition.PCA(3, svd_solver="full").fit_transform(rows))
 
 
-def test_equal_rows_have_one_place():
-    equal = [np.tile(np.array([-8.0, 0.0, -7.0]), (2, 1))]
-    (found,) = PCA(2).fit(equal).transform(equal)
-    assert (found == 0).all()
-
-
 def test_pca_keeps_what_there_is():
     """More components than columns are cut to the columns; a share keeps enough to explain it; all is the default."""
     views = correlated()

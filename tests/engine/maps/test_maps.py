@@ -1,5 +1,6 @@
 """Maps: places by PCA and t-SNE, how well they keep neighbourhoods, and what becomes of a stored map."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from crossview.engine.maps.kept_neighborhoods import kept_neighborhoods
 from crossview.engine.maps.plane import placed
 from crossview.engine.recipe import Recipe
 from crossview.engine.runtime.cancellation import cancellable
+from crossview.features.extras import install_command
 
 GROUPS, SIZE = 6, 40
 PCA_MAP = MapRequest(method="pca", view="v")
@@ -165,7 +167,7 @@ def test_mistakes_name_their_remedy(made: Collection, monkeypatch: pytest.Monkey
         made.maps.points(info.id, field="key")
     monkeypatch.setattr(plane, "find_spec", lambda name: None)
     assert plane.default_method() == "pca"
-    with pytest.raises(NotReadyError, match=r"pip install 'crossview\[map\]'"):
+    with pytest.raises(NotReadyError, match=re.escape(install_command("map"))):
         made.maps.make(MapRequest(method="tsne"))
 
 

@@ -187,7 +187,7 @@ def test_mistakes_are_named(collection: Collection) -> None:
             collection.search(request)
     with pytest.raises(NotFoundError, match="cannot be sorted by 'jear': no item has this attribute"):
         collection.search(SearchRequest(query, sort_by="jear"))
-    with pytest.raises(InvalidInputError, match="sample must be at least 1"):
+    with pytest.raises(InvalidInputError, match="sample must be at least 0"):
         collection.items(sample=-1)
     with pytest.raises(InvalidInputError, match="by label or by an attribute, not by view"):
         collection.items(sort_by="-view")

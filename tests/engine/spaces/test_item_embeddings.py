@@ -1,5 +1,6 @@
 """What a space makes of all items, page by page, and the files that hold it."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from crossview.engine.query import ItemEmbeddings, Query
 from crossview.engine.recipe import Recipe
 from crossview.engine.spaces.embedding_files import write_vectors
 from crossview.engine.spaces.item_embeddings import every_page
+from crossview.features.extras import install_command
 
 
 def trained(home: Home) -> Collection:
@@ -148,7 +150,7 @@ def test_parquet_has_a_column_of_keys_and_one_of_vectors(groups, tmp_path):
 
 def test_without_pyarrow_the_remedy_is_an_extra_or_another_format(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(NotReadyError, match=r"pip install 'crossview\[parquet\]', or write .npy or .npz"):
+    with pytest.raises(NotReadyError, match=re.escape(install_command("parquet"))):
         write_vectors(tmp_path / "rows.parquet", iter([]))
 
 

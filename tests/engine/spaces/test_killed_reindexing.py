@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from living import are_nearest
 from seeds import seed_of
 
 from crossview.engine.home import Home
@@ -32,12 +33,14 @@ def test_a_killed_reindexing_or_compaction_loses_nothing(home: Home, case, tmp_p
     rng = np.random.default_rng(seed)
     vectors = rng.normal(size=(COUNT, DIM)).astype(np.float32)
     np.save(tmp_path / "v.npy", vectors)
-    (tmp_path / "keys.txt").write_text("\n".join(f"{n:05}" for n in range(COUNT)))
+    keys = [f"{n:05}" for n in range(COUNT)]
+    (tmp_path / "keys.txt").write_text("\n".join(keys))
     with home.create("many", [f"v=vectors:dim={DIM}"]) as many:
         many.items.index_vectors("v", tmp_path / "v.npy", tmp_path / "keys.txt")
     queries = [Query("v", vector=one) for one in rng.normal(size=(20, DIM)).astype(np.float32)]
-    truth = np.sqrt(((vectors[None] - np.stack([one.vector for one in queries])[:, None]) ** 2).sum(axis=2))
-    nearest = [[f"{n:05}" for n in row] for row in truth.argsort(axis=1)[:, :5]]
+    truth = [np.linalg.norm(np.subtract(vectors, one.vector, dtype=np.float64), axis=1) for one in queries]
+    exact = [dict(zip(keys, row.tolist(), strict=True)) for row in truth]
+    nearest = [sorted(keys, key=one.__getitem__)[:5] for one in exact]
     for _ in range(4):
         with subprocess.Popen([sys.executable, "-c", _WORK, home.path], stdout=subprocess.PIPE) as worker:
             assert worker.stdout.readline() == b"ready\n"
@@ -45,10 +48,11 @@ def test_a_killed_reindexing_or_compaction_loses_nothing(home: Home, case, tmp_p
             worker.kill()
         with Home(home.path).open("many") as again:
             found = again.search(SearchRequest(queries, space="raw", k=5, exact=True))
-            assert [[hit.key for hit in one.hits] for one in found] == nearest
+            for one, distances in zip(found, exact, strict=True):
+                assert are_nearest([(hit.key, hit.distance) for hit in one.hits], distances, 5)
             near = again.search(SearchRequest(queries, space="raw", k=5))
             shared = [
-                len({hit.key for hit in one.hits} & set(keys)) / 5 for one, keys in zip(near, nearest, strict=True)
+                len({hit.key for hit in one.hits} & set(best)) / 5 for one, best in zip(near, nearest, strict=True)
             ]
             assert np.mean(shared) > 0.9
             again.storage.compact()

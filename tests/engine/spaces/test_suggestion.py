@@ -180,7 +180,7 @@ def test_what_cannot_be_answered_is_refused(groups, home):
     with pytest.raises(InvalidInputError, match="k must be at least 1"):
         groups.suggest(SuggestRequest([query], k=0))
     with fill(home, "bare", [item(group, 0, labels=()) for group in GROUPS]) as bare:
-        with pytest.raises(NotReadyError, match=r"has a label: label some items with: `collection.items.annotate"):
+        with pytest.raises(NotReadyError, match=r"has a label: label some items with: `collection.index\(\["):
             bare.suggest(SuggestRequest([Query("color", key="cat/00")]))
         bare.items.put([item("cat", 1)])
         with pytest.raises(NotReadyError, match="too few labelled items with view 'color' can vote"):

@@ -29,6 +29,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "photos" / "owl" / "empty.png").write_bytes(b"")
     (folder / "photos" / "owl" / "notes.txt").write_text("no picture, either")
     (folder / "photos" / ".hidden.jpg").write_bytes(b"")
+    (folder / "photos" / "@eaDir").mkdir()
+    (folder / "photos" / "@eaDir" / "SYNOPHOTO_THUMB_M.jpg").write_bytes(b"")
     return folder
 
 

@@ -1,6 +1,7 @@
 """A Ray cluster gives the rows of this machine, also if a worker or the program is killed."""
 
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from crossview.engine.spreading.executor import Here
 from crossview.engine.spreading.extracting import ExtractRequest, extract_rows
 from crossview.engine.spreading.placing import PlaceRequest, place_rows
 from crossview.engine.spreading.ray_cluster import RayCluster
+from crossview.features.extras import install_command
 
 TWO = RayCluster("local", 2)
 pytestmark = pytest.mark.filterwarnings("default")  # of Ray
@@ -132,7 +134,7 @@ def test_without_ray_the_remedy_is_named(
 ) -> None:
     """Everything else works."""
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(NotInstalledError, match=r"pip install 'crossview\[ray\]'"):
+    with pytest.raises(NotInstalledError, match=re.escape(install_command("ray"))):
         extracted(place, tmp_path / "rows", TWO)
     assert extracted(place, tmp_path / "rows").items == 18
 

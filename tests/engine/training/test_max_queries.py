@@ -88,7 +88,7 @@ def test_every_split_draws_its_own(groups):
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ({"max_queries": 0}, "at least 1 query, not 0: raise `max_queries`"),
+        ({"max_queries": 0}, "max_queries must be at least 1, not 0"),
         ({"max_queries": -5}, "not -5"),
         ({"seed": -1}, "a seed must be between 0 and 2147483647, not -1"),
     ],

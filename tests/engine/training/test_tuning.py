@@ -148,7 +148,7 @@ def test_without_labels_an_items_own_views_tell_what_is_best(home):
         assert tuned.tuning is not None
         assert tuned.tuning.measure == "items"
         assert 0 < tuned.tuning.score <= 1
-        with pytest.raises(NotReadyError, match="`labels='folder'`"):
+        with pytest.raises(NotReadyError, match=r"IndexOptions\(labels='folder'\)"):
             bare.train(Recipe(spec="cca", views=BOTH, tune=Tune(measure="map")))
         with pytest.raises(InvalidInputError, match="name at least two views"):
             bare.train(Recipe(spec="pca", views=("color",), tune=Tune(measure="items")))

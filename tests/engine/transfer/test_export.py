@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -30,6 +31,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.transfer import exporting, manifest, parts
+from crossview.features.extras import install_command
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -341,6 +343,6 @@ def test_without_pyarrow_the_remedy_is_named(made: Path, tmp_path: Path, monkeyp
         lambda: Home(made / "home").export("base", tmp_path / "out"),
         lambda: Home(tmp_path / "home").import_("base", made / "export"),
     ):
-        with pytest.raises(NotReadyError, match=r"need pyarrow: install it with: pip install 'crossview\[parquet\]'"):
+        with pytest.raises(NotReadyError, match=re.escape(install_command("parquet"))):
             call()
     assert not (tmp_path / "out").exists()

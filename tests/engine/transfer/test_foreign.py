@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import runpy
 import warnings
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from crossview.engine.transfer.foreign import ForeignData
 from crossview.engine.transfer.mapping import mapping
 from crossview.engine.transfer.row_reader import RowReader
 from crossview.engine.transfer.source import Row, described
+from crossview.features.extras import install_command
 
 DATA = Path(__file__).parent / "data"
 """Made by the package ``datasets`` and by pandas; see make.py there."""
@@ -318,7 +320,7 @@ def test_a_refused_batch_loses_only_what_is_refused(
 
 def test_without_pyarrow_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(NotReadyError, match=r"pip install 'crossview\[parquet\]'"):
+    with pytest.raises(NotReadyError, match=re.escape(install_command("parquet"))):
         ForeignData(DATA / "pandas.parquet")
     assert ForeignData(DATA / "pandas.csv").source.count == 6
 

@@ -14,8 +14,8 @@ import tiny_models as tiny
 from tiny_models import node, onnx, value
 
 from crossview.features.errors import ModelError
-from crossview.features.models.folder import STATEMENT, read_folder
-from crossview.features.models.manifest import Pixels, Tokens
+from crossview.features.models.folder import STATEMENT, pixels_from, read_folder
+from crossview.features.models.manifest import Manifest, Pixels, Tokens
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "models.md"
 
@@ -150,3 +150,31 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         file.truncate(3 << 30)  # no block of it is on the disk
     with pytest.raises(ModelError, match="may have at most 2,147,483,647"):
         read_folder(tmp_path)
+
+
+@pytest.mark.parametrize("value", ["1" + "0" * 400, "1e999", "NaN", '"many"', "[1]"])
+@pytest.mark.parametrize("key", ["image_mean", "rescale_factor", "size", "crop_size"])
+def test_numbers_that_are_none_are_errors_of_the_model(key: str, value: str) -> None:
+    """JSON has numbers of any size, which no float holds."""
+    found = json.loads(value)
+    with pytest.raises(ModelError, match=r"preprocessor_config\.json is not understood"):
+        pixels_from({key: [found] * 3 if key == "image_mean" else found})
+
+
+def test_a_licence_of_one_long_line_is_cut(tmp_path: Path, stated: dict[str, dict[str, Any]]) -> None:
+    """A manifest travels in the arguments of a process."""
+    folder = folder_of(tmp_path, stated)
+    (folder / "LICENSE").write_text("\n\n" + "x" * 200_000)
+    assert read_folder(folder).licence == "x" * 200
+
+
+@pytest.mark.parametrize(
+    "change", [{"dim": 10**12}, {"dim": -1}, {"dim": "many"}, {"pixels": {"height": 10**30, "width": 1}}, {"pixels": 3}]
+)
+def test_a_damaged_manifest_is_an_error_of_the_model(
+    tmp_path: Path, stated: dict[str, dict[str, Any]], change: dict[str, Any]
+) -> None:
+    manifest = json.loads(json.dumps(read_folder(folder_of(tmp_path, stated)).to_json()))
+    manifest["towers"]["image"].update(change)
+    with pytest.raises(ModelError, match="the manifest of the model is damaged"):
+        Manifest.from_json(manifest)

@@ -47,6 +47,30 @@ def test_a_loop_is_refused_wherever_it_is(tmp_path: Path) -> None:
         read_graph(looping(tmp_path / "m.onnx").read_bytes())
 
 
+def test_a_loop_in_the_default_of_a_function_is_refused(tmp_path: Path) -> None:
+    """Nothing calls the function with this graph, so that it runs by default."""
+    model = onnx.load(looping(tmp_path / "m.onnx"))
+    branch = model.graph.node[0].attribute[0].g
+    inner = node("If", ["x"], [])
+    for name in ("then_branch", "else_branch"):
+        inner.attribute.add(name=name, ref_attr_name="branch", type=onnx.AttributeProto.GRAPH)
+    imports = [onnx.helper.make_opsetid("", 17)]
+    own = onnx.helper.make_function("own", "F", ["x"], [], [inner], imports)
+    own.attribute_proto.add(name="branch", type=onnx.AttributeProto.GRAPH).g.CopyFrom(branch)
+    del model.graph.node[0]
+    model.functions.append(own)
+    with pytest.raises(ModelError, match="operator Loop, which might never end"):
+        read_graph(model.SerializeToString())
+
+
+def test_a_scan_is_refused(tmp_path: Path) -> None:
+    step = onnx.helper.make_graph([node("Identity", ["a"], ["b"])], "step", [value("a", [1])], [value("b", [1])])
+    scan = node("Scan", ["x"], ["y"], body=step, num_scan_inputs=1)
+    path = tiny.save(tmp_path / "m.onnx", [scan], [value("x", [9, 1])], [value("y", [9, 1])])
+    with pytest.raises(ModelError, match="operator Scan, which might never end"):
+        read_graph(path.read_bytes())
+
+
 def test_an_unknown_operator_is_refused(tmp_path: Path) -> None:
     own = node("Shell", ["x"], ["y"], domain="evil.example")
     path = tiny.save(tmp_path / "m.onnx", [own], [value("x", [1])], [value("y", [1])])

@@ -9,6 +9,7 @@ from PIL import Image
 from terminal import run
 
 from crossview.engine.errors import InvalidInputError
+from crossview.features.extras import install_command
 from crossview.server.client.client import Client
 from crossview.server.demo import words
 from crossview.server.demo.things import THINGS, write_things
@@ -86,7 +87,7 @@ def test_models_by_which_no_text_finds_a_picture_are_refused(tmp_path: Path) -> 
 def test_without_onnxruntime_the_message_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crossview.features.models.trial.installed", lambda library: False)
     result = run("demo", "--model", tiny.clip_folder(tmp_path / "clip"), "--out", tmp_path / "out")
-    assert (result.exit_code, "pip install 'crossview[onnx]'" in result.stderr) == (1, True)
+    assert (result.exit_code, install_command("onnx") in result.stderr) == (1, True)
 
 
 def test_options_that_do_not_go_together(tmp_path: Path) -> None:

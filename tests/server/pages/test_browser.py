@@ -128,7 +128,7 @@ def test_a_condition_is_completed(page: Any) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.keyboard.type("= w")
-    page.wait_for_selector("#completions li:has-text('waves')")
+    page.wait_for_selector("#completions li:first-child:has-text('waves')")  # not the list of before, with all values
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.keyboard.press("Escape")

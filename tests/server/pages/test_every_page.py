@@ -1,6 +1,9 @@
 """Every page keeps the browser to this server, and every form refuses requests that another site forged."""
 
 import re
+import socket
+from html.parser import HTMLParser
+from urllib.parse import unquote, urljoin, urlsplit
 
 import httpx
 import pytest
@@ -10,6 +13,7 @@ from open_homes import copy_home
 from crossview.engine.home import Home
 from crossview.server.keys.keys import Keys
 from crossview.server.listen import RunningServer
+from crossview.server.pages.answer import local
 from crossview.server.pages.routes import PAGES
 from crossview.server.settings import ServerSettings
 
@@ -43,7 +47,43 @@ ADDRESSES = {
 """An address of each page."""
 INLINE = re.compile(r"<(style|script)(?![^>]* src=)[^>]*>|\son[a-z]+=|\sstyle=|(src|href)=\"(?!/|#)")
 """Scripts and styles in the page itself, and addresses of other hosts."""
+WITHOUT_END = {"br", "hr", "img", "input", "link", "meta", "source", "wbr", "col"}
+ELEMENTS = """
+html head title body header main footer nav section article aside div span h1 h2 h3 h4 p a ul ol li dl dt dd
+figure figcaption form fieldset legend label button select option optgroup textarea datalist output progress
+meter table caption thead tbody tr th td details summary dialog script template b i em strong small code kbd
+pre bdi time mark canvas noscript search svg path circle rect line g text use symbol defs polyline polygon
+"""
 FORMS = sorted({page.path for page in PAGES if page.verb == "POST"})
+
+
+class Elements(HTMLParser):
+    """The elements of a page, each of HTML or SVG, and each with its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open, self.faults = list[str](), list[str]()
+
+    @classmethod
+    def faults_of(cls, text: str) -> list[str]:
+        """What is wrong in the elements of a page."""
+        page = cls()
+        page.feed(text)
+        return [*page.faults, *(f"<{name}> has no end" for name in page._open)]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ELEMENTS.split() and tag not in WITHOUT_END:
+            self.faults.append(f"<{tag}> is no element")
+        if tag not in WITHOUT_END:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ELEMENTS.split() and tag not in WITHOUT_END:
+            self.faults.append(f"<{tag}> is no element")
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self._open or self._open.pop() != tag:
+            self.faults.append(f"</{tag}> ends no element")
 
 
 def address(path: str) -> str:
@@ -80,6 +120,7 @@ def test_a_page_allows_nothing_from_outside(browsing: Browsing, path: str) -> No
     if found.headers["content-type"].startswith("text/html"):
         assert not INLINE.search(found.text)
         assert "Traceback" not in found.text
+        assert Elements.faults_of(found.text) == []
     assert found.status_code < 500
 
 
@@ -125,6 +166,22 @@ def test_another_site_can_link_to_a_page_and_not_read_or_embed_it(browsing: Brow
         {**foreign, "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"},
     ):
         assert browsing.get(ADDRESSES["/c/{collection}/thumbnail"], headers=other).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["//evil.example/x", "/%2f/evil.example", "/%5cevil.example", "///evil.example"])
+def test_no_address_leads_to_another_host(browsing: Browsing, path: str) -> None:
+    """Neither when the page loads again, nor when a key is asked for, nor after it."""
+    follow = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    port = browsing.base_url.port
+    with socket.create_connection(("127.0.0.1", port), 300) as plain:  # a client would change the address
+        lines = [f"GET {path} HTTP/1.1", f"host: 127.0.0.1:{port}", "accept: text/html", "connection: close"]
+        lines += [f"{name}: {value}" for name, value in follow.items()]
+        plain.sendall("\r\n".join([*lines, "", ""]).encode())
+        answer = b"".join(iter(lambda: plain.recv(1 << 16), b"")).decode()
+    target = re.search(r"refresh: 0; url=(\S+)", answer)
+    assert target is not None
+    assert urlsplit(urljoin("http://home.example/", target[1])).netloc == "home.example"
+    assert urlsplit(urljoin("http://home.example/", local(unquote(path)))).netloc == "home.example"
 
 
 @pytest.mark.parametrize("path", ADDRESSES.values())

@@ -17,6 +17,7 @@ from crossview.engine.query import Query, SearchRequest
 from crossview.server.listen import RunningServer
 from crossview.server.pages.fields import Fields
 from crossview.server.pages.search_state import Example, SearchState, Setting
+from crossview.server.pages.templates import among
 from crossview.server.settings import ServerSettings
 
 KEY, OTHER = "pictures/dots/dots-00.jpg", "pictures/waves/waves-01.jpg"
@@ -46,7 +47,8 @@ def test_each_target_has_its_list_as_the_engine_finds_it(browsing: Browsing, hom
             request = SearchRequest([Query(key=KEY)], targets=(target,), k=17)
             (wanted,) = collection.search(request)
             assert shown(page, number) == [hit.key for hit in wanted.hits]
-            assert f"distance </span>{wanted.hits[1].distance:.2g}" in page
+            second = among(wanted.hits[1].distance, [hit.distance for hit in wanted.hits])
+            assert f"distance </span>{second}<" in page
 
 
 def test_a_view_finds_in_another(browsing: Browsing, home: Home) -> None:
@@ -266,3 +268,20 @@ def test_deletion_needs_the_right_to_write_and_keeps_the_file(hostile: RunningSe
         assert client.submit("/c/hostile/delete", key="a").status_code == 303
         assert client.get("/c/hostile/item?key=a").status_code == 404
         assert client.submit("/c/hostile/delete", key="a").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([1.0213, 1.0302, 1.0426], ["1.021", "1.030", "1.043"]),
+        ([0.0, 0.62, 0.78], ["0.00", "0.62", "0.78"]),
+        ([120.0, 4512.0], ["120", "4,512"]),
+        ([0.5, 0.5], ["0.5", "0.5"]),
+        ([1.0, 1.0 + 1e-12], ["1.000000000", "1.000000000"]),
+        ([float("inf"), 1.0, 2.0], ["inf", "1.0", "2.0"]),
+        ([3.0], ["3"]),
+    ],
+)
+def test_distances_differ_where_their_spread_does(values: list[float], shown: list[str]) -> None:
+    """Every tile of a trained space showed 1."""
+    assert [among(value, values) for value in values] == shown

@@ -209,7 +209,7 @@ def test_parameters_out_of_range_are_named(parameters, said):
 def test_bad_rows_are_refused():
     """Rows that are all equal, a single class, one example, or a learned category are ValueErrors that say so."""
     learner, rows, labels, _ = fitted()
-    with pytest.raises(ValueError, match="all equal"):
+    with pytest.raises(ValueError, match="all rows of view 0 are equal"):
         MuSL().fit(np.ones_like(rows), labels)
     with pytest.raises(ValueError, match="at least 2 classes"):
         MuSL().fit(rows, np.full(len(rows), "one"))
