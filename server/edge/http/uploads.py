@@ -201,7 +201,7 @@ class Uploads:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request, as an application of ASGI."""
         collection = str(scope["path_params"]["collection"])
-        exchange = Exchange(scope, receive, send, self._calls.arriving)
+        exchange = Exchange(scope, receive, send, self._calls.dispatcher.budget)
 
         async def read() -> Form:
             reader, size = FormReader(exchange.headers.get("content-type", "")), 0
