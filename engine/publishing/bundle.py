@@ -31,6 +31,7 @@ from crossview.engine.catalog.new_catalog import NewCatalog
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.home import Home
 from crossview.engine.publishing.object_storage import ObjectStorage
+from crossview.features.files import open_regular
 from crossview.features.inputs import models_of
 
 FORMAT, VERSION = "crossview bundle", 1
@@ -220,5 +221,5 @@ def _copied_models(home: Path, tables: Tables, folder: Path) -> dict[str, str]:
 
 
 def _sha256(file: Path) -> str:
-    with file.open("rb") as opened:
+    with open_regular(file, follow=False) as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()

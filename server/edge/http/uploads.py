@@ -141,6 +141,10 @@ class FormCodec:
         """See ``Codec``."""
         return data.size if isinstance(data, Form) else len(data)
 
+    def weight(self, data: Form | bytes) -> int:
+        """See ``Codec``: pictures, once more in a process that reads them."""
+        return 2 * self.size(data)
+
     def quick(self, data: Form) -> bool:
         """See ``Codec``."""
         return data.size <= DECODED_AT_ONCE and JSON.quick("".join(text for _, text in data.fields).encode())
