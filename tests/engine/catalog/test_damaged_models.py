@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import shutil
 import threading
+from collections.abc import Iterator
+from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
