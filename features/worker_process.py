@@ -98,6 +98,11 @@ class WorkerProcess:
             self._connection.close()
             os.close(self._living)
 
+    def abandon(self) -> None:
+        """Forget the process in a fork of this program, which it is no child of."""
+        self._process.returncode = 0  # otherwise Python warns that it still runs
+        self.leave()
+
     def send(self, message: Any) -> None:
         """Send a message; WorkerDiedError."""
         try:

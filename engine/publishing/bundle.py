@@ -169,7 +169,9 @@ def _checked(found: dict[str, Any], folder: str) -> Bundle:
 
 
 def _damaged(storage: ObjectStorage, folder: str, how: str) -> InvalidInputError:
-    return InvalidInputError(f"bundle {storage}/{folder} is damaged ({how}): remove it, and publish the collection again")
+    return InvalidInputError(
+        f"bundle {storage}/{folder} is damaged ({how}): remove it, and publish the collection again"
+    )
 
 
 def fetch(bundle: Bundle, storage: ObjectStorage, home: Home) -> None:

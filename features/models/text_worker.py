@@ -27,7 +27,7 @@ Check = Callable[[], None]
 """A function that raises an error if the caller has left."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TextModel:
     """A tower for texts, as its process opens it."""
 
@@ -76,7 +76,8 @@ class TextWorker(WorkerProcess):
                 check()
             except BaseException as error:
                 raise LeftError from error
-        return self._result(self._until)
+        row: FeatureRows = self._result(self._until)
+        return row
 
     def finished(self) -> bool:
         """Return whether a run whose caller has left ends within a moment."""

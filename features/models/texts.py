@@ -35,7 +35,7 @@ _check: ContextVar[Check] = ContextVar("text_check", default=_nobody_leaves)
 
 @contextmanager
 def heeding(check: Check) -> Iterator[None]:
-    """Let the texts of the block call ``check`` about ten times a second, which raises an error if the caller leaves."""
+    """Let texts in the block call ``check`` about ten times a second, which raises an error if the caller leaves."""
     token = _check.set(check)
     try:
         yield
@@ -129,8 +129,7 @@ class TextProcesses:
         """Forget the processes in a fork of this program, which they do not belong to."""
         for one in self._models.values():
             for worker in one.started:
-                worker.leave()
-        self._inherited = self._models  # otherwise Python warns of processes that still run
+                worker.abandon()
         self._begin()
 
     def _of(self, model: TextModel) -> _OfModel:

@@ -60,8 +60,14 @@ class Towers:
     def _of_texts(self, tower: Tower) -> TextModel:
         if tower.tokens is None:
             raise ModelError(f"the model {self.name!r} has no tokenizer")
-        files, memory = map(self._file, (tower.file, tower.tokens.file)), self.find().manifest.memory_bytes
-        return TextModel(self.name, self.digest, *files, tower, memory)
+        return TextModel(
+            name=self.name,
+            digest=self.digest,
+            file=self._file(tower.file),
+            tokenizer=self._file(tower.tokens.file),
+            tower=tower,
+            memory_bytes=self.find().manifest.memory_bytes,
+        )
 
     def class_names(self) -> list[str]:
         """Return the first name of each class of the tower for pictures; ModelError."""

@@ -38,8 +38,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     home.models.add("bright", hostile.failing_pictures(folder / "bright"))
     home.models.add("words", tiny.text_folder(folder / "words"))
     with RunningServer(ServerSettings(home=home.path, port=0)) as running, Client(running.address) as client:
-        for name, views in (("endless", ["endless=onnx:endless", "other=onnx:words", "text"]), ("failing", ["w=onnx:failing"])):
-            client.create(name, views).close()
+        client.create("endless", ["endless=onnx:endless", "other=onnx:words", "text"]).close()
+        client.create("failing", ["w=onnx:failing"]).close()
         client.create("bright", ["b=onnx:bright", "color"]).close()
         with client.open("endless") as opened:
             opened.items.put([NewItem(word, text=word) for word in WORDS])

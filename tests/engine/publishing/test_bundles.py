@@ -97,7 +97,7 @@ def test_a_damaged_byte_of_any_file_is_found(bundle: Path, tmp_path: Path, kind:
             except InvalidInputError as error:
                 assert "damaged" in str(error) or "newer" in str(error)  # noqa: PT017
     path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(InvalidInputError, match="is damaged .*: remove it, and publish the collection again"):
+    with pytest.raises(InvalidInputError, match=r"is damaged .*: remove it, and publish the collection again"):
         opened(bundle, tmp_path / "home")
     path.unlink()
     with pytest.raises(CrossviewError):

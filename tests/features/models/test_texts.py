@@ -63,7 +63,7 @@ def test_a_text_that_takes_too_long_is_an_error_and_its_process_ends(
     assert words.row("red").shape == (tiny.DIM,)
     (first,) = texts.pids()
     monkeypatch.setenv(VARIABLE, SHORT)
-    with pytest.raises(ModelInputError, match=rf"'words': the text takes more than 0.5 seconds: shorten it.*{VARIABLE}"):
+    with pytest.raises(ModelInputError, match=rf"'words': the text takes more than 0.5 seconds: .*{VARIABLE}"):
         words.row(hostile.BAD if endless is hostile.endless_texts else "a" * 100_000)
     assert first not in texts.pids()
     monkeypatch.setenv(VARIABLE, LONG)
