@@ -99,7 +99,7 @@ class WorkerProcess:
             os.close(self._living)
 
     def abandon(self) -> None:
-        """Forget the process in a fork of this program, which it is no child of."""
+        """Forget the process in a fork of this program, which is not its parent."""
         self._process.returncode = 0  # otherwise Python warns that it still runs
         self.leave()
 

@@ -43,7 +43,7 @@ _MOST_MANIFEST = 1 << 24
 _FILES = f"{FOLDER}/files/"
 """The files of models, whose names are their checksums."""
 _UNFINISHED = re.compile(rf"{re.escape(MANIFEST)}\.[0-9a-f]+\.part")
-"""What a publication that was killed may leave; nothing reads it."""
+"""A file that a killed publication may leave; nothing reads it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +182,7 @@ def fetch(bundle: Bundle, storage: ObjectStorage, home: Home) -> None:
     """
     there = {path for path in storage.below(bundle.folder).sizes() if not _UNFINISHED.fullmatch(path)}
     if strange := there - {MANIFEST, *bundle.files}:
-        raise _damaged(storage, bundle.folder, f"{min(strange)} is not a file of it")
+        raise _damaged(storage, bundle.folder, f"its manifest does not list {min(strange)}")
     if missing := bundle.files.keys() - there:
         raise _damaged(storage, bundle.folder, f"it has no file {min(missing)}")
     with tempfile.TemporaryDirectory(dir=home.path) as made:

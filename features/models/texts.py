@@ -214,7 +214,7 @@ class TextProcesses:
 
 
 def _reason(failure: Exception | None) -> Exception:
-    """Return the error of a caller that waited for a process in vain."""
+    """Return the error of a caller whose process could not be started."""
     made: Exception = RuntimeError("no process that runs models can be started")
     if isinstance(failure, ModelError):
         made = ModelError(failure.message, detail=failure.detail)
