@@ -11,7 +11,6 @@ from crossview.features.errors import ModelError, ModelInputError
 from crossview.features.models.manifest import Tower
 from crossview.features.models.memory_limit import MemoryLimit
 from crossview.features.models.stored import ModelFile
-from crossview.features.priority import give_way
 from crossview.features.worker_process import Answer, TooSlowError, Worker, WorkerProcess, portable
 
 VARIABLE = "CROSSVIEW_TEXT_SECONDS"
@@ -109,8 +108,7 @@ def seconds() -> float:
 
 
 def serve(connection: int, parent: int, memory_bytes: int) -> None:
-    """Run a model on texts while the parent lives; the descriptors are those of ``Worker``."""
-    give_way(to_writes=False)  # people wait for searches, but the server itself comes first
+    """Run a model on texts while the parent lives, with its priority; the descriptors are those of ``Worker``."""
     _Reader(connection, parent, MemoryLimit(memory_bytes)).run()
 
 
