@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from crossview.features.base import Input
@@ -150,6 +151,14 @@ class Manifest:
             return cls(**{**value, "towers": towers})
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise ModelError(f"the manifest of the model is damaged: {error}") from error
+
+
+def installed(library: str) -> bool:
+    """Return whether a library can be imported."""
+    try:
+        return find_spec(library) is not None
+    except ImportError:
+        return False
 
 
 def not_installed() -> ModelError:

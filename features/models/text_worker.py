@@ -8,7 +8,7 @@ from typing import Any
 
 from crossview.features.base import FeatureRows
 from crossview.features.errors import ModelError, ModelInputError
-from crossview.features.models.manifest import Tower
+from crossview.features.models.manifest import Tower, installed, not_installed
 from crossview.features.models.memory_limit import MemoryLimit
 from crossview.features.models.stored import ModelFile
 from crossview.features.worker_process import Answer, TooSlowError, Worker, WorkerProcess, portable
@@ -48,6 +48,8 @@ class TextWorker(WorkerProcess):
     """The owner's side of a process with a model; the constructor raises RuntimeError, and ModelError for the model."""
 
     def __init__(self, model: TextModel) -> None:
+        if not (installed("onnxruntime") and installed("tokenizers")):
+            raise not_installed()
         super().__init__(f"{serve.__module__}.{serve.__name__}", _MEMORY_BYTES)
         self.model = model
         try:
