@@ -145,6 +145,8 @@ class Served:
     """Answers requests in the event loop; None if all need a thread."""
     together: Together | None = None
     """Answers several similar requests as one."""
+    by_model: Callable[[Any], bool] | None = None
+    """Returns whether a model may run on texts of a request, which is then answered in a room of its own, alone."""
     awaited: Callable[[Any], Awaitable[Message | None]] | None = None
     """Waits for the response to a request in the event loop, without a thread; returns None for others. A stream
 uses it only if it consists of one message."""

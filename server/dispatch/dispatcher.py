@@ -211,7 +211,8 @@ class Dispatcher:
     async def _response(self, call: Call, request: Message | Encoded) -> Any:
         """Return the encoded response to a request: from memory, from a job, or from a thread."""
         served, decoded = call.served, isinstance(request, Message)
-        alike = call.alike(request) if isinstance(request, Message) else None
+        by_model = served.by_model is not None and isinstance(request, Message) and served.by_model(request)
+        alike = call.alike(request) if isinstance(request, Message) and not by_model else None
         if (encoded := await self._immediate(call, request, alike)) is not None:
             return encoded
         if served.awaited is not None:
@@ -220,7 +221,7 @@ class Dispatcher:
             found = await _awaited(call, served.awaited(request))
             if found is not None:
                 return await self._encoded(call, found)
-        room = self._rooms.of(served.method, request if decoded else None)
+        room = self._rooms.of(served.method, request if decoded else None, by_model)
         call.wait()
         line = call.caller.identity.name
         if served.together is None or alike is None:
