@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from crossview.engine.errors import NotFoundError
+from crossview.server.wire.names import job_id
 
 
 class Scope(Enum):
@@ -61,8 +62,10 @@ class Identity:
     def shown(self, message: str) -> str:
         """Return the message of an error as the caller may see it.
 
-        The message on a missing collection lists others, and so becomes that on a refused one.
+        The message on a missing collection lists others, and so becomes that on a refused one. Ids of the caller's own
+        jobs lose the id of its key.
         """
+        message = message.replace(job_id("", self.id), "")
         found = None if self.collections is None else _MISSING.match(message)
         return message if found is None else _missing(ast.literal_eval(found[1]))
 

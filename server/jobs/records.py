@@ -22,7 +22,7 @@ from crossview.engine.catalog.private import check_no_links, make_file, make_fol
 from crossview.engine.errors import AlreadyExistsError, NotFoundError, NotReadyError, StorageError
 from crossview.server.errors import OverloadedError
 from crossview.server.jobs.operation import advance, begin, digest, end, metadata_of
-from crossview.server.wire.names import operation_name, parse_operation
+from crossview.server.wire.names import OF_KEY, operation_name, parse_operation
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 FOLDER = ".jobs"
@@ -89,11 +89,15 @@ class Records:
         Raises AlreadyExistsError if another request has the id, OverloadedError if too many jobs wait.
         """
         job, same = parse_operation(operation.name), digest(request)
+        chosen = job.rpartition(OF_KEY)[2]
         with self._changing(create=True) as database:
-            known = database.execute("SELECT digest, operation, key FROM jobs WHERE id = ?", (job,)).fetchone()
-            if known is not None and (known[0], known[2]) != (same, key):
+            # Earlier versions stored the id that a caller of a key chose without the key.
+            known = database.execute(
+                "SELECT digest, operation FROM jobs WHERE id = ? OR (id = ? AND key = ?)", (job, chosen, key)
+            ).fetchone()
+            if known is not None and known[0] != same:
                 raise AlreadyExistsError(
-                    f"another request already has the id {job!r}: give every request a new id, such as a UUID"
+                    f"another request already has the id {chosen!r}: give every request a new id, such as a UUID"
                 )
             if known is not None:
                 return Operation.FromString(known[1]), False
