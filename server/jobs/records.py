@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from google.longrunning.operations_pb2 import Operation
 from google.protobuf.any_pb2 import Any as Outcome
 from google.rpc.status_pb2 import Status
 
-from crossview.engine.catalog.file_errors import OPEN_FILES, too_many_files
+from crossview.engine.catalog.connecting import frozen, is_disk_error, is_full
+from crossview.engine.catalog.file_errors import DISK_FULL, OPEN_FILES, free_space, too_many_files
 from crossview.engine.catalog.private import check_no_links, make_file, make_folder
 from crossview.engine.errors import AlreadyExistsError, NotFoundError, NotReadyError, StorageError
 from crossview.server.errors import OverloadedError
@@ -233,14 +234,14 @@ class Records:
         return found[0]
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        if not self._path.exists():
+        if not _has_content(self._path):
             return []
         with self._used() as database:
             return database.execute(query, values).fetchall()
 
     def _change(self, job: str, change: _Change, state: int, stop: bytes | None = None) -> bool:
         """Change the operation of a job in one transaction; return False if the job is not in ``state``."""
-        if not self._path.exists():
+        if not _has_content(self._path):
             return False
         with self._changing() as database:
             query = "SELECT operation FROM jobs WHERE id = ? AND state = ?"
@@ -268,7 +269,7 @@ class Records:
     @contextmanager
     def _changing(self, create: bool = False) -> Iterator[sqlite3.Connection]:
         """Yield a connection inside a write transaction."""
-        with self._used(create) as database:
+        with self._used(create, changing=True) as database:
             database.execute("BEGIN IMMEDIATE")
             try:
                 yield database
@@ -278,13 +279,22 @@ class Records:
             database.execute("COMMIT")
 
     @contextmanager
-    def _used(self, create: bool = False) -> Iterator[sqlite3.Connection]:
+    def _used(self, create: bool = False, changing: bool = False) -> Iterator[sqlite3.Connection]:
+        """Yield the connection; on a disk that is full or cannot be written, one that only reads."""
         try:
-            with self._lock:
-                yield self._current(create)
+            with self._lock, ExitStack() as stack:
+                try:
+                    database = self._current(create)
+                except sqlite3.OperationalError as error:
+                    if changing or not is_disk_error(error):
+                        raise
+                    database = stack.enter_context(closing(frozen(self._path)))
+                yield database
         except (sqlite3.Error, OSError) as error:
             if isinstance(error, StorageError):
                 raise
+            if is_full(error, self._path):
+                raise StorageError(DISK_FULL, detail=free_space(self.folder)) from error
             remedy = OPEN_FILES if too_many_files() else _REMEDY
             raise StorageError(
                 f"the records of jobs cannot be read or written: {remedy}", detail=f"{self._path}: {error}"
@@ -318,6 +328,14 @@ def _named(request: SubmitJobRequest, job: str) -> bytes:
     return named.SerializeToString()
 
 
+def _has_content(path: Path) -> bool:
+    """Return whether a file has content: the first job on a full disk leaves an empty one."""
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
@@ -328,10 +346,19 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def _opened(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(database, path)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _prepare(database: sqlite3.Connection, path: Path) -> None:
+    """Give the file of a connection the current format; StorageError for a newer one."""
     for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"):
         database.execute(statement)
     if (found := _format_of(database)) > _FORMAT:
-        database.close()
         raise StorageError(
             f"the records of jobs have format {found}, and this version reads {_FORMAT}: use the newer version, or "
             "remove their file",
@@ -348,7 +375,6 @@ def _opened(path: Path) -> sqlite3.Connection:
         if found < _FORMAT:
             database.execute(f"PRAGMA user_version = {_FORMAT}")
         database.execute("COMMIT")
-    return database
 
 
 def _format_of(database: sqlite3.Connection) -> int:
