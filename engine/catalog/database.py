@@ -156,9 +156,7 @@ class Database:
                     return -1 - abs(hash(stamp(self._path)))
                 return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
         except Exception:
-            with storage_errors(
-                self._path
-            ):
+            with storage_errors(self._path):
                 raise  # only on an error: every query comes here, and the context costs more than the read
 
     def _begin_watch(self) -> bool:

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Identity:
     name: str = ""
     """The name of the key; empty without a key."""
     scope: Scope = Scope.ADMIN
-    collections: frozenset[str] | None = None
+    collections: Container[str] | None = None
     """The collections and aliases that the caller may name; None for all."""
     paths: bool = True
     """Whether the caller sees absolute paths of source files."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from google.longrunning.operations_pb2 import Operation
 from google.rpc.status_pb2 import Status
 
+from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.errors import BusyError, CancelledError, CrossviewError, NotFoundError
 from crossview.engine.home import Home
 from crossview.features.picture_pool import PicturePool
@@ -74,8 +75,8 @@ class Jobs:
         The job and its id belong to the caller's key: only callers with this key and administrators see the job, and
         other callers can use the id. A job of an alias is one of the collection that the alias stands for now.
 
-        Raises InvalidInputError, NotFoundError for the collection, AlreadyExistsError if another request of the key has the id,
-        OverloadedError if too many jobs wait, JobStoppedError if the server stops, StorageError.
+        Raises InvalidInputError, NotFoundError for the collection, AlreadyExistsError if another request of the key has
+        the id, OverloadedError if too many jobs wait, JobStoppedError if the server stops, StorageError.
         """
         name = collection_of(request)
         with acting(who):
@@ -93,7 +94,8 @@ class Jobs:
                 shared = self.home, self.records, self._owner, self.waiting.look, self._pictures, self._ended
                 self._slots = [Slot(kinds, *shared) for kinds in lanes]
             self._owner.stay()
-            submitted = self.records.add(request, operation, self._owner.id, who.id)
+            identity = CollectionFolder(self.home.path / named).identify()
+            submitted = self.records.add(request, operation, self._owner.id, who.id, identity)
             for slot in self._slots:
                 slot.wake()
         return submitted

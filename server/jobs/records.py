@@ -33,9 +33,9 @@ MOST_ENDED, KEPT_SECONDS = 1_000, 7 * 86_400.0
 """Maximum number of ended jobs to keep, and maximum time to keep them."""
 _BUSY_SECONDS = 30.0
 """Maximum time that a transaction waits for others."""
-_FORMAT = 3
-"""Version of the records. Opening adds the column ``key`` to those of version 2, and drops those of version 1, whose
-messages have other numbers of fields."""
+_FORMAT = 4
+"""Version of the records. Opening adds the columns that those of versions 2 and 3 lack, and drops those of version 1,
+whose messages have other numbers of fields."""
 _SCHEMA = """
 CREATE TABLE jobs (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -49,10 +49,12 @@ CREATE TABLE jobs (
     request BLOB,
     stop BLOB,
     operation BLOB NOT NULL,
-    key TEXT NOT NULL DEFAULT ''
+    key TEXT NOT NULL DEFAULT '',
+    identity TEXT NOT NULL DEFAULT ''
 )
 """
-_ADD_KEY = "ALTER TABLE jobs ADD COLUMN key TEXT NOT NULL DEFAULT ''"
+_ADDED = {2: ("key", "identity"), 3: ("identity",)}
+"""The columns that a version lacks."""
 _REMEDY = "check that the disk works and has space, or remove their file"
 _Change = Callable[[Operation], None]
 _RETRY_SECONDS = 60.0
@@ -84,8 +86,12 @@ class Records:
         """Device and inode of the connected file; the path may lead to another file by now."""
         self._lock = threading.Lock()
 
-    def add(self, request: SubmitJobRequest, operation: Operation, owner: str, key: str = "") -> tuple[Operation, bool]:
+    def add(
+        self, request: SubmitJobRequest, operation: Operation, owner: str, key: str = "", identity: str = ""
+    ) -> tuple[Operation, bool]:
         """Add a waiting request of a key, by its id ("": none); return its operation, and whether the operation is new.
+
+        ``identity`` is that of its collection; "" if it has none.
 
         Raises AlreadyExistsError if another request has the id, OverloadedError if too many jobs wait.
         """
@@ -105,11 +111,11 @@ class Records:
             _check_waiting(database, key)
             metadata = metadata_of(operation)
             database.execute(
-                "INSERT INTO jobs (id, owner, kind, collection, state, digest, request, operation, key) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO jobs (id, owner, kind, collection, state, digest, request, operation, key, identity) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(job, owner, metadata.kind, metadata.collection, metadata.state),
-                    *(same, _named(request, job), operation.SerializeToString(), key),
+                    *(same, _named(request, job), operation.SerializeToString(), key, identity),
                 ),
             )
         return operation, True
@@ -134,6 +140,11 @@ class Records:
         """Return the id of the key that submitted a job, "" for none; raise NotFoundError if there is no job."""
         (found,) = self._row(job, "key")
         return str(found)
+
+    def identity_of(self, job: str) -> str:
+        """Return the identity of a job's collection at the request, "" for none; NotFoundError if there is no job."""
+        (identity,) = self._row(job, "identity")
+        return str(identity)
 
     def page(
         self, collection: str, before: int | None, size: int, key: str | None = None
@@ -367,9 +378,9 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
     if found < _FORMAT:
         database.execute("BEGIN IMMEDIATE")
         found = _format_of(database)  # another process may have done this meanwhile
-        if found == _FORMAT - 1:
-            database.execute(_ADD_KEY)
-        elif found < _FORMAT:
+        for column in _ADDED.get(found, ()):
+            database.execute(f"ALTER TABLE jobs ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
+        if found < min(_ADDED):
             database.execute("DROP TABLE IF EXISTS jobs")
             database.execute(_SCHEMA)
         if found < _FORMAT:
