@@ -18,6 +18,7 @@ from crossview.engine.spaces.paging import Pages
 from crossview.features.picture_pool import PicturePool
 from crossview.features.stages import stage
 from crossview.server.dispatch.identity import identity_here
+from crossview.server.keys.keys import Keys
 from crossview.server.keys.notes import freeing
 from crossview.server.limits import most_collections
 from crossview.server.open_pages import FoundDuplicates, OpenPages
@@ -138,6 +139,8 @@ class OpenCollections:
         """Close and rename a collection; raise BusyError if calls use it too long, or errors of ``Home.rename``."""
         with self._left(name), freeing(self.home, name, f"collection {name!r} is now {new!r}, and these keys keep it"):
             self.home.rename(name, new, keep_alias=keep_alias)
+            if keep_alias:
+                Keys(self.home.path).keep_alias(name)
 
     @contextmanager
     def _left(self, name: str) -> Iterator[None]:

@@ -18,7 +18,7 @@ from crossview.server.commands.common import (
 )
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.hints import hint
-from crossview.server.commands.key_notes import key_names, note_keys
+from crossview.server.commands.key_notes import keep_alias_of_keys, key_names, note_keys
 from crossview.server.commands.output import say, show, table
 
 
@@ -111,9 +111,12 @@ def rename(
     with connection.backend() as backend:
         keys = key_names(backend, name)
         backend.rename(name, new, keep_alias=keep)
+        if keep and keys:
+            keep_alias_of_keys(backend, name)
     kept = f"; {name} is now its alias" if keep else ""
     print_result(Renamed(name, new), f"renamed {name} to {new}{kept}", as_json)
-    note_keys(keys, f"follow it to {new}, and have no right to a new collection {name}")
+    old = f"keep the alias {name}" if keep else f"have no right to a new collection {name}"
+    note_keys(keys, f"follow it to {new}, and {old}")
 
 
 def alias(

@@ -99,7 +99,7 @@ def restore(
     """Create a collection from a copy, or return to the copy.
 
     Every program that has the collection open, including a server, answers from the copy at once. Keys keep a
-    collection that returns to a copy. A new collection is no key's, even with the name of a deleted one.
+    collection that returns to a copy. No key has a new collection, even one with the name of a deleted one.
 
     Examples:
         crossview restore pets pets.db

@@ -19,6 +19,15 @@ def key_names(backend: object, collection: str) -> list[str]:
     return followers(backend, collection)
 
 
+def keep_alias_of_keys(backend: object, alias: str) -> None:
+    """Give the keys that follow a renamed collection of a home the alias that its old name has become."""
+    from crossview.engine.home import Home
+    from crossview.server.keys.keys import Keys
+
+    if isinstance(backend, Home):
+        Keys(backend.path).keep_alias(alias)
+
+
 def lost_keys(home: "Home", collection: str) -> list[str]:
     """Return the names of the keys that had a deleted collection of a name."""
     from crossview.server.keys.keys import Keys

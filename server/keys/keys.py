@@ -159,6 +159,20 @@ class Keys:
                 for key in keys
             ]
 
+    def keep_alias(self, alias: str) -> None:
+        """Also give the alias that a collection keeps after a rename to the keys that got the collection by this name.
+
+        Programs go on using the name, so they also follow it to another collection. Raises StorageError.
+        """
+        identity = HomeNames.of(self._home).identities.get(alias)
+        grant, kept = Grant(alias, alias=True), Grant(alias, identity or "")
+        if not any(kept in (key.collections or ()) for key in _read(self.path)):
+            return
+        with self._changing() as keys:
+            for place, key in enumerate(keys):
+                if key.collections is not None and kept in key.collections and grant not in key.collections:
+                    keys[place] = replace(key, collections=(*key.collections, grant))
+
     def of_collection(self, name: str) -> list[str]:
         """Return the names of the keys that follow a collection, sorted; those of all collections do not count.
 

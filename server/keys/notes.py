@@ -1,4 +1,4 @@
-"""What happens to the keys of a collection when its name becomes free."""
+"""The keys that follow a collection whose name becomes free."""
 
 import logging
 from collections.abc import Iterator
