@@ -91,7 +91,7 @@ def create(
 
 
 def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """List the keys of a home, without the keys themselves, and the collections that each is for.
+    """List the keys of a home, without the keys themselves.
 
     A key is for a collection, whatever its name is now. A deleted collection has the name that the key got it by.
 
@@ -120,7 +120,9 @@ def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 
 def grant(key_name: KeyNameArgument, name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Give a key one more collection or alias, such as a restored copy of a deleted collection.
+    """Give a key one more collection or alias.
+
+    A collection that crossview restore creates is a new one, which no key has.
 
     Examples:
         crossview key grant website pets
