@@ -17,6 +17,9 @@ from crossview.engine.runtime.locks import wait_for
 from crossview.engine.spaces.paging import Pages
 from crossview.features.picture_pool import PicturePool
 from crossview.features.stages import stage
+from crossview.server.dispatch.identity import identity_here
+from crossview.server.keys.keys import Keys
+from crossview.server.keys.notes import freeing
 from crossview.server.limits import most_collections
 from crossview.server.open_pages import FoundDuplicates, OpenPages
 
@@ -80,6 +83,7 @@ class OpenCollections:
                     if self.home.collection_of(name) == found:
                         raise
                     continue  # the alias has just come to stand for another collection
+                identity_here().check_reaches(name)  # the name may have passed to another collection during the wait
                 using.push(trying.pop_all())
                 return collection
 
@@ -128,13 +132,15 @@ class OpenCollections:
 
     def delete(self, name: str) -> None:
         """Close and delete a collection; raise BusyError if calls use it too long, or errors of ``Home.delete``."""
-        with self._left(name):
+        with self._left(name), freeing(self.home, name, f"collection {name!r} is deleted, so these keys lose it"):
             self.home.delete(name)
 
     def rename(self, name: str, new: str, keep_alias: bool) -> None:
         """Close and rename a collection; raise BusyError if calls use it too long, or errors of ``Home.rename``."""
-        with self._left(name):
+        with self._left(name), freeing(self.home, name, f"collection {name!r} is now {new!r}, and these keys keep it"):
             self.home.rename(name, new, keep_alias=keep_alias)
+            if keep_alias:
+                Keys(self.home.path).keep_alias(name)
 
     @contextmanager
     def _left(self, name: str) -> Iterator[None]:

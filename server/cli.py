@@ -125,6 +125,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "serve": serve.serve,
         "key create": keys.create,
         "key list": keys.list_,
+        "key grant": keys.grant,
         "key revoke": keys.revoke,
         "model add": models.add,
         "model list": models.list_,

@@ -138,7 +138,7 @@ class RunningServer:
 
     async def _start(self) -> int:
         settings = self.settings
-        keys = KeyRing(self.collections.home.path, settings.require_keys)
+        keys = KeyRing(self.collections.home.path, settings.require_keys, published=settings.bundle is not None)
         traced = () if self._tracing is None else (self._tracing,)
         around = *traced, self._calls, RequestLog(settings.slow_ms), AuditLog(), Access(keys), self._quotas
         self._dispatcher = Dispatcher(self._rooms, settings, around)

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from crossview.engine.duplicate import Duplicates
 from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.server.dispatch.identity import identity_here
 from crossview.server.wire import pages as wire
 
 MOST = 32
@@ -42,13 +43,17 @@ P = TypeVar("P", bound=Closable)
 
 @dataclass
 class _Open(Generic[P]):
-    collection: str
+    reader: tuple[str, str]
+    """The collection, and the id of the key of the caller."""
     pages: P
     used: float
 
 
 class OpenPages(Generic[P]):
-    """The open pages of one process, by a random id. Several threads may call the methods at once."""
+    """The open pages of one process, by a random id, which belongs to the key of the caller that opened them.
+
+    Several threads may call the methods at once.
+    """
 
     def __init__(self) -> None:
         self._open: dict[str, _Open[P]] = {}
@@ -58,21 +63,20 @@ class OpenPages(Generic[P]):
         """Keep the pages of a search in a collection; return their id."""
         made = secrets.token_urlsafe(16)
         with self._lock:
-            self._open[made] = _Open(collection, pages, time.monotonic())
+            self._open[made] = _Open(_reader(collection), pages, time.monotonic())
             closing = [self._open.pop(next(iter(self._open))) for _ in range(len(self._open) - MOST)]
         _close(closing)
         return made
 
     def get(self, collection: str, made: str) -> P:
-        """Return the pages of an id; NotFoundError if they are gone, or of another collection."""
+        """Return the pages of an id; NotFoundError if they are gone, of another collection, or of another key."""
         with self._lock:
-            found = self._open.pop(made, None)
-            if found is not None:
-                self._open[made] = found  # at the end: the most recently used
-                found.used = time.monotonic()
-        if found is None or found.collection != collection:
-            raise NotFoundError(_GONE.format(IDLE_SECONDS / 60))
-        return found.pages
+            found = self._open.get(made)
+            if found is None or found.reader != _reader(collection):
+                raise NotFoundError(_GONE.format(IDLE_SECONDS / 60))
+            self._open[made] = self._open.pop(made)  # at the end: the most recently used
+            found.used = time.monotonic()
+            return found.pages
 
     def end(self, made: str) -> None:
         """Close the pages of an id, if they are open."""
@@ -87,6 +91,11 @@ class OpenPages(Generic[P]):
             idle = [made for made, one in self._open.items() if one.used <= latest]
             closing = [self._open.pop(made) for made in idle]
         _close(closing)
+
+
+def _reader(collection: str) -> tuple[str, str]:
+    """Return the collection with the key of the caller here."""
+    return collection, identity_here().id
 
 
 def _close(several: list[_Open[P]]) -> None:

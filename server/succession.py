@@ -45,20 +45,32 @@ class Place:
     def take(self, replace: bool, pages: str = "") -> int | None:
         """Take the place for this process; with ``replace``, ask its holder to stop and return its process id.
 
-        ``pages`` is the address of the pages of this server.
+        ``pages`` is the address of the pages of this server. After a StorageError, such as that of a full disk, the
+        holder stops all the same, but no later server can ask this one.
         """
         holder = self.holder() if replace else None
-        with file_errors():
-            make_folder(self._path.parent, parents=True)
-            new = self._path.with_name(f"{self._path.name}-{uuid.uuid4().hex}")
-            self._held = open_file(new, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-            fcntl.flock(self._held, fcntl.LOCK_EX)
-            os.write(self._held, f"{os.getpid():<{_DIGITS}}{pages}".encode())
-            new.replace(self._path)
-        if holder is not None:
-            with suppress(ProcessLookupError):
-                os.kill(holder, signal.SIGTERM)
+        try:
+            with file_errors():
+                self._write(pages)
+        finally:
+            if holder is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(holder, signal.SIGTERM)
         return holder
+
+    def _write(self, pages: str) -> None:
+        make_folder(self._path.parent, parents=True)
+        new = self._path.with_name(f"{self._path.name}-{uuid.uuid4().hex}")
+        held = open_file(new, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            os.write(held, f"{os.getpid():<{_DIGITS}}{pages}".encode())
+            new.replace(self._path)
+        except OSError:
+            new.unlink()
+            os.close(held)
+            raise
+        self._held = held
 
     def leave(self) -> None:
         """Leave the place, unless another server has taken it."""

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from crossview.engine.catalog.connecting import reading
 from crossview.engine.catalog.database import IN_PIECES, foreign_object, storage_errors
 from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.folder import sync_folder
@@ -227,7 +228,7 @@ def temporary(folder: Path) -> Iterator[Path]:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=60)
+    return reading(path)
 
 
 def _reported(progress: Progress | None) -> Callable[[int, int, int], None]:

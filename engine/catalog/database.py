@@ -1,17 +1,31 @@
 """A catalog's database: connections, transactions, migrations, and SQLite's errors in plain words."""
 
-import os
 import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from crossview.engine.catalog.file_errors import DISK_FAILS, DISK_FULL, OPEN_FILES, file_errors, too_many_files
+from crossview.engine.catalog.connecting import (
+    file_stamp,
+    frozen,
+    is_disk_error,
+    is_full,
+    may_write,
+    reading,
+    stamp,
+)
+from crossview.engine.catalog.file_errors import (
+    DISK_FAILS,
+    DISK_FULL,
+    OPEN_FILES,
+    file_errors,
+    free_space,
+    too_many_files,
+)
 from crossview.engine.catalog.schema import metadata
 from crossview.engine.errors import BusyError, NotReadyError, StorageError
 
@@ -21,6 +35,8 @@ HEAD = "0017"
 # Options of a connection, by which _begin chooses the statement that begins its transaction.
 _WRITE = "crossview_write"
 _ALONE = "crossview_alone"
+# The file of a frozen connection, and its stamp.
+_FROZEN = "crossview_frozen"
 _PRAGMAS = (
     "journal_mode=WAL",  # readers and the writer do not wait for each other
     "synchronous=FULL",  # an acknowledged write survives a power failure
@@ -72,12 +88,14 @@ class Database:
         self._watching = threading.Lock()
         self._watch: Any = None
         self._closed = False
-        with storage_errors(), _readable_schema():
-            self._engine = sa.create_engine(_url(path))
-            sa.event.listen(self._engine, "connect", _configure)
-            sa.event.listen(self._engine, "begin", _begin)
+        self._path = path
+        with storage_errors(path), _readable_schema():
+            self._engine = _engine(sa.URL.create("sqlite", database=str(path)))
+            # For transactions that read while SQLite cannot make its log: a new connection each, because that can end.
+            self._frozen = _engine("sqlite://", creator=lambda: frozen(path), poolclass=sa.NullPool)
             try:
-                self._check()
+                if not new:
+                    self._check()
                 self._migrate(new)
             except BaseException:
                 self._engine.dispose()  # no object is left to close
@@ -87,8 +105,20 @@ class Database:
     def read(self) -> Iterator[sa.Connection]:
         """Open a transaction that sees one consistent state and changes nothing."""
         self._check_open()
-        with storage_errors(), self._engine.connect() as connection:
+        with storage_errors(self._path), self._reading() as connection:
             yield connection
+            _check_frozen(connection)
+
+    def _reading(self) -> sa.Connection:
+        """Return a connection that reads, frozen while this user or a full disk lets SQLite make no log."""
+        if may_write(self._path):
+            try:
+                return self._engine.connect()
+            except (sa.exc.DBAPIError, sqlite3.Error) as error:
+                if not is_disk_error(getattr(error, "orig", error)):
+                    raise
+        before = file_stamp(self._path)
+        return self._frozen.connect().execution_options(**{_FROZEN: (self._path, before)})
 
     def keep(self) -> sa.Connection:
         """Return a connection whose transaction sees one state until the caller closes it, from any thread in turn.
@@ -96,8 +126,8 @@ class Database:
         It does not count against the limit of connections; the write-ahead log grows meanwhile.
         """
         self._check_open()
-        with storage_errors():
-            connection = self._engine.connect()
+        with storage_errors(self._path):
+            connection = self._reading()
             connection.detach()
             return connection
 
@@ -106,7 +136,7 @@ class Database:
         """Open a transaction that is durable after the block, and rolled back if the block raises."""
         self._check_open()
         with (
-            storage_errors(),
+            storage_errors(self._path),
             self._engine.connect().execution_options(**{_WRITE: True}) as connection,
             _large_cache(connection),
             connection.begin(),
@@ -122,14 +152,26 @@ class Database:
         self._check_open()
         try:
             with self._watching:
-                if self._watch is None:
-                    pooled = self._engine.raw_connection()
-                    self._watch = pooled.driver_connection
-                    pooled.detach()  # the pool must not begin a transaction on it
+                if self._watch is None and not self._begin_watch():
+                    return -1 - abs(hash(stamp(self._path)))
                 return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
         except Exception:
-            with storage_errors():  # only on an error: every query comes here, and the context costs more than the read
+            with storage_errors(self._path):
+                raise  # only on an error: every query comes here, and the context costs more than the read
+
+    def _begin_watch(self) -> bool:
+        """Open the connection of the counter; return False while only frozen connections can be opened."""
+        try:
+            if not may_write(self._path):
+                return False
+            pooled = self._engine.raw_connection()
+        except (sa.exc.DBAPIError, sqlite3.Error) as error:
+            if not is_disk_error(getattr(error, "orig", error)):
                 raise
+            return False
+        self._watch = pooled.driver_connection
+        pooled.detach()  # the pool must not begin a transaction on it
+        return True
 
     def shrink(self) -> bool:
         """Give some of the space of deleted rows back to the file system; return whether more may remain.
@@ -160,7 +202,7 @@ class Database:
     def _alone(self) -> Iterator[sa.Connection]:
         """Open a connection without a transaction, for statements that SQLite refuses inside one, such as VACUUM."""
         self._check_open()
-        with storage_errors(), self._engine.connect().execution_options(**{_ALONE: True}) as connection:
+        with storage_errors(self._path), self._engine.connect().execution_options(**{_ALONE: True}) as connection:
             yield connection
 
     def close(self) -> None:
@@ -178,7 +220,7 @@ class Database:
 
     def _check(self) -> None:
         """Raise StorageError for a database with objects that crossview does not make, such as triggers."""
-        with self._alone() as connection:
+        with self._reading().execution_options(**{_ALONE: True}) as connection:
             found = foreign_object(cast(sqlite3.Connection, connection.connection.driver_connection))
         if found:
             raise StorageError(
@@ -186,7 +228,7 @@ class Database:
             )
 
     def _migrate(self, new: bool) -> None:
-        with self._engine.connect() as connection:
+        with self._engine.connect() if new else self._reading() as connection:
             version = _version(connection)
         if version == HEAD:
             return
@@ -210,7 +252,7 @@ def new_database(path: Path, version: str) -> None:
     """Make the tables of a schema version in an empty file; StorageError."""
     with storage_errors(), closing(sqlite3.connect(path)) as database:
         _configure(database, None)
-    engine = sa.create_engine(_url(path), poolclass=sa.NullPool)
+    engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), poolclass=sa.NullPool)
     with storage_errors(), engine.begin() as connection:
         if version == HEAD:
             make_tables(connection)
@@ -220,7 +262,7 @@ def new_database(path: Path, version: str) -> None:
 
 def schema_version(path: Path) -> str:
     """Return the schema version of a catalog without changing it; StorageError."""
-    with storage_errors(), closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as database:
+    with storage_errors(path), closing(reading(path)) as database:
         (version,) = database.execute("SELECT version_num FROM alembic_version").fetchone()
     return str(version)
 
@@ -246,16 +288,19 @@ def migrate(connection: sa.Connection, version: str, target: str = "head") -> No
 
 
 @contextmanager
-def storage_errors() -> Iterator[None]:
-    """Turn errors of the database and the file system into StorageError or BusyError."""
+def storage_errors(path: Path | None = None) -> Iterator[None]:
+    """Turn errors of the database and the file system into StorageError or BusyError; ``path`` is the database."""
     try:
         with file_errors():
             yield
     except (sa.exc.DBAPIError, sqlite3.Error) as error:
-        text = str(getattr(error, "orig", error))
+        cause = getattr(error, "orig", error)
+        if is_full(cause, path):
+            raise StorageError(DISK_FULL, detail=None if path is None else free_space(path.parent)) from error
+        text = str(cause)
         if "lock" in text:
             raise BusyError("another process is writing this collection: try again in a moment") from error
-        raise StorageError(_plain(text)) from error
+        raise StorageError(_plain(text), detail=path) from error
     except sa.exc.TimeoutError as error:
         raise BusyError("too many threads read this collection at once: try again in a moment") from error
 
@@ -282,8 +327,6 @@ def _readable_schema() -> Iterator[None]:
 
 
 def _plain(text: str) -> str:
-    if "full" in text:
-        return DISK_FULL
     if "unable to open" in text and too_many_files():
         return OPEN_FILES
     if "readonly" in text or "unable to open" in text:
@@ -305,18 +348,19 @@ def _version(connection: sa.Connection) -> str:
     return str(connection.scalar(sa.text("SELECT version_num FROM alembic_version")) or "")
 
 
-def _url(path: Path) -> sa.URL:
-    """Return SQLAlchemy's URL of a file; a read-only URL if this user cannot write its folder.
+def _engine(url: sa.URL | str, **options: Any) -> sa.Engine:
+    engine = sa.create_engine(url, **options)
+    sa.event.listen(engine, "connect", _configure)
+    sa.event.listen(engine, "begin", _begin)
+    sa.event.listen(engine, "before_cursor_execute", lambda connection, *_: _check_frozen(connection))
+    return engine
 
-    SQLite cannot make its log in such a folder. It reads the log of a killed process there only if the log has its
-    index file.
-    """
-    if os.access(path.parent, os.W_OK):
-        return sa.URL.create("sqlite", database=str(path))
-    # "immutable" skips the log, so it is right only if the log holds no commit.
-    log = Path(f"{path}-wal")
-    mode = "mode=ro" if log.is_file() and log.stat().st_size else "immutable=1"
-    return sa.URL.create("sqlite", database=f"file:{quote(str(path))}?{mode}", query={"uri": "true"})
+
+def _check_frozen(connection: sa.Connection) -> None:
+    """Raise BusyError if the file of a frozen connection has changed: SQLite would mix two states."""
+    path, before = connection.get_execution_options().get(_FROZEN, (None, ()))
+    if path is not None and file_stamp(path) != before:
+        raise BusyError("another process has written this collection meanwhile: try again")
 
 
 def _configure(connection: Any, _record: Any) -> None:

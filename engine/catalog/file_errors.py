@@ -2,8 +2,10 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from crossview.engine.errors import StorageError
 
@@ -34,6 +36,15 @@ def too_many_files() -> bool:
     except OSError as error:
         return error.errno in {errno.EMFILE, errno.ENFILE}
     return False
+
+
+def free_space(folder: Path) -> str:
+    """Return a sentence about the space of the disk that contains a folder."""
+    free = shutil.disk_usage(folder)
+    place = folder.resolve()
+    while not os.path.ismount(place):
+        place = place.parent
+    return f"the disk at {place} has {free.free / 1e6:,.1f} of {free.total / 1e6:,.1f} MB free"
 
 
 @contextmanager

@@ -1,20 +1,25 @@
 """The folder of a collection: its files, its identity, and its locks."""
 
 import os
+import re
+import secrets
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crossview.engine.catalog.file_errors import file_errors
-from crossview.engine.catalog.leftovers import PART_NAME, at_work, holding, remove_leftovers
+from crossview.engine.catalog.leftovers import PART, PART_NAME, at_work, holding, remove_leftovers
 from crossview.engine.catalog.lock import WriterLock
-from crossview.engine.catalog.private import check_no_links, make_file
-from crossview.engine.errors import BusyError, NotFoundError
+from crossview.engine.catalog.private import check_no_links, make_file, open_file
+from crossview.engine.errors import BusyError, NotFoundError, StorageError
 
 if TYPE_CHECKING:
     from crossview.engine.catalog.catalog import Catalog
 
+_IDENTITY_LENGTH = 32
+_IDENTITY = re.compile(rf"[0-9a-f]{{{_IDENTITY_LENGTH}}}")
 _PATIENCE = 1.0
 """Seconds that a rename waits for the short work of others, such as a removal of leftovers."""
 
@@ -36,12 +41,48 @@ class CollectionFolder:
         snapshots."""
         self.database = path / "catalog.db"
         """The catalog's file."""
+        self._identity = path / "identity"
         # A path can name another collection after a deletion; the inode of the database identifies this one.
         self._inode = self._current_inode()
 
     def holds_collection(self) -> bool:
         """Return whether the folder contains a catalog."""
         return self.database.is_file()
+
+    def identity(self) -> str:
+        """Return the identity of the collection, which no other collection has, and which stays with it under other
+        names and with other content; "" before ``identify``. Raises StorageError."""
+        try:
+            descriptor = open_file(self._identity, os.O_RDONLY)
+        except FileNotFoundError:
+            return ""
+        with file_errors(), os.fdopen(descriptor, encoding="ascii", errors="replace") as file:
+            text = file.read(_IDENTITY_LENGTH + 1)
+        if _IDENTITY.fullmatch(text) is None:
+            raise StorageError(
+                f"the identity of collection {self.name!r} is damaged: remove the file, and grant it to keys again",
+                detail=self._identity,
+            )
+        return text
+
+    def identify(self) -> str:
+        """Return the identity of the collection, which the first call chooses. Raises StorageError."""
+        if found := self.identity():
+            return found
+        new = self.path / f"{PART}{uuid.uuid4().hex}"
+        with at_work(self.path), file_errors():
+            make_file(new)
+            try:
+                with open(new, "w", encoding="ascii") as file:
+                    file.write(secrets.token_hex(_IDENTITY_LENGTH // 2))
+                    file.flush()
+                    os.fsync(file.fileno())
+                with suppress(FileExistsError):  # another process has just chosen one
+                    os.link(new, self._identity)
+            finally:
+                new.unlink(missing_ok=True)
+        sync_folder(self.path)
+        return self.identity()
 
     def is_alive(self) -> bool:
         """Return whether the folder still contains the collection: not deleted, renamed or replaced."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.folder import CollectionFolder, sync_folder
 from crossview.engine.catalog.lock import WriterLock
-from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _LINK = ".link-"
@@ -57,6 +57,21 @@ class Names:
         if (self._home / named).exists():
             return named
         return _target(self._home / f"{_RENAMED}{named}") or named
+
+    def identities(self) -> dict[str, str]:
+        """Return the identity of the collection of each collection name and alias, "" for a collection without one.
+
+        The names include the old one of a collection that is being renamed.
+        """
+        found = {name: self._identity(name) for name in self.collections()}
+        moving = {note.name.removeprefix(_RENAMED): _target(note) or "" for note in self._home.glob(f"{_RENAMED}*")}
+        others = {**moving, **self.aliases()}
+        return {name: found[target] for name, target in others.items() if target in found} | found
+
+    def _identity(self, name: str) -> str:
+        with suppress(StorageError):
+            return CollectionFolder(self._home / name).identity()
+        return ""
 
     def check_new(self, name: str) -> None:
         """Raise InvalidInputError for text that is not a name, and AlreadyExistsError if the name is taken."""

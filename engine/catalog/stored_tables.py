@@ -1,10 +1,10 @@
 """The tables of a catalog in one state, read in order while other processes write, for copies in another format."""
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from crossview.engine.catalog.connecting import reading
 from crossview.engine.catalog.database import storage_errors
 from crossview.engine.catalog.new_catalog import LEFT
 
@@ -24,7 +24,7 @@ class StoredTables:
 
     def __init__(self, path: Path) -> None:
         with storage_errors():
-            self._database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=60)
+            self._database = reading(path)
             self._database.execute("BEGIN")  # holds one state during later writes
             (self.version,) = self._one("SELECT version_num FROM alembic_version")
             self.name, self.active_space, history, sequence = self._one(

@@ -10,7 +10,6 @@ import hashlib
 import json
 import re
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -19,8 +18,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
+from crossview.engine.catalog.connecting import reading
 from crossview.engine.catalog.copies import copy_database, finish_copy
 from crossview.engine.catalog.database import HEAD, storage_errors
 from crossview.engine.catalog.description import RAW, no_space
@@ -221,7 +220,7 @@ Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 def _tables(database: Path, space: str, generation: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield the rows of each table, by column, sorted."""
-    with storage_errors(), closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True)) as opened:
+    with storage_errors(), closing(reading(database)) as opened:
         opened.execute("BEGIN")
         for table, where in _WHERE.items():
             query = f"SELECT * FROM {table} WHERE {where}"  # noqa: S608 - constants of this module

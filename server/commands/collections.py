@@ -18,6 +18,7 @@ from crossview.server.commands.common import (
 )
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.hints import hint
+from crossview.server.commands.key_notes import keep_alias_of_keys, key_names, note_keys
 from crossview.server.commands.output import say, show, table
 
 
@@ -75,6 +76,8 @@ def delete(
 ) -> None:
     """Delete a collection with all its items; their files stay.
 
+    Keys of the collection do not open a new one of the same name.
+
     To delete parts of a collection, use item delete, view delete and space delete.
 
     Examples:
@@ -84,8 +87,10 @@ def delete(
     with connection.backend() as backend:
         if not yes and name in backend.names():
             confirm_deletion(f"{name} with all its items")
+        keys = key_names(backend, name)
         backend.delete(name)
     print_result(Deleted(name), f"deleted {name}", as_json)
+    note_keys(keys, "lost it, and a new collection of this name is not theirs")
 
 
 def rename(
@@ -95,7 +100,7 @@ def rename(
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Rename a collection; its aliases follow.
+    """Rename a collection; its aliases and keys follow.
 
     With --keep-alias, programs can use the old name all the time.
 
@@ -104,9 +109,14 @@ def rename(
         crossview rename pets pets-1 --keep-alias
     """
     with connection.backend() as backend:
+        keys = key_names(backend, name)
         backend.rename(name, new, keep_alias=keep)
+        if keep and keys:
+            keep_alias_of_keys(backend, name)
     kept = f"; {name} is now its alias" if keep else ""
     print_result(Renamed(name, new), f"renamed {name} to {new}{kept}", as_json)
+    old = f"keep the alias {name}" if keep else f"have no right to a new collection {name}"
+    note_keys(keys, f"follow it to {new}, and {old}")
 
 
 def alias(

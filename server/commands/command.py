@@ -15,7 +15,7 @@ NOUNS = {
     "view": "Add, fit, list, place and delete the views of a collection.",
     "space": "List, activate, extend, assign, reindex and delete learned spaces.",
     "feedback": "Judgements that searches keep: show, undo, delete, remember.",
-    "key": "Create, list and revoke the keys for the servers of a home.",
+    "key": "Create, list, extend and revoke keys for the servers of a home.",
     "model": "Add, list, show, check and remove models for views.",
     "job": "List, show, cancel and wait for the jobs of a server.",
 }

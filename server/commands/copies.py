@@ -6,8 +6,17 @@ from typing import Annotated
 
 import typer
 
-from crossview.server.commands.common import JsonOption, NameArgument, NewNameArgument, YesOption, confirm, print_result
+from crossview.server.commands.common import (
+    JsonOption,
+    NameArgument,
+    NewNameArgument,
+    YesOption,
+    confirm,
+    print_result,
+)
 from crossview.server.commands.connection_options import HERE, ConnectionOptions, HomeOption
+from crossview.server.commands.hints import hint
+from crossview.server.commands.key_notes import key_names, lost_keys, note_keys
 from crossview.server.commands.progress_bar import progress_bar
 
 
@@ -89,7 +98,8 @@ def restore(
 ) -> None:
     """Create a collection from a copy, or return to the copy.
 
-    Every program that has the collection open, including a server, answers from the copy at once.
+    Every program that has the collection open, including a server, answers from the copy at once. Keys keep a
+    collection that returns to a copy. No key has a new collection, even one with the name of a deleted one.
 
     Examples:
         crossview restore pets pets.db
@@ -98,11 +108,17 @@ def restore(
     from crossview.engine.home import Home
 
     chosen = Home(home)
+    keys = key_names(chosen, name)
     if name in chosen.names() and not yes:
         confirm(f"Replace {name}, all that it has now, by {file}?", f"replacing {name} needs --yes")
     with progress_bar(not quiet and not as_json) as progress, chosen.restore(name, file, True, progress) as collection:
         info = collection.info()
     print_result(info, f"restored {name}: {info.items} items, {len(info.spaces)} spaces", as_json)
+    note_keys(keys, "keep it")
+    if not keys:
+        note_keys(
+            lost_keys(chosen, name), f"for a deleted one, not for this copy; {hint('key grant', 'KEY-NAME', name)}"
+        )
 
 
 def compact(name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:

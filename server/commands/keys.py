@@ -1,11 +1,12 @@
 """Commands on the keys of a home: create, list and revoke. They work on this machine, not through a server."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crossview.server.commands.common import JsonOption, names, print_json, print_result
+from crossview.server.commands.common import JsonOption, NameArgument, names, print_json, print_result
 from crossview.server.commands.connection_options import HomeOption
 from crossview.server.commands.hints import hint
 from crossview.server.commands.output import say, show, table
@@ -26,7 +27,9 @@ class PrintedKey:
     scope: str
     """``read``, ``write`` or ``admin``."""
     collections: tuple[str, ...] | None
-    """The collections and aliases that callers with the key may name; null for all."""
+    """The names now of the collections and aliases that callers with the key may use; null for all."""
+    deleted: tuple[str, ...]
+    """The names by which the key got collections that are deleted since then."""
     created: str
     expires: str | None
     """The time from which the key is invalid; null for never."""
@@ -50,7 +53,7 @@ def create(
     ],
     collections: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Collections and aliases that callers may name [default: all]."),
+        typer.Option(metavar="A,B", help="Collections and aliases that callers may use [default: all]."),
     ] = None,
     expires: Annotated[
         str | None,
@@ -73,11 +76,15 @@ def create(
     only = None if collections is None else names(collections)
     first = not keys.path.exists()
     secret, made = keys.create(key_name, scope, only, expires)
+    printed = _printed(made, keys.path.parent)
     if as_json:
-        print_json(CreatedKey(**vars(_printed(made)), key=secret))
+        print_json(CreatedKey(**vars(printed), key=secret))
     else:
         say(secret)
-        say(f"created the key {key_name} ({_rights(made)}); store it now, because nothing can show it again", err=True)
+        say(
+            f"created the key {key_name} ({_rights(printed)}); store it now, because nothing can show it again",
+            err=True,
+        )
     if first:
         say("from now on, servers of this home refuse calls without a key", err=True)
     _note_missing(home, only or ())
@@ -86,12 +93,18 @@ def create(
 def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """List the keys of a home, without the keys themselves.
 
+    A key is for a collection, whatever its name is now. A deleted collection has the name that the key got it by.
+
     Examples:
         crossview key list
         crossview key list --json
     """
+    from crossview.engine.errors import StorageError
+
     keys = _keys(home)
-    found = [_printed(one) for one in keys.all()]
+    with suppress(StorageError):  # a home that cannot be written
+        keys.bind()
+    found = [_printed(one, keys.path.parent) for one in keys.all()]
     if as_json:
         print_json(found)
         return
@@ -101,10 +114,23 @@ def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
         return
     rows = table("key", "scope", "collections", "created", "expires")
     for one in found:
-        only = "all" if one.collections is None else ", ".join(one.collections)
         expires = "never" if one.expires is None else f"{_time(one.expires)}{' (expired)' if one.expired else ''}"
-        rows.add_row(one.name, one.scope, only, _time(one.created), expires)
+        rows.add_row(one.name, one.scope, _reach(one, "all"), _time(one.created), expires)
     show(rows)
+
+
+def grant(key_name: KeyNameArgument, name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Give a key one more collection or alias.
+
+    A collection that crossview restore creates is a new one, which no key has.
+
+    Examples:
+        crossview key grant website pets
+        crossview key grant website pets --json
+    """
+    keys = _keys(home)
+    printed = _printed(keys.grant(key_name, name), keys.path.parent)
+    print_result(printed, f"{key_name} ({_rights(printed)})", as_json)
 
 
 def revoke(key_name: KeyNameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
@@ -119,7 +145,7 @@ def revoke(key_name: KeyNameArgument, home: HomeOption = None, as_json: JsonOpti
         crossview key revoke website --json
     """
     keys = _keys(home)
-    print_result(_printed(keys.revoke(key_name)), f"revoked the key {key_name}", as_json)
+    print_result(_printed(keys.revoke(key_name), keys.path.parent), f"revoked the key {key_name}", as_json)
     if not keys.all():
         say("no keys are left: servers of this home refuse every call", err=True)
 
@@ -131,15 +157,27 @@ def _keys(home: "Path | None") -> "Keys":
     return Keys(Home(home).path)
 
 
-def _printed(key: "Key") -> PrintedKey:
+def _printed(key: "Key", home: "Path") -> PrintedKey:
     import time
 
-    return PrintedKey(key.name, key.scope, key.collections, key.created, key.expires, expired=time.time() >= key.ends)
+    from crossview.server.keys.grants import HomeNames
+
+    names, grants = HomeNames.of(home), key.collections
+    now = None if grants is None else tuple(sorted({name for one in grants for name in one.shown(names)}))
+    deleted = tuple(one.name for one in grants or () if not one.shown(names))
+    expired = time.time() >= key.ends
+    return PrintedKey(key.name, key.scope, now, deleted, key.created, key.expires, expired=expired)
 
 
-def _rights(key: "Key") -> str:
-    only = "all collections" if key.collections is None else ", ".join(key.collections)
-    return f"{key.scope}, {only}, {'never expires' if key.expires is None else f'expires {_time(key.expires)}'}"
+def _reach(key: PrintedKey, everything: str) -> str:
+    if key.collections is None:
+        return everything
+    return ", ".join([*key.collections, *(f"a deleted collection (once {name})" for name in key.deleted)])
+
+
+def _rights(key: PrintedKey) -> str:
+    expires = "never expires" if key.expires is None else f"expires {_time(key.expires)}"
+    return f"{key.scope}, {_reach(key, 'all collections')}, {expires}"
 
 
 def _note_missing(home: "Path | None", only: tuple[str, ...]) -> None:

@@ -162,6 +162,7 @@ RESULTS: dict[str, Any] = {
     "feedback forget": ForgottenAnswers,
     "key create": CreatedKey,
     "key list": list[PrintedKey],
+    "key grant": PrintedKey,
     "key revoke": PrintedKey,
     "model add": CheckedModel,
     "model list": list[PrintedModel],

@@ -311,6 +311,7 @@ def _use_one_thread_a_call() -> None:
 
 def _until(stopping: threading.Event, settings: ServerSettings, show: Callable[[str], None]) -> bool:
     """Serve until an event; return whether all calls ended in time."""
+    from crossview.engine.errors import StorageError
     from crossview.server.processes import Processes, start
     from crossview.server.succession import Place, successor
 
@@ -323,7 +324,11 @@ def _until(stopping: threading.Event, settings: ServerSettings, show: Callable[[
         _note(f"and over HTTP on {settings.host}:{running.http_port}", err=False)
     pages = page_address(settings, running.http_port) if settings.web else ""
     place = Place(served.path, running.address)
-    previous = place.take(settings.take_over, pages)
+    try:
+        previous = place.take(settings.take_over, pages)
+    except StorageError as error:
+        previous = None
+        _note(f"warning: a later server cannot take over from this one: {error}")
     if pages:
         show(pages)
     if previous is not None:

@@ -2,13 +2,14 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 
 from crossview.engine.errors import NotFoundError
+from crossview.server.wire.names import job_id
 
 
 class Scope(Enum):
@@ -34,7 +35,7 @@ class Identity:
     name: str = ""
     """The name of the key; empty without a key."""
     scope: Scope = Scope.ADMIN
-    collections: frozenset[str] | None = None
+    collections: Container[str] | None = None
     """The collections and aliases that the caller may name; None for all."""
     paths: bool = True
     """Whether the caller sees absolute paths of source files."""
@@ -61,8 +62,10 @@ class Identity:
     def shown(self, message: str) -> str:
         """Return the message of an error as the caller may see it.
 
-        The message on a missing collection lists others, and so becomes that on a refused one.
+        The message on a missing collection lists others, and so becomes that on a refused one. Ids of the caller's own
+        jobs lose the id of its key.
         """
+        message = message.replace(job_id("", self.id), "")
         found = None if self.collections is None else _MISSING.match(message)
         return message if found is None else _missing(ast.literal_eval(found[1]))
 

@@ -112,11 +112,14 @@ def _paths(message: Descriptor, is_request: bool, seen: Sequence[Descriptor] = (
 
 
 def hide(identity: Identity, response: Message) -> None:
-    """Remove from a response what its caller may not see: absolute paths, and collections in the errors of jobs."""
-    if identity.collections is not None:
-        for operation in _operations(response):
-            if operation.HasField("error"):
-                operation.error.message = identity.shown(operation.error.message)
+    """Remove from a response what its caller may not see: absolute paths, and collections in the errors of jobs.
+
+    Names of the caller's own operations have the ids that it chose.
+    """
+    for operation in _operations(response):
+        operation.name = identity.shown(operation.name)
+        if operation.HasField("error"):
+            operation.error.message = identity.shown(operation.error.message)
     if not identity.paths:
         for holder in _sources(response):
             if _ABSOLUTE.match(holder.source):

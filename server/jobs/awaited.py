@@ -63,8 +63,8 @@ class AwaitedJobs:
         seconds = request.timeout.ToNanoseconds() / 1e9 if request.HasField("timeout") else None
         if seconds is not None and seconds < 0:
             raise InvalidInputError(f"the timeout is {seconds:g} seconds; it must be 0 or more")
-        job, who = parse_operation(request.name), identity_here()
-        await self._run(lambda: self._jobs.check_sees(who, job), who.name)
+        who = identity_here()
+        job = await self._run(lambda: self._jobs.seen(who, request.name), who.name)
         operation: Operation = await self._run(lambda: self._jobs.records.get(job), who.name)
         if operation.done or seconds == 0:
             return operation

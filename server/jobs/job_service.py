@@ -12,7 +12,7 @@ from crossview.server.dispatch.origin import origin_here
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
 from crossview.server.wire.message_batches import batches
-from crossview.server.wire.names import collection_name, parse_operation
+from crossview.server.wire.names import collection_name
 from crossview.v1 import jobs_pb2
 
 _FILTER = re.compile(r'\s*collection\s*=\s*"?(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})"?\s*')
@@ -72,9 +72,7 @@ class OperationsService:
 
     def _seen(self, name: str) -> str:
         """Return the id of an operation's job; raise NotFoundError unless the caller sees the job."""
-        job = parse_operation(name)
-        self.jobs.check_sees(identity_here(), job)
-        return job
+        return self.jobs.seen(identity_here(), name)
 
 
 def _collection(condition: str) -> str:

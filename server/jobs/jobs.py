@@ -3,11 +3,13 @@
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from google.longrunning.operations_pb2 import Operation
 from google.rpc.status_pb2 import Status
 
-from crossview.engine.errors import BusyError, CancelledError, CrossviewError
+from crossview.engine.catalog.folder import CollectionFolder
+from crossview.engine.errors import BusyError, CancelledError, CrossviewError, NotFoundError
 from crossview.engine.home import Home
 from crossview.features.picture_pool import PicturePool
 from crossview.server.dispatch.identity import LOCAL, Identity, acting
@@ -19,7 +21,7 @@ from crossview.server.jobs.records import Records, no_operation
 from crossview.server.jobs.slot import Ended, Slot, settled
 from crossview.server.jobs.waiting import Waiting
 from crossview.server.methods import JOBS, Lane
-from crossview.server.wire.names import collection_name, parse_collection
+from crossview.server.wire.names import collection_name, job_id, parse_collection, parse_operation
 from crossview.server.wire.status import refusal
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
@@ -70,11 +72,11 @@ class Jobs:
     ) -> tuple[Operation, bool]:
         """Put a request of a caller in the queue; return its operation, and whether the operation is new.
 
-        The job belongs to the caller's key: only callers with this key and administrators see it. A job of
-        an alias is one of the collection that the alias stands for now.
+        The job and its id belong to the caller's key: only callers with this key and administrators see the job, and
+        other callers can use the id. A job of an alias is one of the collection that the alias stands for now.
 
-        Raises InvalidInputError, NotFoundError for the collection, AlreadyExistsError if another request has the id,
-        OverloadedError if too many jobs wait, JobStoppedError if the server stops, StorageError.
+        Raises InvalidInputError, NotFoundError for the collection, AlreadyExistsError if another request of the key has
+        the id, OverloadedError if too many jobs wait, JobStoppedError if the server stops, StorageError.
         """
         name = collection_of(request)
         with acting(who):
@@ -82,7 +84,7 @@ class Jobs:
         self.home.check_exists(name)
         if (named := self.home.collection_of(name)) != name:
             request = in_collection(request, named)
-        operation = new_operation(request, origin)
+        operation = new_operation(request, origin, who.id)
         with self._starting:
             if self._closing.is_set():
                 raise JobStoppedError("the server stops, and takes no more jobs")
@@ -92,15 +94,25 @@ class Jobs:
                 shared = self.home, self.records, self._owner, self.waiting.look, self._pictures, self._ended
                 self._slots = [Slot(kinds, *shared) for kinds in lanes]
             self._owner.stay()
-            submitted = self.records.add(request, operation, self._owner.id, who.id)
+            identity = CollectionFolder(self.home.path / named).identify()
+            submitted = self.records.add(request, operation, self._owner.id, who.id, identity)
             for slot in self._slots:
                 slot.wake()
         return submitted
 
-    def check_sees(self, who: Identity, job: str) -> None:
-        """Raise the NotFoundError of a missing job unless the caller sees a job."""
-        if not who.owns(self.records.key_of(job)):
-            raise no_operation(job)
+    def seen(self, who: Identity, name: str) -> str:
+        """Return the id of the job whose operation a caller names; raise the same NotFoundError if there is none, and
+        if the caller does not see it.
+
+        A caller names its own requests by the ids that it chose. An administrator names those of other keys by the ids
+        that a list of operations shows.
+        """
+        named = parse_operation(name)
+        for job in (job_id(named, who.id), named):
+            with suppress(NotFoundError):
+                if who.owns(self.records.key_of(job)):
+                    return job
+        raise no_operation(named)
 
     def cancel(self, job: str) -> None:
         """Request the cancellation of a job, which ends soon unless it has ended; raise NotFoundError."""

@@ -11,7 +11,14 @@ from google.rpc.status_pb2 import Status
 from crossview.engine.errors import InvalidInputError
 from crossview.server.dispatch.origin import NO_ORIGIN, Origin
 from crossview.server.wire.convert import to_filter
-from crossview.server.wire.names import collection_name, operation_name, parse_collection, parse_space, space_name
+from crossview.server.wire.names import (
+    collection_name,
+    job_id,
+    operation_name,
+    parse_collection,
+    parse_space,
+    space_name,
+)
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 from crossview.v1.types_pb2 import Filter
 
@@ -58,15 +65,18 @@ def check_conditions(request: SubmitJobRequest) -> None:
             to_filter(getattr(inner, field.name))
 
 
-def new_operation(request: SubmitJobRequest, origin: Origin = NO_ORIGIN) -> Operation:
-    """Return the operation of a new request of a call, in the state waiting; InvalidInputError for an invalid id."""
+def new_operation(request: SubmitJobRequest, origin: Origin = NO_ORIGIN, key: str = "") -> Operation:
+    """Return the operation of a new request of a call, in the state waiting; InvalidInputError for an invalid id.
+
+    ``key`` is the id of the caller's key, to which an id of the caller's choice belongs.
+    """
     inner = getattr(request, kind_of(request))
     given = request.request_id or getattr(inner, "request_id", "")
     if given and not _ID.fullmatch(given):
         raise InvalidInputError(
             f"{given!r} cannot name a request: use 1 to 63 of a-z, A-Z, 0-9, '.', '_' and '-', such as a UUID"
         )
-    operation = Operation(name=operation_name(given or uuid.uuid4().hex))
+    operation = Operation(name=operation_name(job_id(given, key) if given else uuid.uuid4().hex))
     metadata = JobMetadata(
         kind=kind_of(request),
         collection=collection_name(collection_of(request)),

@@ -10,7 +10,7 @@ from google.rpc.status_pb2 import Status
 
 from crossview.features.picture_pool import PicturePool
 from crossview.server.channel import END, REQUEST, STOP, Channel
-from crossview.server.forks import CONTEXT
+from crossview.server.forks import CONTEXT, started
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 _END_SECONDS = 5.0
@@ -34,8 +34,7 @@ class WorkerProcess:
         ours, its = CONTEXT.Pipe()
         lock = Connection(os.dup(held))  # multiprocessing passes a descriptor to a process only as a Connection
         with its, lock:
-            self._process = CONTEXT.Process(target=_carry_out, args=(its, lock, str(home), pictures, recorded))
-            self._process.start()
+            self._process = started(_carry_out, (its, lock, str(home), pictures, recorded))
         self._channel = Channel(ours)
         self.receive = self._channel.receive
 

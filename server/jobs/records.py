@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,13 @@ from google.longrunning.operations_pb2 import Operation
 from google.protobuf.any_pb2 import Any as Outcome
 from google.rpc.status_pb2 import Status
 
-from crossview.engine.catalog.file_errors import OPEN_FILES, too_many_files
+from crossview.engine.catalog.connecting import frozen, is_disk_error, is_full
+from crossview.engine.catalog.file_errors import DISK_FULL, OPEN_FILES, free_space, too_many_files
 from crossview.engine.catalog.private import check_no_links, make_file, make_folder
 from crossview.engine.errors import AlreadyExistsError, NotFoundError, NotReadyError, StorageError
 from crossview.server.errors import OverloadedError
 from crossview.server.jobs.operation import advance, begin, digest, end, metadata_of
-from crossview.server.wire.names import operation_name, parse_operation
+from crossview.server.wire.names import OF_KEY, operation_name, parse_operation
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 FOLDER = ".jobs"
@@ -32,9 +33,9 @@ MOST_ENDED, KEPT_SECONDS = 1_000, 7 * 86_400.0
 """Maximum number of ended jobs to keep, and maximum time to keep them."""
 _BUSY_SECONDS = 30.0
 """Maximum time that a transaction waits for others."""
-_FORMAT = 3
-"""Version of the records. Opening adds the column ``key`` to those of version 2, and drops those of version 1, whose
-messages have other numbers of fields."""
+_FORMAT = 4
+"""Version of the records. Opening adds the columns that those of versions 2 and 3 lack, and drops those of version 1,
+whose messages have other numbers of fields."""
 _SCHEMA = """
 CREATE TABLE jobs (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -48,10 +49,12 @@ CREATE TABLE jobs (
     request BLOB,
     stop BLOB,
     operation BLOB NOT NULL,
-    key TEXT NOT NULL DEFAULT ''
+    key TEXT NOT NULL DEFAULT '',
+    identity TEXT NOT NULL DEFAULT ''
 )
 """
-_ADD_KEY = "ALTER TABLE jobs ADD COLUMN key TEXT NOT NULL DEFAULT ''"
+_ADDED = {2: ("key", "identity"), 3: ("identity",)}
+"""The columns that a version lacks."""
 _REMEDY = "check that the disk works and has space, or remove their file"
 _Change = Callable[[Operation], None]
 _RETRY_SECONDS = 60.0
@@ -83,28 +86,36 @@ class Records:
         """Device and inode of the connected file; the path may lead to another file by now."""
         self._lock = threading.Lock()
 
-    def add(self, request: SubmitJobRequest, operation: Operation, owner: str, key: str = "") -> tuple[Operation, bool]:
+    def add(
+        self, request: SubmitJobRequest, operation: Operation, owner: str, key: str = "", identity: str = ""
+    ) -> tuple[Operation, bool]:
         """Add a waiting request of a key, by its id ("": none); return its operation, and whether the operation is new.
+
+        ``identity`` is that of its collection; "" if it has none.
 
         Raises AlreadyExistsError if another request has the id, OverloadedError if too many jobs wait.
         """
         job, same = parse_operation(operation.name), digest(request)
+        chosen = job.rpartition(OF_KEY)[2]
         with self._changing(create=True) as database:
-            known = database.execute("SELECT digest, operation, key FROM jobs WHERE id = ?", (job,)).fetchone()
-            if known is not None and (known[0], known[2]) != (same, key):
+            # Earlier versions stored the id that a caller of a key chose without the key.
+            known = database.execute(
+                "SELECT digest, operation FROM jobs WHERE id = ? OR (id = ? AND key = ?)", (job, chosen, key)
+            ).fetchone()
+            if known is not None and known[0] != same:
                 raise AlreadyExistsError(
-                    f"another request already has the id {job!r}: give every request a new id, such as a UUID"
+                    f"another request already has the id {chosen!r}: give every request a new id, such as a UUID"
                 )
             if known is not None:
                 return Operation.FromString(known[1]), False
             _check_waiting(database, key)
             metadata = metadata_of(operation)
             database.execute(
-                "INSERT INTO jobs (id, owner, kind, collection, state, digest, request, operation, key) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO jobs (id, owner, kind, collection, state, digest, request, operation, key, identity) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(job, owner, metadata.kind, metadata.collection, metadata.state),
-                    *(same, _named(request, job), operation.SerializeToString(), key),
+                    *(same, _named(request, job), operation.SerializeToString(), key, identity),
                 ),
             )
         return operation, True
@@ -129,6 +140,11 @@ class Records:
         """Return the id of the key that submitted a job, "" for none; raise NotFoundError if there is no job."""
         (found,) = self._row(job, "key")
         return str(found)
+
+    def identity_of(self, job: str) -> str:
+        """Return the identity of a job's collection at the request, "" for none; NotFoundError if there is no job."""
+        (identity,) = self._row(job, "identity")
+        return str(identity)
 
     def page(
         self, collection: str, before: int | None, size: int, key: str | None = None
@@ -229,14 +245,14 @@ class Records:
         return found[0]
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        if not self._path.exists():
+        if not _has_content(self._path):
             return []
         with self._used() as database:
             return database.execute(query, values).fetchall()
 
     def _change(self, job: str, change: _Change, state: int, stop: bytes | None = None) -> bool:
         """Change the operation of a job in one transaction; return False if the job is not in ``state``."""
-        if not self._path.exists():
+        if not _has_content(self._path):
             return False
         with self._changing() as database:
             query = "SELECT operation FROM jobs WHERE id = ? AND state = ?"
@@ -264,7 +280,7 @@ class Records:
     @contextmanager
     def _changing(self, create: bool = False) -> Iterator[sqlite3.Connection]:
         """Yield a connection inside a write transaction."""
-        with self._used(create) as database:
+        with self._used(create, changing=True) as database:
             database.execute("BEGIN IMMEDIATE")
             try:
                 yield database
@@ -274,13 +290,22 @@ class Records:
             database.execute("COMMIT")
 
     @contextmanager
-    def _used(self, create: bool = False) -> Iterator[sqlite3.Connection]:
+    def _used(self, create: bool = False, changing: bool = False) -> Iterator[sqlite3.Connection]:
+        """Yield the connection; on a disk that is full or cannot be written, one that only reads."""
         try:
-            with self._lock:
-                yield self._current(create)
+            with self._lock, ExitStack() as stack:
+                try:
+                    database = self._current(create)
+                except sqlite3.OperationalError as error:
+                    if changing or not is_disk_error(error):
+                        raise
+                    database = stack.enter_context(closing(frozen(self._path)))
+                yield database
         except (sqlite3.Error, OSError) as error:
             if isinstance(error, StorageError):
                 raise
+            if is_full(error, self._path):
+                raise StorageError(DISK_FULL, detail=free_space(self.folder)) from error
             remedy = OPEN_FILES if too_many_files() else _REMEDY
             raise StorageError(
                 f"the records of jobs cannot be read or written: {remedy}", detail=f"{self._path}: {error}"
@@ -314,6 +339,14 @@ def _named(request: SubmitJobRequest, job: str) -> bytes:
     return named.SerializeToString()
 
 
+def _has_content(path: Path) -> bool:
+    """Return whether a file has content: the first job on a full disk leaves an empty one."""
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
@@ -324,10 +357,19 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def _opened(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(database, path)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _prepare(database: sqlite3.Connection, path: Path) -> None:
+    """Give the file of a connection the current format; StorageError for a newer one."""
     for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"):
         database.execute(statement)
     if (found := _format_of(database)) > _FORMAT:
-        database.close()
         raise StorageError(
             f"the records of jobs have format {found}, and this version reads {_FORMAT}: use the newer version, or "
             "remove their file",
@@ -336,15 +378,14 @@ def _opened(path: Path) -> sqlite3.Connection:
     if found < _FORMAT:
         database.execute("BEGIN IMMEDIATE")
         found = _format_of(database)  # another process may have done this meanwhile
-        if found == _FORMAT - 1:
-            database.execute(_ADD_KEY)
-        elif found < _FORMAT:
+        for column in _ADDED.get(found, ()):
+            database.execute(f"ALTER TABLE jobs ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
+        if found < min(_ADDED):
             database.execute("DROP TABLE IF EXISTS jobs")
             database.execute(_SCHEMA)
         if found < _FORMAT:
             database.execute(f"PRAGMA user_version = {_FORMAT}")
         database.execute("COMMIT")
-    return database
 
 
 def _format_of(database: sqlite3.Connection) -> int:

@@ -13,6 +13,7 @@ from google.protobuf.any_pb2 import Any
 from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc.status_pb2 import Status
 
+from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.errors import BusyError, CrossviewError, NotFoundError, StorageError
 from crossview.engine.home import Home
 from crossview.features.picture_pool import PicturePool
@@ -89,12 +90,19 @@ class Slot:
                 _log.error("%s", error)
                 self._closing.wait(_AGAIN_SECONDS)
 
+    def _check_collection(self, request: SubmitJobRequest) -> None:
+        """Raise NotFoundError if another collection than that of the request has its name now."""
+        name, wanted = collection_of(request), self._records.identity_of(request.request_id)
+        if wanted and CollectionFolder(self._home.path / name).identity() != wanted:
+            raise NotFoundError(f"collection {name!r} has been deleted or renamed")
+
     def _run(self, request: SubmitJobRequest) -> None:
         stages: list[Packed] = []
         try:
             recorded = self._ended is not None
             process = WorkerProcess(self._home.path, self._owner.descriptor, self._pictures, recorded)
             try:
+                self._check_collection(request)
                 outcome = _Run(self._records, request, process, stages).outcome()
             finally:
                 process.end()

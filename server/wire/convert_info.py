@@ -17,7 +17,7 @@ from crossview.engine.info import (
 )
 from crossview.engine.labels import LabelReport
 from crossview.server.wire.fields import to_message, to_value
-from crossview.server.wire.names import collection_name, parse_collection, parse_space, space_name
+from crossview.server.wire.names import OF_KEY, collection_name, parse_collection, parse_space, space_name
 from crossview.v1 import collections_pb2, types_pb2
 
 
@@ -46,6 +46,7 @@ def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
         name=space_name(collection, space.name),
         dims=space.dim,
         create_time=from_time(space.created),
+        request_id=space.request_id.rpartition(OF_KEY)[2],
         tuning=None if space.tuning is None else _from_tuning(space.tuning),
         constraints=None if space.constraints is None else to_message(types_pb2.ConstraintCounts, space.constraints),
         cost=None if space.cost is None else to_message(types_pb2.TrainingCost, space.cost),

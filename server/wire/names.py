@@ -5,6 +5,8 @@ import re
 from crossview.engine.errors import InvalidInputError
 
 _COLLECTION = r"collections/([^/\s]+)"
+OF_KEY = "~"
+"""Separates the id of a key from the id that its caller chose for a request; neither contains it."""
 
 
 def collection_name(collection: str) -> str:
@@ -27,6 +29,14 @@ def operation_name(job: str) -> str:
     return f"operations/{job}"
 
 
+def job_id(request: str, key: str) -> str:
+    """Return the id of the job of a request, by the id that the caller chose and the id of its key; "" for no key.
+
+    Callers of different keys can choose the same id, and learn nothing about the ids of others.
+    """
+    return f"{key}{OF_KEY}{request}" if key else request
+
+
 def parse_collection(name: str) -> str:
     """Return the collection of a resource name; raise InvalidInputError for a name of another form."""
     return _groups(_COLLECTION, name, "collections/COLLECTION")[0]
@@ -46,7 +56,7 @@ def parse_space(name: str) -> tuple[str, str]:
 
 def parse_operation(name: str) -> str:
     """Return the id of a job, from its operation's name; raise InvalidInputError for a name of another form."""
-    return _groups(r"operations/([a-zA-Z0-9._-]{1,63})", name, "operations/ID")[0]
+    return _groups(rf"operations/((?:[0-9a-f]{{12}}{OF_KEY})?[a-zA-Z0-9._-]{{1,63}})", name, "operations/ID")[0]
 
 
 def _groups(pattern: str, name: str, form: str) -> tuple[str, ...]:

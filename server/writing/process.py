@@ -16,7 +16,7 @@ from google.rpc.status_pb2 import Status
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.server.channel import ERROR, REQUEST, STOP, Channel
 from crossview.server.errors import ServerStoppedError
-from crossview.server.forks import CONTEXT
+from crossview.server.forks import CONTEXT, started
 from crossview.server.wire.status import error_in, refusal
 
 _TICK = 0.1
@@ -129,8 +129,7 @@ class _Process:
     def __init__(self, home: Path, writers: int, idle_seconds: float) -> None:
         pipes = [CONTEXT.Pipe() for _ in range(writers)]
         theirs = [its for _, its in pipes]
-        self._process = CONTEXT.Process(target=_carry_out, args=(theirs, str(home), idle_seconds))
-        self._process.start()
+        self._process = started(_carry_out, (theirs, str(home), idle_seconds))
         self._channels = [Channel(ours) for ours, _ in pipes]
         self._free: SimpleQueue[Channel] = SimpleQueue()
         for its, channel in zip(theirs, self._channels, strict=True):

@@ -7,20 +7,18 @@ deletion). Each run draws them anew, so that many runs together come to all; at 
 """
 
 import errno
-import gc
 import os
 import resource
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from disk import failing_disk
+from disk import SmallDisk, failing_disk, small_disk
 from living import Change, Items, after, labels, make, row
 from seeds import seed_of
 from survival import REFUSALS, check_remedy, found, survived, thirty
@@ -195,34 +193,6 @@ def test_an_operation_that_the_disk_fails_under_at_any_access_loses_nothing(
 
 
 # -- full disks
-
-
-SmallDisk = Callable[[Path], AbstractContextManager[Callable[[], AbstractContextManager[None]]]]
-
-
-@contextmanager
-def small_disk(folder: Path) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """A small file system at a folder, and what fills it up for a block."""
-    folder.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
-    if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount a small file system")
-
-    @contextmanager
-    def full() -> Iterator[None]:
-        gc.collect()  # files that nobody holds any more give their room back now, and not later
-        with (folder / "filler").open("wb", buffering=0) as filler, suppress(OSError):
-            for size in (1 << 20, 1 << 12, 1):
-                with suppress(OSError):
-                    while True:
-                        filler.write(bytes(size))
-        yield
-        (folder / "filler").unlink()
-
-    try:
-        yield full
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @contextmanager

@@ -7,11 +7,14 @@ Python writes are reached through ``os``.
 import _sqlite3
 import ctypes
 import errno
+import gc
 import io
 import os
+import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -194,3 +197,31 @@ def _failing_methods(disk: Disk, real: _Methods) -> _Methods:
     made.xTruncate = failing("write", _Truncate, real.xTruncate)
     made.xSync = failing("sync", _Sync, real.xSync)
     return made
+
+
+SmallDisk = Callable[[Path], AbstractContextManager[Callable[[], AbstractContextManager[None]]]]
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """A small file system at a folder, and what fills it up for a block."""
+    folder.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
+    if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a small file system")
+
+    @contextmanager
+    def full() -> Iterator[None]:
+        gc.collect()  # files that nobody holds any more give their room back now, and not later
+        with (folder / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+            for size in (1 << 20, 1 << 12, 1):
+                with suppress(OSError):
+                    while True:
+                        filler.write(bytes(size))
+        yield
+        (folder / "filler").unlink()
+
+    try:
+        yield full
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)

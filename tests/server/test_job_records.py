@@ -58,11 +58,17 @@ def test_a_home_without_jobs_has_no_records(tmp_path: Path, records: Records) ->
     assert list(tmp_path.iterdir()) == []
 
 
-def test_records_of_the_last_format_get_the_column_of_keys(tmp_path: Path, records: Records) -> None:
+def test_records_of_earlier_formats_get_the_columns_that_they_lack(tmp_path: Path, records: Records) -> None:
     """In place: their jobs belong to no key, so only administrators see them."""
     job = add(records)
     records.close()
     with closing(sqlite3.connect(tmp_path / ".jobs/jobs.db")) as database, database:
+        database.execute("ALTER TABLE jobs DROP COLUMN identity")
+        database.execute("PRAGMA user_version = 3")
+    assert records.identity_of(job) == ""
+    records.close()
+    with closing(sqlite3.connect(tmp_path / ".jobs/jobs.db")) as database, database:
+        database.execute("ALTER TABLE jobs DROP COLUMN identity")
         database.execute("ALTER TABLE jobs DROP COLUMN key")
         database.execute("PRAGMA user_version = 2")
     assert not records.get(job).done

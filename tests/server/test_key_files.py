@@ -34,7 +34,7 @@ def test_the_file_of_the_keys(tmp_path: Path) -> None:
     with pytest.raises(UnauthenticatedError):
         ring.identity(secret[:-1] + ("A" if secret[-1] != "A" else "B"))
     content = made.path.read_text()
-    for damaged in ("", "[]", "{}", content.replace('"version": 1', '"version": 2'), content.replace("read", "root")):
+    for damaged in ("", "[]", "{}", content.replace('"version": 2', '"version": 3'), content.replace("read", "root")):
         made.path.write_text(damaged)
         with pytest.raises(StorageError):
             ring.required()

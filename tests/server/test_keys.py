@@ -6,6 +6,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -234,11 +235,46 @@ def test_jobs_belong_to_their_key(server: RunningServer, channel: grpc.Channel, 
         with Client(server.address, key=keys[name]) as client:
             assert list(client.jobs.list()) == []
             if name == "write-all":
-                with pytest.raises(AlreadyExistsError):  # neither its result nor whether it was the same
-                    client.open(OWN).detached().train(recipe, request_id="mine")
+                other = client.open(OWN).detached().train(replace(recipe, seed=5), request_id="mine")
+                until(lambda client=client: client.jobs.get("mine").has_ended)
+                assert (other.id, [one.id for one in client.jobs.list()]) == ("mine", ["mine"])
+    with Client(server.address, key=keys["write-own"]) as client:
+        assert client.open(OWN).detached().train(recipe, request_id="mine").id == "mine"
+        (job,) = client.jobs.list()
+        assert client.jobs.get("mine") == job
+        spaces = client.open(OWN).spaces()
+        assert {one.request_id for one in spaces} == {"", "mine"}
+        with pytest.raises(AlreadyExistsError):
+            client.open(OWN).detached().train(replace(recipe, seed=7), request_id="mine")
     with Client(server.address, key=keys["admin-all"]) as client:
-        assert [one.id for one in client.jobs.list()] == ["mine"]
-        client.jobs.delete("mine")
+        listed = [one.id for one in client.jobs.list()]
+        assert [one.rpartition("~")[2] for one in listed] == ["mine", "mine"]
+        assert len({*listed}) == 2
+        with pytest.raises(NotFoundError):
+            client.jobs.get("mine")  # which of them
+        for one in listed:
+            assert client.jobs.get(one).id == one
+            client.jobs.delete(one)
+
+
+def test_no_id_of_a_job_can_be_taken_in_advance(server: RunningServer, keys: dict[str, str]) -> None:
+    """Neither the id that another key chooses nor the one that the server chose, also in the form of the records."""
+    recipe = crossview.Recipe(spec="pca", views=("v",), dim=1)
+    with (
+        Client(server.address, key=keys["write-own"]) as client,
+        Client(server.address, key=keys["write-all"]) as thief,
+    ):
+        made = client.open(OWN).detached().train(recipe)
+        until(lambda: client.jobs.get(made.id).has_ended)
+        taken = thief.open(OWN).detached().train(recipe, request_id=made.id)
+        until(lambda: thief.jobs.get(made.id).has_ended)
+        assert taken.created
+        assert thief.jobs.get(made.id) != client.jobs.get(made.id)
+        with pytest.raises(InvalidInputError):  # an id of a request has no owner
+            thief.open(OWN).detached().train(recipe, request_id=f"{'0' * 12}~next")
+        for one in (client, thief):
+            one.jobs.delete(made.id)
+            assert made.id not in [job.id for job in one.jobs.list()]
 
 
 def test_absolute_paths_are_for_administrators(server: RunningServer, keys: dict[str, str]) -> None:
