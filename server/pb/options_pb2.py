@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x63rossview/v1/options.proto\x12\x0c\x63rossview.v1\x1a google/protobuf/descriptor.proto*\xd5\x02\n\x08TextForm\x12\x19\n\x15TEXT_FORM_UNSPECIFIED\x10\x00\x12\x38\n\x19TEXT_FORM_COLLECTION_NAME\x10\x01\x1a\x19\xfa\xba\x18\x15^collections/[^/\\s]+$\x12@\n\x13TEXT_FORM_ITEM_NAME\x10\x02\x1a\'\xfa\xba\x18#^collections/[^/\\s]+/items/[\\s\\S]+$\x12\x42\n\x14TEXT_FORM_SPACE_NAME\x10\x03\x1a(\xfa\xba\x18$^collections/[^/\\s]+/spaces/[^/\\s]+$\x12\x38\n\x14TEXT_FORM_SHORT_NAME\x10\x04\x1a\x1e\xfa\xba\x18\x1a^[a-z0-9][a-z0-9_-]{0,62}$\x12\x34\n\x14TEXT_FORM_REQUEST_ID\x10\x05\x1a\x1a\xfa\xba\x18\x16^[a-zA-Z0-9._-]{1,63}$:4\n\x07pattern\x12!.google.protobuf.EnumValueOptions\x18\xaf\x87\x03 \x01(\t:J\n\ttext_form\x12\x1d.google.protobuf.FieldOptions\x18\xaf\x87\x03 \x01(\x0e\x32\x16.crossview.v1.TextForm:1\n\x08required\x12\x1d.google.protobuf.OneofOptions\x18\xaf\x87\x03 \x01(\x08\x42\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x63rossview/v1/options.proto\x12\x0c\x63rossview.v1\x1a google/protobuf/descriptor.proto*\xd6\x03\n\x08TextForm\x12\x19\n\x15TEXT_FORM_UNSPECIFIED\x10\x00\x12I\n\x19TEXT_FORM_COLLECTION_NAME\x10\x01\x1a*\xfa\xba\x18&^collections/[a-z0-9][a-z0-9_-]{0,62}$\x12Q\n\x13TEXT_FORM_ITEM_NAME\x10\x02\x1a\x38\xfa\xba\x18\x34^collections/[a-z0-9][a-z0-9_-]{0,62}/items/[\\s\\S]+$\x12\x65\n\x14TEXT_FORM_SPACE_NAME\x10\x03\x1aK\xfa\xba\x18G^collections/[a-z0-9][a-z0-9_-]{0,62}/spaces/[a-z0-9][a-z0-9_.-]{0,62}$\x12;\n\x17TEXT_FORM_COLLECTION_ID\x10\x04\x1a\x1e\xfa\xba\x18\x1a^[a-z0-9][a-z0-9_-]{0,62}$\x12\x37\n\x12TEXT_FORM_SPACE_ID\x10\x05\x1a\x1f\xfa\xba\x18\x1b^[a-z0-9][a-z0-9_.-]{0,62}$\x12\x34\n\x14TEXT_FORM_REQUEST_ID\x10\x06\x1a\x1a\xfa\xba\x18\x16^[a-zA-Z0-9._-]{1,63}$:4\n\x07pattern\x12!.google.protobuf.EnumValueOptions\x18\xaf\x87\x03 \x01(\t:J\n\ttext_form\x12\x1d.google.protobuf.FieldOptions\x18\xaf\x87\x03 \x01(\x0e\x32\x16.crossview.v1.TextForm:3\n\x07minimum\x12\x1d.google.protobuf.FieldOptions\x18\xb0\x87\x03 \x01(\x05\x88\x01\x01:1\n\x08required\x12\x1d.google.protobuf.OneofOptions\x18\xaf\x87\x03 \x01(\x08\x42\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,15 +34,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z\030crossview/v1;crossviewv1'
   _globals['_TEXTFORM'].values_by_name["TEXT_FORM_COLLECTION_NAME"]._loaded_options = None
-  _globals['_TEXTFORM'].values_by_name["TEXT_FORM_COLLECTION_NAME"]._serialized_options = b'\372\272\030\025^collections/[^/\\s]+$'
+  _globals['_TEXTFORM'].values_by_name["TEXT_FORM_COLLECTION_NAME"]._serialized_options = b'\372\272\030&^collections/[a-z0-9][a-z0-9_-]{0,62}$'
   _globals['_TEXTFORM'].values_by_name["TEXT_FORM_ITEM_NAME"]._loaded_options = None
-  _globals['_TEXTFORM'].values_by_name["TEXT_FORM_ITEM_NAME"]._serialized_options = b'\372\272\030#^collections/[^/\\s]+/items/[\\s\\S]+$'
+  _globals['_TEXTFORM'].values_by_name["TEXT_FORM_ITEM_NAME"]._serialized_options = b'\372\272\0304^collections/[a-z0-9][a-z0-9_-]{0,62}/items/[\\s\\S]+$'
   _globals['_TEXTFORM'].values_by_name["TEXT_FORM_SPACE_NAME"]._loaded_options = None
-  _globals['_TEXTFORM'].values_by_name["TEXT_FORM_SPACE_NAME"]._serialized_options = b'\372\272\030$^collections/[^/\\s]+/spaces/[^/\\s]+$'
-  _globals['_TEXTFORM'].values_by_name["TEXT_FORM_SHORT_NAME"]._loaded_options = None
-  _globals['_TEXTFORM'].values_by_name["TEXT_FORM_SHORT_NAME"]._serialized_options = b'\372\272\030\032^[a-z0-9][a-z0-9_-]{0,62}$'
+  _globals['_TEXTFORM'].values_by_name["TEXT_FORM_SPACE_NAME"]._serialized_options = b'\372\272\030G^collections/[a-z0-9][a-z0-9_-]{0,62}/spaces/[a-z0-9][a-z0-9_.-]{0,62}$'
+  _globals['_TEXTFORM'].values_by_name["TEXT_FORM_COLLECTION_ID"]._loaded_options = None
+  _globals['_TEXTFORM'].values_by_name["TEXT_FORM_COLLECTION_ID"]._serialized_options = b'\372\272\030\032^[a-z0-9][a-z0-9_-]{0,62}$'
+  _globals['_TEXTFORM'].values_by_name["TEXT_FORM_SPACE_ID"]._loaded_options = None
+  _globals['_TEXTFORM'].values_by_name["TEXT_FORM_SPACE_ID"]._serialized_options = b'\372\272\030\033^[a-z0-9][a-z0-9_.-]{0,62}$'
   _globals['_TEXTFORM'].values_by_name["TEXT_FORM_REQUEST_ID"]._loaded_options = None
   _globals['_TEXTFORM'].values_by_name["TEXT_FORM_REQUEST_ID"]._serialized_options = b'\372\272\030\026^[a-zA-Z0-9._-]{1,63}$'
   _globals['_TEXTFORM']._serialized_start=79
-  _globals['_TEXTFORM']._serialized_end=420
+  _globals['_TEXTFORM']._serialized_end=549
 # @@protoc_insertion_point(module_scope)

@@ -33,9 +33,11 @@ class _TextFormEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TextForm.Val
     """collections/{collection}/items/{key}; a key may contain slashes."""
     TEXT_FORM_SPACE_NAME: _TextForm.ValueType  # 3
     """collections/{collection}/spaces/{space}"""
-    TEXT_FORM_SHORT_NAME: _TextForm.ValueType  # 4
-    """The short name of a collection, an alias or a space."""
-    TEXT_FORM_REQUEST_ID: _TextForm.ValueType  # 5
+    TEXT_FORM_COLLECTION_ID: _TextForm.ValueType  # 4
+    """The short name of a collection or an alias."""
+    TEXT_FORM_SPACE_ID: _TextForm.ValueType  # 5
+    """The short name of a space."""
+    TEXT_FORM_REQUEST_ID: _TextForm.ValueType  # 6
     """An id that a caller gives a request."""
 
 class TextForm(_TextForm, metaclass=_TextFormEnumTypeWrapper):
@@ -48,18 +50,23 @@ TEXT_FORM_ITEM_NAME: TextForm.ValueType  # 2
 """collections/{collection}/items/{key}; a key may contain slashes."""
 TEXT_FORM_SPACE_NAME: TextForm.ValueType  # 3
 """collections/{collection}/spaces/{space}"""
-TEXT_FORM_SHORT_NAME: TextForm.ValueType  # 4
-"""The short name of a collection, an alias or a space."""
-TEXT_FORM_REQUEST_ID: TextForm.ValueType  # 5
+TEXT_FORM_COLLECTION_ID: TextForm.ValueType  # 4
+"""The short name of a collection or an alias."""
+TEXT_FORM_SPACE_ID: TextForm.ValueType  # 5
+"""The short name of a space."""
+TEXT_FORM_REQUEST_ID: TextForm.ValueType  # 6
 """An id that a caller gives a request."""
 Global___TextForm: _TypeAlias = TextForm  # noqa: Y015
 
 PATTERN_FIELD_NUMBER: _builtins.int
 TEXT_FORM_FIELD_NUMBER: _builtins.int
+MINIMUM_FIELD_NUMBER: _builtins.int
 REQUIRED_FIELD_NUMBER: _builtins.int
 pattern: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """A regular expression (ECMA 262) that texts of the form match."""
 text_form: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, Global___TextForm.ValueType]
 """The form of the field's text."""
+minimum: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.int]
+"""The least value of a number."""
 required: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.OneofOptions, _builtins.bool]
 """Whether one of the fields must be set."""

@@ -28,7 +28,7 @@ from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior_
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x63rossview/v1/questions.proto\x12\x0c\x63rossview.v1\x1a\x1d\x63rossview/v1/duplicates.proto\x1a\x1a\x63rossview/v1/options.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xaf\x01\n\x13NextQuestionRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x14\n\x06notion\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06person\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\x12(\n\x04kind\x18\x04 \x01(\x0e\x32\x1a.crossview.v1.QuestionKind\x12\x0c\n\x04view\x18\x05 \x01(\t\x12\x11\n\x04seed\x18\x06 \x01(\x03H\x00\x88\x01\x01\x42\x07\n\x05_seed\">\n\x08Question\x12\x0e\n\x06notion\x18\x01 \x01(\t\x12\x0e\n\x06\x61nchor\x18\x02 \x01(\t\x12\x12\n\ncandidates\x18\x03 \x03(\t\"\xb4\x01\n\x06\x41nswer\x12\x14\n\x06notion\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06\x61nchor\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x0c\n\x04near\x18\x03 \x03(\t\x12\x0b\n\x03\x66\x61r\x18\x04 \x03(\t\x12\x14\n\x06person\x18\x05 \x01(\tB\x04\xe2\x41\x01\x02\x12\n\n\x02id\x18\x06 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x08 \x01(\t\"X\n\x10\x41\x64\x64\x41nswerRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12*\n\x06\x61nswer\x18\x02 \x01(\x0b\x32\x14.crossview.v1.AnswerB\x04\xe2\x41\x01\x02\"Y\n\x11UndoAnswerRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x14\n\x06notion\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06person\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\"u\n\x12ListAnswersRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"U\n\x13ListAnswersResponse\x12%\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x14.crossview.v1.Answer\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"{\n\tJudgement\x12\x11\n\x03key\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12\x0e\n\x06weight\x18\x02 \x01(\x01\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\n\n\x02id\x18\x04 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x89\x01\n\x0cJudgeRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x16\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06person\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\x12\x31\n\njudgements\x18\x04 \x03(\x0b\x32\x17.crossview.v1.JudgementB\x04\xe2\x41\x01\x02\"<\n\rJudgeResponse\x12+\n\njudgements\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Judgement\"\xa7\x01\n\x08\x46\x65\x65\x64\x62\x61\x63k\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65xamples\x18\x02 \x01(\x05\x12\x18\n\x10\x63ounter_examples\x18\x03 \x01(\x05\x12\x32\n\x06people\x18\x04 \x03(\x0b\x32\".crossview.v1.Feedback.PeopleEntry\x1a-\n\x0bPeopleEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\"V\n\x13ListFeedbackRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Y\n\x14ListFeedbackResponse\x12(\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x01 \x03(\x0b\x32\x16.crossview.v1.Feedback\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"I\n\x15ListJudgementsRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x16\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\"E\n\x16ListJudgementsResponse\x12+\n\njudgements\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Judgement\"^\n\x14UndoJudgementRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x16\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06person\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\"W\n\x15\x44\x65leteFeedbackRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x16\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x0c\n\x04keys\x18\x03 \x03(\t\")\n\x16\x44\x65leteFeedbackResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x05\"q\n\x17RememberFeedbackRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x16\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06notion\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\x12\x0e\n\x06person\x18\x04 \x01(\t\"A\n\x18RememberFeedbackResponse\x12%\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x14.crossview.v1.Answer\"i\n\x15\x46orgetFeedbackRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x16\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x0e\n\x06notion\x18\x03 \x01(\t\x12\x0e\n\x06person\x18\x04 \x01(\t\")\n\x16\x46orgetFeedbackResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x05*_\n\x0cQuestionKind\x12\x1d\n\x19QUESTION_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14QUESTION_KIND_SINGLE\x10\x01\x12\x16\n\x12QUESTION_KIND_GRID\x10\x02\x32\xbf\t\n\x0fQuestionService\x12N\n\x0cNextQuestion\x12!.crossview.v1.NextQuestionRequest\x1a\x16.crossview.v1.Question\"\x03\x90\x02\x01\x12\x41\n\tAddAnswer\x12\x1e.crossview.v1.AddAnswerRequest\x1a\x14.crossview.v1.Answer\x12\x43\n\nUndoAnswer\x12\x1f.crossview.v1.UndoAnswerRequest\x1a\x14.crossview.v1.Answer\x12W\n\x0bListAnswers\x12 .crossview.v1.ListAnswersRequest\x1a!.crossview.v1.ListAnswersResponse\"\x03\x90\x02\x01\x12@\n\x05Judge\x12\x1a.crossview.v1.JudgeRequest\x1a\x1b.crossview.v1.JudgeResponse\x12Z\n\x0cListFeedback\x12!.crossview.v1.ListFeedbackRequest\x1a\".crossview.v1.ListFeedbackResponse\"\x03\x90\x02\x01\x12`\n\x0eListJudgements\x12#.crossview.v1.ListJudgementsRequest\x1a$.crossview.v1.ListJudgementsResponse\"\x03\x90\x02\x01\x12L\n\rUndoJudgement\x12\".crossview.v1.UndoJudgementRequest\x1a\x17.crossview.v1.Judgement\x12[\n\x0e\x44\x65leteFeedback\x12#.crossview.v1.DeleteFeedbackRequest\x1a$.crossview.v1.DeleteFeedbackResponse\x12\x61\n\x10RememberFeedback\x12%.crossview.v1.RememberFeedbackRequest\x1a&.crossview.v1.RememberFeedbackResponse\x12[\n\x0e\x46orgetFeedback\x12#.crossview.v1.ForgetFeedbackRequest\x1a$.crossview.v1.ForgetFeedbackResponse\x12H\n\tJudgePair\x12\x1e.crossview.v1.JudgePairRequest\x1a\x1b.crossview.v1.PairJudgement\x12X\n\x11UndoPairJudgement\x12&.crossview.v1.UndoPairJudgementRequest\x1a\x1b.crossview.v1.PairJudgement\x12l\n\x12ListPairJudgements\x12\'.crossview.v1.ListPairJudgementsRequest\x1a(.crossview.v1.ListPairJudgementsResponse\"\x03\x90\x02\x01\x42\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x63rossview/v1/questions.proto\x12\x0c\x63rossview.v1\x1a\x1d\x63rossview/v1/duplicates.proto\x1a\x1a\x63rossview/v1/options.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xaf\x01\n\x13NextQuestionRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x14\n\x06notion\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06person\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\x12(\n\x04kind\x18\x04 \x01(\x0e\x32\x1a.crossview.v1.QuestionKind\x12\x0c\n\x04view\x18\x05 \x01(\t\x12\x11\n\x04seed\x18\x06 \x01(\x03H\x00\x88\x01\x01\x42\x07\n\x05_seed\">\n\x08Question\x12\x0e\n\x06notion\x18\x01 \x01(\t\x12\x0e\n\x06\x61nchor\x18\x02 \x01(\t\x12\x12\n\ncandidates\x18\x03 \x03(\t\"\xb4\x01\n\x06\x41nswer\x12\x14\n\x06notion\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06\x61nchor\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x0c\n\x04near\x18\x03 \x03(\t\x12\x0b\n\x03\x66\x61r\x18\x04 \x03(\t\x12\x14\n\x06person\x18\x05 \x01(\tB\x04\xe2\x41\x01\x02\x12\n\n\x02id\x18\x06 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x08 \x01(\t\"X\n\x10\x41\x64\x64\x41nswerRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12*\n\x06\x61nswer\x18\x02 \x01(\x0b\x32\x14.crossview.v1.AnswerB\x04\xe2\x41\x01\x02\"Y\n\x11UndoAnswerRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x14\n\x06notion\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06person\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\"{\n\x12ListAnswersRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\x17\n\tpage_size\x18\x04 \x01(\x05\x42\x04\x80\xbb\x18\x00\x12\x12\n\npage_token\x18\x05 \x01(\t\"U\n\x13ListAnswersResponse\x12%\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x14.crossview.v1.Answer\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"{\n\tJudgement\x12\x11\n\x03key\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12\x0e\n\x06weight\x18\x02 \x01(\x01\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\n\n\x02id\x18\x04 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x89\x01\n\x0cJudgeRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x16\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06person\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\x12\x31\n\njudgements\x18\x04 \x03(\x0b\x32\x17.crossview.v1.JudgementB\x04\xe2\x41\x01\x02\"<\n\rJudgeResponse\x12+\n\njudgements\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Judgement\"\xa7\x01\n\x08\x46\x65\x65\x64\x62\x61\x63k\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65xamples\x18\x02 \x01(\x05\x12\x18\n\x10\x63ounter_examples\x18\x03 \x01(\x05\x12\x32\n\x06people\x18\x04 \x03(\x0b\x32\".crossview.v1.Feedback.PeopleEntry\x1a-\n\x0bPeopleEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\"\\\n\x13ListFeedbackRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x17\n\tpage_size\x18\x02 \x01(\x05\x42\x04\x80\xbb\x18\x00\x12\x12\n\npage_token\x18\x03 \x01(\t\"Y\n\x14ListFeedbackResponse\x12(\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x01 \x03(\x0b\x32\x16.crossview.v1.Feedback\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"I\n\x15ListJudgementsRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x16\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\"E\n\x16ListJudgementsResponse\x12+\n\njudgements\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Judgement\"^\n\x14UndoJudgementRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x16\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06person\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\"W\n\x15\x44\x65leteFeedbackRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x16\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x0c\n\x04keys\x18\x03 \x03(\t\")\n\x16\x44\x65leteFeedbackResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x05\"q\n\x17RememberFeedbackRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x16\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06notion\x18\x03 \x01(\tB\x04\xe2\x41\x01\x02\x12\x0e\n\x06person\x18\x04 \x01(\t\"A\n\x18RememberFeedbackResponse\x12%\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x14.crossview.v1.Answer\"i\n\x15\x46orgetFeedbackRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x16\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x0e\n\x06notion\x18\x03 \x01(\t\x12\x0e\n\x06person\x18\x04 \x01(\t\")\n\x16\x46orgetFeedbackResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x05*_\n\x0cQuestionKind\x12\x1d\n\x19QUESTION_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14QUESTION_KIND_SINGLE\x10\x01\x12\x16\n\x12QUESTION_KIND_GRID\x10\x02\x32\xbf\t\n\x0fQuestionService\x12N\n\x0cNextQuestion\x12!.crossview.v1.NextQuestionRequest\x1a\x16.crossview.v1.Question\"\x03\x90\x02\x01\x12\x41\n\tAddAnswer\x12\x1e.crossview.v1.AddAnswerRequest\x1a\x14.crossview.v1.Answer\x12\x43\n\nUndoAnswer\x12\x1f.crossview.v1.UndoAnswerRequest\x1a\x14.crossview.v1.Answer\x12W\n\x0bListAnswers\x12 .crossview.v1.ListAnswersRequest\x1a!.crossview.v1.ListAnswersResponse\"\x03\x90\x02\x01\x12@\n\x05Judge\x12\x1a.crossview.v1.JudgeRequest\x1a\x1b.crossview.v1.JudgeResponse\x12Z\n\x0cListFeedback\x12!.crossview.v1.ListFeedbackRequest\x1a\".crossview.v1.ListFeedbackResponse\"\x03\x90\x02\x01\x12`\n\x0eListJudgements\x12#.crossview.v1.ListJudgementsRequest\x1a$.crossview.v1.ListJudgementsResponse\"\x03\x90\x02\x01\x12L\n\rUndoJudgement\x12\".crossview.v1.UndoJudgementRequest\x1a\x17.crossview.v1.Judgement\x12[\n\x0e\x44\x65leteFeedback\x12#.crossview.v1.DeleteFeedbackRequest\x1a$.crossview.v1.DeleteFeedbackResponse\x12\x61\n\x10RememberFeedback\x12%.crossview.v1.RememberFeedbackRequest\x1a&.crossview.v1.RememberFeedbackResponse\x12[\n\x0e\x46orgetFeedback\x12#.crossview.v1.ForgetFeedbackRequest\x1a$.crossview.v1.ForgetFeedbackResponse\x12H\n\tJudgePair\x12\x1e.crossview.v1.JudgePairRequest\x1a\x1b.crossview.v1.PairJudgement\x12X\n\x11UndoPairJudgement\x12&.crossview.v1.UndoPairJudgementRequest\x1a\x1b.crossview.v1.PairJudgement\x12l\n\x12ListPairJudgements\x12\'.crossview.v1.ListPairJudgementsRequest\x1a(.crossview.v1.ListPairJudgementsResponse\"\x03\x90\x02\x01\x42\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -60,6 +60,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UNDOANSWERREQUEST'].fields_by_name['person']._serialized_options = b'\342A\001\002'
   _globals['_LISTANSWERSREQUEST'].fields_by_name['parent']._loaded_options = None
   _globals['_LISTANSWERSREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_LISTANSWERSREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_LISTANSWERSREQUEST'].fields_by_name['page_size']._serialized_options = b'\200\273\030\000'
   _globals['_JUDGEMENT'].fields_by_name['key']._loaded_options = None
   _globals['_JUDGEMENT'].fields_by_name['key']._serialized_options = b'\342A\001\002'
   _globals['_JUDGEREQUEST'].fields_by_name['parent']._loaded_options = None
@@ -74,6 +76,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FEEDBACK_PEOPLEENTRY']._serialized_options = b'8\001'
   _globals['_LISTFEEDBACKREQUEST'].fields_by_name['parent']._loaded_options = None
   _globals['_LISTFEEDBACKREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_LISTFEEDBACKREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_LISTFEEDBACKREQUEST'].fields_by_name['page_size']._serialized_options = b'\200\273\030\000'
   _globals['_LISTJUDGEMENTSREQUEST'].fields_by_name['parent']._loaded_options = None
   _globals['_LISTJUDGEMENTSREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
   _globals['_LISTJUDGEMENTSREQUEST'].fields_by_name['feedback']._loaded_options = None
@@ -108,8 +112,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_QUESTIONSERVICE'].methods_by_name['ListJudgements']._serialized_options = b'\220\002\001'
   _globals['_QUESTIONSERVICE'].methods_by_name['ListPairJudgements']._loaded_options = None
   _globals['_QUESTIONSERVICE'].methods_by_name['ListPairJudgements']._serialized_options = b'\220\002\001'
-  _globals['_QUESTIONKIND']._serialized_start=2365
-  _globals['_QUESTIONKIND']._serialized_end=2460
+  _globals['_QUESTIONKIND']._serialized_start=2377
+  _globals['_QUESTIONKIND']._serialized_end=2472
   _globals['_NEXTQUESTIONREQUEST']._serialized_start=172
   _globals['_NEXTQUESTIONREQUEST']._serialized_end=347
   _globals['_QUESTION']._serialized_start=349
@@ -121,41 +125,41 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UNDOANSWERREQUEST']._serialized_start=686
   _globals['_UNDOANSWERREQUEST']._serialized_end=775
   _globals['_LISTANSWERSREQUEST']._serialized_start=777
-  _globals['_LISTANSWERSREQUEST']._serialized_end=894
-  _globals['_LISTANSWERSRESPONSE']._serialized_start=896
-  _globals['_LISTANSWERSRESPONSE']._serialized_end=981
-  _globals['_JUDGEMENT']._serialized_start=983
-  _globals['_JUDGEMENT']._serialized_end=1106
-  _globals['_JUDGEREQUEST']._serialized_start=1109
-  _globals['_JUDGEREQUEST']._serialized_end=1246
-  _globals['_JUDGERESPONSE']._serialized_start=1248
-  _globals['_JUDGERESPONSE']._serialized_end=1308
-  _globals['_FEEDBACK']._serialized_start=1311
-  _globals['_FEEDBACK']._serialized_end=1478
-  _globals['_FEEDBACK_PEOPLEENTRY']._serialized_start=1433
-  _globals['_FEEDBACK_PEOPLEENTRY']._serialized_end=1478
-  _globals['_LISTFEEDBACKREQUEST']._serialized_start=1480
-  _globals['_LISTFEEDBACKREQUEST']._serialized_end=1566
-  _globals['_LISTFEEDBACKRESPONSE']._serialized_start=1568
-  _globals['_LISTFEEDBACKRESPONSE']._serialized_end=1657
-  _globals['_LISTJUDGEMENTSREQUEST']._serialized_start=1659
-  _globals['_LISTJUDGEMENTSREQUEST']._serialized_end=1732
-  _globals['_LISTJUDGEMENTSRESPONSE']._serialized_start=1734
-  _globals['_LISTJUDGEMENTSRESPONSE']._serialized_end=1803
-  _globals['_UNDOJUDGEMENTREQUEST']._serialized_start=1805
-  _globals['_UNDOJUDGEMENTREQUEST']._serialized_end=1899
-  _globals['_DELETEFEEDBACKREQUEST']._serialized_start=1901
-  _globals['_DELETEFEEDBACKREQUEST']._serialized_end=1988
-  _globals['_DELETEFEEDBACKRESPONSE']._serialized_start=1990
-  _globals['_DELETEFEEDBACKRESPONSE']._serialized_end=2031
-  _globals['_REMEMBERFEEDBACKREQUEST']._serialized_start=2033
-  _globals['_REMEMBERFEEDBACKREQUEST']._serialized_end=2146
-  _globals['_REMEMBERFEEDBACKRESPONSE']._serialized_start=2148
-  _globals['_REMEMBERFEEDBACKRESPONSE']._serialized_end=2213
-  _globals['_FORGETFEEDBACKREQUEST']._serialized_start=2215
-  _globals['_FORGETFEEDBACKREQUEST']._serialized_end=2320
-  _globals['_FORGETFEEDBACKRESPONSE']._serialized_start=2322
-  _globals['_FORGETFEEDBACKRESPONSE']._serialized_end=2363
-  _globals['_QUESTIONSERVICE']._serialized_start=2463
-  _globals['_QUESTIONSERVICE']._serialized_end=3678
+  _globals['_LISTANSWERSREQUEST']._serialized_end=900
+  _globals['_LISTANSWERSRESPONSE']._serialized_start=902
+  _globals['_LISTANSWERSRESPONSE']._serialized_end=987
+  _globals['_JUDGEMENT']._serialized_start=989
+  _globals['_JUDGEMENT']._serialized_end=1112
+  _globals['_JUDGEREQUEST']._serialized_start=1115
+  _globals['_JUDGEREQUEST']._serialized_end=1252
+  _globals['_JUDGERESPONSE']._serialized_start=1254
+  _globals['_JUDGERESPONSE']._serialized_end=1314
+  _globals['_FEEDBACK']._serialized_start=1317
+  _globals['_FEEDBACK']._serialized_end=1484
+  _globals['_FEEDBACK_PEOPLEENTRY']._serialized_start=1439
+  _globals['_FEEDBACK_PEOPLEENTRY']._serialized_end=1484
+  _globals['_LISTFEEDBACKREQUEST']._serialized_start=1486
+  _globals['_LISTFEEDBACKREQUEST']._serialized_end=1578
+  _globals['_LISTFEEDBACKRESPONSE']._serialized_start=1580
+  _globals['_LISTFEEDBACKRESPONSE']._serialized_end=1669
+  _globals['_LISTJUDGEMENTSREQUEST']._serialized_start=1671
+  _globals['_LISTJUDGEMENTSREQUEST']._serialized_end=1744
+  _globals['_LISTJUDGEMENTSRESPONSE']._serialized_start=1746
+  _globals['_LISTJUDGEMENTSRESPONSE']._serialized_end=1815
+  _globals['_UNDOJUDGEMENTREQUEST']._serialized_start=1817
+  _globals['_UNDOJUDGEMENTREQUEST']._serialized_end=1911
+  _globals['_DELETEFEEDBACKREQUEST']._serialized_start=1913
+  _globals['_DELETEFEEDBACKREQUEST']._serialized_end=2000
+  _globals['_DELETEFEEDBACKRESPONSE']._serialized_start=2002
+  _globals['_DELETEFEEDBACKRESPONSE']._serialized_end=2043
+  _globals['_REMEMBERFEEDBACKREQUEST']._serialized_start=2045
+  _globals['_REMEMBERFEEDBACKREQUEST']._serialized_end=2158
+  _globals['_REMEMBERFEEDBACKRESPONSE']._serialized_start=2160
+  _globals['_REMEMBERFEEDBACKRESPONSE']._serialized_end=2225
+  _globals['_FORGETFEEDBACKREQUEST']._serialized_start=2227
+  _globals['_FORGETFEEDBACKREQUEST']._serialized_end=2332
+  _globals['_FORGETFEEDBACKRESPONSE']._serialized_start=2334
+  _globals['_FORGETFEEDBACKRESPONSE']._serialized_end=2375
+  _globals['_QUESTIONSERVICE']._serialized_start=2475
+  _globals['_QUESTIONSERVICE']._serialized_end=3690
 # @@protoc_insertion_point(module_scope)

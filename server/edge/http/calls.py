@@ -94,7 +94,7 @@ class MethodRoute(BaseRoute):
     async def _handle(self, method: Method, scope: Any, exchange: Exchange) -> None:
         verb = scope["method"]
         if verb == "GET" and method.in_address:
-            await self._handle_address(method, exchange, scope)
+            await self._handle_address(method, scope, exchange)
             return
         if verb != "POST":
             verbs = "GET, POST" if method.in_address else "POST"

@@ -83,7 +83,8 @@ class Schemas:
             return _BYTES
         if field.cpp_type == _TYPES.CPPTYPE_STRING:
             return _SCALARS[field.cpp_type] | _text(field)
-        return _SCALARS[field.cpp_type]
+        least = field.GetOptions().Extensions
+        return _SCALARS[field.cpp_type] | ({"minimum": least[options_pb2.minimum]} if options_pb2.minimum in least else {})
 
     def _enum(self, field: FieldDescriptor) -> Schema:
         if is_required(field):
