@@ -52,7 +52,7 @@ def in_go(folder: Path) -> list[str]:
     """Generate the messages and build the example for Go."""
     needs("go", "protoc-gen-go", "protoc-gen-go-grpc")
     outputs = [f"--{kind}_{end}" for kind in ("go", "go-grpc") for end in ("out=.", "opt=module=crossview")]
-    names = [f"crossview/v1/{name}.proto" for name in ("search", "types", "changes", "duplicates")]
+    names = [f"crossview/v1/{name}.proto" for name in ("search", "types", "changes", "duplicates", "options")]
     protoc = (sys.executable, "-m", "grpc_tools.protoc", "-I../../proto", *outputs, *names)
     subprocess.run(protoc, cwd=folder, check=True)
     fetched(folder, "go", "mod", "tidy")
