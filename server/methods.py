@@ -138,7 +138,7 @@ class Method:
 
     @cached_property
     def in_address(self) -> bool:
-        """Whether a GET over HTTP can have the request in its address: one message, by the proto without side effects."""
+        """Whether a GET can have its request in the address: it takes one message and, by the proto, only reads."""
         safe = self.descriptor.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
         return safe and not self.streams and self.each is None
 

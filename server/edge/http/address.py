@@ -31,7 +31,7 @@ class Address:
 
 
 def read_address(scope: Mapping[str, Any]) -> Address:
-    """Return the request in the address of an ASGI request; raise InvalidInputError, LongAddressError, EncodingError."""
+    """Return the request in an address, by the scope of ASGI; InvalidInputError, LongAddressError or EncodingError."""
     query = bytes(scope["query_string"])
     if len(scope["path"]) + len(query) > ADDRESS_BYTES:
         raise LongAddressError(f"the address has more than {ADDRESS_BYTES:,} bytes: send the request by POST")

@@ -21,6 +21,8 @@ Receive = Callable[[], Awaitable[Any]]
 class Arriving:
     """The bytes of all requests that are arriving, with a limit; only the event loop uses it."""
 
+    used: int
+
     def __init__(self, most: int) -> None:
         self._most, self.used = most, 0
 
@@ -56,7 +58,7 @@ class Body:
     def __init__(self, receive: Receive, arriving: Arriving, length: int | None, ended: Callable[[], None]) -> None:
         self._receive, self._arriving, self._length, self._ended = receive, arriving, length, ended
         self._held = 0
-        self.whole = length == 0
+        self.whole: bool = length == 0
         """Whether the last piece has arrived."""
 
     async def piece(self) -> bytes:

@@ -30,10 +30,12 @@ _RETRY_SECONDS = 1.0
 class Calls:
     """The dispatcher and the limits that all calls over HTTP share."""
 
+    dispatcher: Dispatcher
+
     def __init__(self, dispatcher: Dispatcher, settings: ServerSettings) -> None:
         self.dispatcher, self._settings = dispatcher, settings
-        self.arriving = Arriving(settings.flight_bytes)
-        self.origins = settings.http_origins
+        self.arriving: Arriving = Arriving(settings.flight_bytes)
+        self.origins: tuple[str, ...] = settings.http_origins
         self._under_way = 0
 
     @contextmanager

@@ -53,9 +53,9 @@ class Exchange:
     def __init__(self, scope: Any, receive: Any, send: Send, arriving: Arriving) -> None:
         self._send, self._receive = send, receive
         self._pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-        self.headers = dict(self._pairs)
+        self.headers: dict[Any, Any] = dict(self._pairs)
         length = self.headers.get("content-length", "" if "transfer-encoding" in self.headers else "0")
-        self.body = Body(receive, arriving, int(length[:20]) if length.isdecimal() else None, self._body_ended)
+        self.body: Body = Body(receive, arriving, int(length[:20]) if length.isdecimal() else None, self._body_ended)
         self._started = False
         self.headers_of_answer: list[_Header] = []
         """Headers of the response, whatever it is."""
@@ -145,7 +145,12 @@ class Exchange:
     async def start(self, content_type: str, status: int = 200, headers: Iterable[_Header] = ()) -> None:
         """Send the start of the response."""
         self._started = True
-        lines = [("content-type", content_type), ("x-content-type-options", "nosniff"), *self.headers_of_answer, *headers]
+        lines = [
+            ("content-type", content_type),
+            ("x-content-type-options", "nosniff"),
+            *self.headers_of_answer,
+            *headers,
+        ]
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in lines]
         await self._send({"type": "http.response.start", "status": status, "headers": encoded})
 

@@ -78,19 +78,23 @@ class Schemas:
         if field.message_type is not None:
             return self.reference(field.message_type)
         if field.enum_type is not None:
-            return {"type": "null"} if field.enum_type.full_name == _NULL else self._enum(field)
+            return self._enum(field.enum_type, is_required(field))
         if field.type == _TYPES.TYPE_BYTES:
             return _BYTES
         if field.cpp_type == _TYPES.CPPTYPE_STRING:
             return _SCALARS[field.cpp_type] | _text(field)
         least = field.GetOptions().Extensions
-        return _SCALARS[field.cpp_type] | ({"minimum": least[options_pb2.minimum]} if options_pb2.minimum in least else {})
+        return _SCALARS[field.cpp_type] | (
+            {"minimum": least[options_pb2.minimum]} if options_pb2.minimum in least else {}
+        )
 
-    def _enum(self, field: FieldDescriptor) -> Schema:
-        if is_required(field):
-            return {"type": "string", "enum": [one.name for one in field.enum_type.values if one.number]}
-        name = str(field.enum_type.full_name)
-        self.named[name] = {"description": _of_enum(field.enum_type), "type": "string", "enum": _names(field.enum_type)}
+    def _enum(self, enum: EnumDescriptor, required: bool) -> Schema:
+        name = str(enum.full_name)
+        if name == _NULL:
+            return {"type": "null"}
+        if required:
+            return {"type": "string", "enum": [one.name for one in enum.values if one.number]}
+        self.named[name] = {"description": _of_enum(enum), "type": "string", "enum": _names(enum)}
         return {"$ref": f"#/components/schemas/{name}"}
 
 
