@@ -27,6 +27,8 @@ from crossview.v1.jobs_pb2 import SubmitJobRequest
 class DetachedScript:
     """The scripts of the long methods of a collection; see ``DetachedCollection`` and ``AsyncDetachedCollection``."""
 
+    name: str
+
     def __init__(self, stubs: Stubs, name: str) -> None:
         self._jobs, self.name = JobScript(stubs), name
 
@@ -91,6 +93,9 @@ class DetachedCollection:
     Arguments are as in the methods of ``engine.Collection``. A repeated ``request_id`` returns the earlier job.
     """
 
+    connection: Runner
+    script: DetachedScript
+
     def __init__(self, connection: Runner, name: str) -> None:
         self.connection, self.script = connection, DetachedScript(connection.stubs, name)
 
@@ -105,6 +110,9 @@ class DetachedCollection:
 
 class AsyncDetachedCollection:
     """The methods of ``DetachedCollection``, awaited."""
+
+    connection: AsyncConnection
+    script: DetachedScript
 
     def __init__(self, connection: AsyncConnection, name: str) -> None:
         self.connection, self.script = connection, DetachedScript(connection.stubs, name)

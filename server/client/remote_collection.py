@@ -30,15 +30,18 @@ if TYPE_CHECKING:
 class RemoteCollection:
     """A collection on a server, with the methods of ``engine.Collection``."""
 
+    connection: Runner
+    name: str
+
     def __init__(self, connection: Runner, name: str) -> None:
         self.connection, self.name = connection, name
-        self.script = CollectionScript(connection.stubs, name)
-        self.resource = self.script.resource
-        self.views = RemoteViews(self)
-        self.items = RemoteItems(self)
-        self.spaces = RemoteSpaces(self)
-        self.maps = RemoteMaps(self)
-        self.storage = RemoteStorage(self)
+        self.script: CollectionScript = CollectionScript(connection.stubs, name)
+        self.resource: str = self.script.resource
+        self.views: RemoteViews = RemoteViews(self)
+        self.items: RemoteItems = RemoteItems(self)
+        self.spaces: RemoteSpaces = RemoteSpaces(self)
+        self.maps: RemoteMaps = RemoteMaps(self)
+        self.storage: RemoteStorage = RemoteStorage(self)
 
     def __reduce__(self) -> Any:
         """Keep the connection and the name."""
@@ -294,9 +297,12 @@ class AsyncCollection:
     it in a thread.
     """
 
+    connection: AsyncConnection
+    name: str
+
     def __init__(self, connection: AsyncConnection, name: str) -> None:
         self.connection, self.name = connection, name
-        self.script = CollectionScript(connection.stubs, name)
+        self.script: CollectionScript = CollectionScript(connection.stubs, name)
 
     def __repr__(self) -> str:
         return f"<crossview collection {self.name!r} on the server at {self.connection.address}>"

@@ -11,6 +11,8 @@ from crossview.v1 import duplicates_pb2 as pb
 class DuplicateJudgementScript:
     """The scripts of ``RemoteDuplicateJudgements`` and ``AsyncDuplicateJudgements``."""
 
+    resource: str
+
     def __init__(self, stubs: Stubs, collection: str) -> None:
         self.resource, self._stub = collection_name(collection), stubs.questions
 
@@ -34,6 +36,9 @@ class DuplicateJudgementScript:
 class RemoteDuplicateJudgements:
     """Judgements on pairs of pictures of a collection on a server."""
 
+    connection: Runner
+    script: DuplicateJudgementScript
+
     def __init__(self, connection: Runner, collection: str) -> None:
         self.connection, self.script = connection, DuplicateJudgementScript(connection.stubs, collection)
 
@@ -44,6 +49,9 @@ class RemoteDuplicateJudgements:
 
 class AsyncDuplicateJudgements:
     """The methods of ``RemoteDuplicateJudgements``, awaited."""
+
+    connection: AsyncConnection
+    script: DuplicateJudgementScript
 
     def __init__(self, connection: AsyncConnection, collection: str) -> None:
         self.connection, self.script = connection, DuplicateJudgementScript(connection.stubs, collection)

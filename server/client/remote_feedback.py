@@ -15,6 +15,8 @@ from crossview.v1 import questions_pb2 as pb
 class FeedbackScript:
     """The scripts of the feedback of a collection; see ``RemoteFeedback`` and ``AsyncFeedback``."""
 
+    resource: str
+
     def __init__(self, stubs: Stubs, collection: str) -> None:
         self.resource, self._stub = collection_name(collection), stubs.questions
 
@@ -58,6 +60,9 @@ class FeedbackScript:
 class RemoteFeedback:
     """Judgements of items in searches of a collection on a server."""
 
+    connection: Runner
+    script: FeedbackScript
+
     def __init__(self, connection: Runner, collection: str) -> None:
         self.connection, self.script = connection, FeedbackScript(connection.stubs, collection)
 
@@ -72,6 +77,9 @@ class RemoteFeedback:
 
 class AsyncFeedback:
     """The methods of ``RemoteFeedback``, awaited."""
+
+    connection: AsyncConnection
+    script: FeedbackScript
 
     def __init__(self, connection: AsyncConnection, collection: str) -> None:
         self.connection, self.script = connection, FeedbackScript(connection.stubs, collection)

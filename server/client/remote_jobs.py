@@ -63,6 +63,9 @@ class JobScript:
 class RemoteJobs:
     """The jobs of a server; methods raise the errors of ``Connection.call``."""
 
+    connection: Runner
+    script: JobScript
+
     def __init__(self, connection: Runner) -> None:
         self.connection, self.script = connection, JobScript(connection.stubs)
 
@@ -76,6 +79,9 @@ class RemoteJobs:
 
 class AsyncJobs:
     """The methods of ``RemoteJobs``, awaited."""
+
+    connection: AsyncConnection
+    script: JobScript
 
     def __init__(self, connection: AsyncConnection) -> None:
         self.connection, self.script = connection, JobScript(connection.stubs)

@@ -13,6 +13,8 @@ from crossview.v1 import questions_pb2 as pb
 class QuestionScript:
     """The scripts of the questions of a collection; see ``RemoteQuestions`` and ``AsyncQuestions``."""
 
+    resource: str
+
     def __init__(self, stubs: Stubs, collection: str) -> None:
         self.resource, self._stub = collection_name(collection), stubs.questions
 
@@ -42,6 +44,9 @@ class QuestionScript:
 class RemoteQuestions:
     """Questions to people about the items of a collection on a server."""
 
+    connection: Runner
+    script: QuestionScript
+
     def __init__(self, connection: Runner, collection: str) -> None:
         self.connection, self.script = connection, QuestionScript(connection.stubs, collection)
 
@@ -53,6 +58,9 @@ class RemoteQuestions:
 
 class AsyncQuestions:
     """The methods of ``RemoteQuestions``, awaited."""
+
+    connection: AsyncConnection
+    script: QuestionScript
 
     def __init__(self, connection: AsyncConnection, collection: str) -> None:
         self.connection, self.script = connection, QuestionScript(connection.stubs, collection)
