@@ -12,7 +12,7 @@ metadata: sa.MetaData = sa.MetaData(
 )
 
 # SQLite assigns ids itself only in a column of type INTEGER, which has 64 bits.
-Id = sa.Integer()
+Id: sa.Integer = sa.Integer()
 
 collection: sa.Table = sa.Table(
     "collection",

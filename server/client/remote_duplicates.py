@@ -1,5 +1,7 @@
 """The judgements on pairs of pictures of a collection on a server; see ``engine.duplicates.judging``."""
 
+from typing import Final
+
 from crossview.engine.duplicate import PairJudgement
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.script import Runner, Script, Stubs, ask, awaited, blocking, pages_of
@@ -42,9 +44,9 @@ class RemoteDuplicateJudgements:
     def __init__(self, connection: Runner, collection: str) -> None:
         self.connection, self.script = connection, DuplicateJudgementScript(connection.stubs, collection)
 
-    judge = blocking(DuplicateJudgementScript.judge)
-    undo = blocking(DuplicateJudgementScript.undo)
-    list = blocking(DuplicateJudgementScript.list)
+    judge: Final = blocking(DuplicateJudgementScript.judge)
+    undo: Final = blocking(DuplicateJudgementScript.undo)
+    list: Final = blocking(DuplicateJudgementScript.list)
 
 
 class AsyncDuplicateJudgements:
@@ -56,6 +58,6 @@ class AsyncDuplicateJudgements:
     def __init__(self, connection: AsyncConnection, collection: str) -> None:
         self.connection, self.script = connection, DuplicateJudgementScript(connection.stubs, collection)
 
-    judge = awaited(DuplicateJudgementScript.judge)
-    undo = awaited(DuplicateJudgementScript.undo)
-    list = awaited(DuplicateJudgementScript.list)
+    judge: Final = awaited(DuplicateJudgementScript.judge)
+    undo: Final = awaited(DuplicateJudgementScript.undo)
+    list: Final = awaited(DuplicateJudgementScript.list)

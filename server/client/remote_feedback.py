@@ -1,6 +1,7 @@
 """The feedback of a collection on a server, with the methods of ``engine.questions.feedback.Feedback``."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from crossview.engine.comparisons import Answer
 from crossview.engine.feedback import FeedbackInfo, Judged, Judgement, weights_of
@@ -66,13 +67,13 @@ class RemoteFeedback:
     def __init__(self, connection: Runner, collection: str) -> None:
         self.connection, self.script = connection, FeedbackScript(connection.stubs, collection)
 
-    judge = blocking(FeedbackScript.judge)
-    get = blocking(FeedbackScript.get)
-    undo = blocking(FeedbackScript.undo)
-    delete = blocking(FeedbackScript.delete)
-    remember = blocking(FeedbackScript.remember)
-    forget = blocking(FeedbackScript.forget)
-    list = blocking(FeedbackScript.list)
+    judge: Final = blocking(FeedbackScript.judge)
+    get: Final = blocking(FeedbackScript.get)
+    undo: Final = blocking(FeedbackScript.undo)
+    delete: Final = blocking(FeedbackScript.delete)
+    remember: Final = blocking(FeedbackScript.remember)
+    forget: Final = blocking(FeedbackScript.forget)
+    list: Final = blocking(FeedbackScript.list)
 
 
 class AsyncFeedback:
@@ -84,10 +85,10 @@ class AsyncFeedback:
     def __init__(self, connection: AsyncConnection, collection: str) -> None:
         self.connection, self.script = connection, FeedbackScript(connection.stubs, collection)
 
-    judge = awaited(FeedbackScript.judge)
-    get = awaited(FeedbackScript.get)
-    undo = awaited(FeedbackScript.undo)
-    delete = awaited(FeedbackScript.delete)
-    remember = awaited(FeedbackScript.remember)
-    forget = awaited(FeedbackScript.forget)
-    list = awaited(FeedbackScript.list)
+    judge: Final = awaited(FeedbackScript.judge)
+    get: Final = awaited(FeedbackScript.get)
+    undo: Final = awaited(FeedbackScript.undo)
+    delete: Final = awaited(FeedbackScript.delete)
+    remember: Final = awaited(FeedbackScript.remember)
+    forget: Final = awaited(FeedbackScript.forget)
+    list: Final = awaited(FeedbackScript.list)

@@ -16,6 +16,9 @@ Numbers = NDArray[np.int64]
 class _AttributeRelation:
     """Base class of relations that compare an attribute of each row: its class or its labels."""
 
+    first: Any
+    second: Any
+
     def __init__(self, first: Any, second: Any) -> None:
         self.first, self.second = first, second
 
