@@ -78,7 +78,7 @@ class Listed:
     """
 
     def __init__(self, matrix: Any) -> None:
-        self.matrix = sp.csr_array(matrix != 0)
+        self.matrix: sp.csr_array = sp.csr_array(matrix != 0)
 
     @property
     def shape(self) -> tuple[int, int]:
