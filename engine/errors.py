@@ -14,6 +14,7 @@ from crossview.features.errors import ExtractorError as ExtractorError
 from crossview.features.errors import ImageError as ImageError
 from crossview.features.errors import ImageTooLargeError as ImageTooLargeError
 from crossview.features.errors import ModelError as ModelError
+from crossview.features.errors import ModelInputError as ModelInputError
 from crossview.features.errors import NotAnImageError as NotAnImageError
 from crossview.features.errors import TruncatedImageError as TruncatedImageError
 from crossview.features.extras import lacking as lacking

@@ -54,3 +54,7 @@ class ExtractorError(CrossviewError, ValueError):
 
 class ModelError(CrossviewError, ValueError):
     """A model that cannot be used; the message states the reason to its owner."""
+
+
+class ModelInputError(ModelError):
+    """A model that fails on one picture or text: it may be usable with others."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from crossview.features.files import open_regular
+
 MAX_BYTES = 2_000_000
 """Maximum size of a page in bytes."""
 MAX_ADDRESSES = 10_000
@@ -42,9 +44,7 @@ def addresses(path: Path) -> "Addresses":
     Raises PageError for an unreadable file, or one with more than ``MAX_BYTES`` bytes.
     """
     try:
-        if not path.is_file():
-            raise PageError("it is not a regular file")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return _parsed(file)
     except OSError as error:
         raise PageError(error.strerror or str(error)) from error

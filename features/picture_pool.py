@@ -15,11 +15,12 @@ from weakref import WeakKeyDictionary
 
 from crossview.features.base import ImageExtractor
 from crossview.features.errors import ImageError
-from crossview.features.picture_worker import Packed, PictureWorker, TooSlowError, WorkerDiedError
+from crossview.features.picture_worker import Packed, PictureWorker
 from crossview.features.pictures import Checkpoint, PictureLimits, PictureTask, Result, Work
 from crossview.features.pixel_budget import PixelBudget
 from crossview.features.stages import Place, present, stage, within
 from crossview.features.worker import cores
+from crossview.features.worker_process import TooSlowError, WorkerDiedError
 
 _AHEAD = 2
 """Default for the pictures that one call has in the queue for each process: few, so that calls take turns."""

@@ -1,14 +1,15 @@
 """Reading pictures: from encoded bytes or files to the results of a function, in this process or in others."""
 
 import math
-import stat
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from crossview.features.errors import ImageError, ImageTooLargeError, NotAnImageError
+from crossview.features.errors import ImageError, ImageTooLargeError
+from crossview.features.files import open_regular
 
 if TYPE_CHECKING:
     from crossview.features.base import ImageExtractor
@@ -128,11 +129,9 @@ IN_PROCESS = InProcess()
 
 def read_file(path: Path, max_pixels: int = MAX_PIXELS) -> bytes:
     """Return the bytes of a picture file; ImageError if it is too large or not a file, OSError if reading fails."""
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for ever
-        raise NotAnImageError("not a regular file")
-    check_file_bytes(found.st_size, max_pixels)
-    return path.read_bytes()
+    with open_regular(path) as file:
+        check_file_bytes(os.fstat(file.fileno()).st_size, max_pixels)
+        return file.read()
 
 
 def check_file_bytes(size: int, max_pixels: int) -> None:

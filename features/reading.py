@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from crossview.features.base import READING, FeatureRows, ImageExtractor
 from crossview.features.contract import extracted
 from crossview.features.decode import Picture, decode
+from crossview.features.errors import ImageError, ModelInputError
 from crossview.features.image import Image
 from crossview.features.pictures import MAX_PIXELS
 from crossview.features.stages import stage
@@ -18,11 +19,17 @@ def rows(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int 
 
 
 def rows_of(images: Mapping[str, Image], extractors: Mapping[str, ImageExtractor]) -> dict[str, FeatureRows]:
-    """Return the rows of a picture by view, without views that have no row, from the image that each view reads."""
+    """Return the rows of a picture by view, without views that have no row, from the image that each view reads.
+
+    Raises ImageError, with the view and its model, for a picture that the model fails on.
+    """
     found = {}
     for view, extractor in extractors.items():
-        with stage("extract", view=view):
-            found[view] = extracted(extractor, [images[view]]).rows
+        try:
+            with stage("extract", view=view):
+                found[view] = extracted(extractor, [images[view]]).rows
+        except ModelInputError as error:
+            raise ImageError(f"view {view!r}, {error.message}", detail=error.detail) from error
     return {view: rows[0] for view, rows in found.items() if len(rows)}
 
 

@@ -12,7 +12,7 @@ from crossview.server.dispatch.call import Immediate, Served, Together
 from crossview.server.jobs.awaited import AwaitedJobs
 from crossview.server.jobs.job_service import JobService, OperationsService
 from crossview.server.jobs.jobs import Jobs
-from crossview.server.methods import METHODS, Method, Touch, job_of
+from crossview.server.methods import METHODS, Method, Room, Touch, job_of
 from crossview.server.published import PublishedCollections, without_catalog
 from crossview.server.services.collection_service import CollectionService
 from crossview.server.services.question_service import QuestionService
@@ -41,7 +41,8 @@ def served_methods(
             answer = getattr(services[method.service], method.name) if method.threaded else None
             if answer is not None and method.touches is Touch.ITEMS and settings.bundle is None:
                 answer = forwarded(answer, method.response, writing, collections)
-            served[path] = Served(method, answer, awaited=_awaiting(method, awaited))
+            by_model = search.by_model if method.room is Room.SEARCHES else None
+            served[path] = Served(method, answer, by_model=by_model, awaited=_awaiting(method, awaited))
     path = "/crossview.v1.SearchService/Search"
     immediate = Immediate(search.suits_loop, search.searches_in_loop)
     together = Together(search.alike, search.search_together, TOGETHER)

@@ -110,11 +110,11 @@ class ServerSettings:
     entries: int = 500_000
     """Maximum number of values in one request, such as items, labels, attributes and rows, including nested ones."""
     flight_bytes: int = 4 * MESSAGE_BYTES
-    """Maximum total size of the requests in progress; the server refuses further ones."""
+    """Maximum memory of the requests that arrive or are in progress, decoded; the server refuses further ones."""
     key_rate: float | None = None
     """Maximum number of requests a second of one key; callers without a key share one limit [default: no limit]."""
     key_bytes: int | None = None
-    """Maximum size of the requests of one key in progress; callers without a key share it [default: no limit]."""
+    """Maximum memory of the requests of one key in progress; callers without a key share it [default: no limit]."""
     queries: int = 10_000
     """Maximum number of queries in one request."""
     hits: int = 100_000

@@ -1,7 +1,6 @@
 """Findings that need no distances: files, rows out of date, labels that no view recognises, and newer items."""
 
 from collections.abc import Iterator
-from stat import S_ISREG
 
 from crossview.engine.audit.report import Finding, Kind
 from crossview.engine.audit.split import Split
@@ -13,6 +12,7 @@ from crossview.engine.catalog.values import REMOTE, remoteness
 from crossview.engine.item import path_of_source
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space
+from crossview.features.files import open_regular
 
 _COMPARED = 1_000
 """Number of rows that show how far those of a view are from 0."""
@@ -29,11 +29,7 @@ def faulty_files(tx: Transaction, keys: dict[int, str], limit: int) -> Iterator[
         if not source:
             continue
         try:
-            path = path_of_source(source)
-            if not S_ISREG(path.stat().st_mode):  # opening a pipe would wait for ever
-                unreadable.append((keys[item], f"{source} is not a regular file"))
-                continue
-            with path.open("rb") as file:
+            with open_regular(path_of_source(source)) as file:
                 if not file.read(1):
                     unreadable.append((keys[item], f"{source} is empty"))
         except (FileNotFoundError, NotADirectoryError):

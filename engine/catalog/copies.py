@@ -4,7 +4,6 @@ import errno
 import os
 import shutil
 import sqlite3
-import stat
 import uuid
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from crossview.engine.catalog.leftovers import PART, PART_NAME, at_work, remove_
 from crossview.engine.catalog.private import make_file
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError, StorageError
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.features.files import open_regular
 
 _PAGES_AT_ONCE = 1024
 _PIECE = 1 << 20
@@ -138,9 +138,7 @@ def opened_copy(path: Path) -> sqlite3.Connection:
     No value has more bytes than the file. Raises InvalidInputError.
     """
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidInputError(f"{path} is not a file: name a copy of a collection")
+        with open_regular(path) as file:
             _check_seal(path, file)
             size = file.seek(0, os.SEEK_END)
     except OSError as error:
@@ -175,11 +173,6 @@ def _check_opened(path: Path, database: sqlite3.Connection) -> None:
     tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not {"collection", "items", "views", "alembic_version"} <= tables:
         raise InvalidInputError(f"{path} is a database, but not a collection's: name a copy of a collection")
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file without waiting, also if it is a pipe without a writer."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _check_seal(path: Path, file: BinaryIO) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -14,9 +15,10 @@ from crossview.engine.catalog.extractors import text_extractors
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.model_rows import row_of_text
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.errors import NotReadyError
+from crossview.engine.errors import ModelInputError, NotReadyError
 from crossview.engine.item import FileChanges
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.features.base import FeatureRows
 
 Result = TypeVar("Result")
 
@@ -124,7 +126,10 @@ def _with_text_rows(tx: Transaction, given: NewRecord, record: NewRecord) -> New
     if record.text is None or record.text == given.text:
         return record
     extractors = text_extractors(tx).of(record.picture is not None)
-    rows = {view: row_of_text(one, record.text) for view, one in extractors.items()}
+    rows: dict[str, FeatureRows | None] = {}
+    for view, one in extractors.items():
+        with suppress(ModelInputError):  # the next indexing names the item
+            rows[view] = row_of_text(one, record.text, view)
     return replace(record, rows={**rows, **record.rows} if given.text is None else {**record.rows, **rows})
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from crossview.features.alignment import SmallPicture
 from crossview.features.content import LONGEST
 from crossview.features.decode import decode
 from crossview.features.errors import ImageError
+from crossview.features.files import read_regular
 from crossview.features.fingerprint import packed_fingerprints
 from crossview.features.formats import HEAD_BYTES
 from crossview.features.image import PREVIEW_SIDE, Image
@@ -145,19 +145,16 @@ class Compared:
     def _head(self, place: int) -> bytes:
         path = self.sources([place]).get(place, "")
         with suppress(OSError, ValueError):
-            if path and Path(path).is_file():
-                with Path(path).open("rb") as file:
-                    return file.read(HEAD_BYTES)
+            return read_regular(path, HEAD_BYTES) if path else b""
         return b""
 
     def file(self, place: int) -> bytes | None:
         """Return the bytes of a picture's file, if they are still those that were indexed; otherwise None."""
         picture, path = self.pictures[place], self.sources([place]).get(place, "")
-        # The size comes first: a path can lead to a device, or to a file that has grown without an end.
+        # At most the size: the file may have grown without an end.
         with suppress(OSError, ValueError):
-            if path and Path(path).is_file() and Path(path).stat().st_size == picture.size:
-                data = Path(path).read_bytes()
-                return data if content_hash(data) == picture.content_hash else None
+            data = read_regular(path, picture.size + 1) if path else b""
+            return data if len(data) == picture.size and content_hash(data) == picture.content_hash else None
         return None
 
     def taken(self, places: Iterable[int]) -> dict[int, int]:

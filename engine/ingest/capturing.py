@@ -11,6 +11,7 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.ingest.walk import SourceFile, readable
 from crossview.engine.item import METADATA, Attributes, Capture, Failure, content_hash
 from crossview.features.base import ImageExtractor
+from crossview.features.files import read_regular
 from crossview.features.metadata import MAX_PACKET, POSITION, Metadata, metadata, with_sidecar
 from crossview.features.page import MAX_ADDRESSES, PageError, read_page
 
@@ -56,10 +57,7 @@ def beside(file: SourceFile, found: Metadata) -> tuple[Metadata, Failure | None]
     if file.sidecar is None:
         return found, None
     try:
-        if not file.sidecar.is_file():
-            raise ValueError("it is not a regular file")
-        with file.sidecar.open("rb") as opened:
-            return with_sidecar(found, opened.read(MAX_PACKET + 1)), None
+        return with_sidecar(found, read_regular(file.sidecar, MAX_PACKET + 1)), None
     except (OSError, ValueError) as error:
         reason = str(error.strerror or error) if isinstance(error, OSError) else str(error)
         return found, Failure(readable(file.sidecar), reason)

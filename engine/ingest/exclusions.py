@@ -3,12 +3,12 @@
 import fnmatch
 import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from crossview.engine.errors import InvalidInputError
+from crossview.features.files import read_regular
 
 IGNORE_FILE = ".crossviewignore"
 """The file whose lines are patterns for its folder and all folders below it."""
@@ -64,12 +64,12 @@ def read_patterns(path: Path) -> tuple[tuple[Pattern, ...], list[str]]:
     Empty lines and comments, which begin with #, are left out; ``\\#`` begins a pattern with #.
     """
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
-            return (), [f"not a regular file of at most {_LARGEST:,} bytes, so its patterns are not used"]
-        text = path.read_bytes().decode("utf-8-sig", "surrogateescape")
+        content = read_regular(path, _LARGEST + 1)
     except OSError as error:
         return (), [f"its patterns are not used: {error.strerror}"]
+    if len(content) > _LARGEST:
+        return (), [f"its patterns are not used: it has more than {_LARGEST:,} bytes"]
+    text = content.decode("utf-8-sig", "surrogateescape")
     patterns, failures = [], []
     for number, line in enumerate(text.splitlines(), 1):
         if (pattern := line.strip()) and not pattern.startswith("#"):

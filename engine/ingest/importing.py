@@ -21,7 +21,7 @@ from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.values import check_row, usable
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import OvertakenError, Written, put_records, until_not_overtaken
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.errors import InvalidInputError, ModelInputError
 from crossview.engine.ingest.capturing import capture_of_bytes
 from crossview.engine.ingest.extraction import Extracted, extract
 from crossview.engine.ingest.label_texts import with_texts
@@ -177,8 +177,14 @@ def _update(new: NewItem) -> ItemUpdate:
     )
 
 
-def _record(item: NewItem, rows: Mapping[str, NDArray[np.float32]], texts: Mapping[str, TextExtractor]) -> NewRecord:
-    """Return the record of an item without results from its picture; given rows take precedence."""
+def _record(
+    item: NewItem, rows: Mapping[str, NDArray[np.float32]], texts: Mapping[str, TextExtractor]
+) -> NewRecord | Failure:
+    """Return the record of an item without results from its picture, or its failure; given rows take precedence."""
+    try:
+        of_text = text_rows({view: one for view, one in texts.items() if view not in rows}, item.text)
+    except ModelInputError as error:
+        return Failure(item.key, str(error))
     return NewRecord(
         key=item.key,
         labels=item.labels,
@@ -189,7 +195,7 @@ def _record(item: NewItem, rows: Mapping[str, NDArray[np.float32]], texts: Mappi
         text_from_labels=item.text_from_labels,
         source=item.source or None,
         capture=item.capture,
-        rows={**text_rows(texts, item.text), **rows},
+        rows={**of_text, **rows},
         existing=not rows and item.image is None and item.text is None,
     )
 

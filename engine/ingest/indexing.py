@@ -20,7 +20,7 @@ from crossview.engine.catalog.extractors import (
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import OvertakenError, check_views, put_records, until_not_overtaken
-from crossview.engine.errors import NotReadyError
+from crossview.engine.errors import ModelInputError, NotReadyError
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
 from crossview.engine.ingest.capturing import read_capture, read_metadata, wanted_stamp
 from crossview.engine.ingest.contents import Contents
@@ -124,16 +124,16 @@ def index_files(
             return plan
 
         plan = until_not_overtaken(once)
-        unfitted_texts = [] if options.dry_run else fit_missing_texts(catalog, options.seed)
+        failed_texts = [] if options.dry_run else fit_missing_texts(catalog, options.seed)
         if not options.dry_run:
-            place_texts(catalog, progress)
+            failed_texts += place_texts(catalog, progress)
     unused = annotations.unused(plan.files)
     labels = label_notes(annotations, plan.files, plan.known)
     return ImportReport(
         added=len(outcome.added),
         updated=len(outcome.updated),
         unchanged=outcome.unchanged(plan.files),
-        failures=(*outcome.failed(), *found.failures, *plan.clashing, *unused, *unfitted_texts),
+        failures=(*outcome.failed(), *found.failures, *plan.clashing, *unused, *failed_texts),
         seconds=time.monotonic() - began,
         skipped=dict(+found.skipped),
         deleted=(*plan.left_out, *sorted(outcome.deleted)),
@@ -212,6 +212,7 @@ class _Run:
 
     def change(self) -> None:
         """Write the changes that need no reading of pictures."""
+        self.outcome.failures |= self.plan.failed
         for stamps in batches(self.plan.stamps.items(), _CHANGES_AT_ONCE):
             with self.catalog.write() as tx:
                 check_views(tx, self.plan.views)
@@ -219,7 +220,8 @@ class _Run:
         done = 0
         for batch in batches(self.plan.change.items(), _CHANGES_AT_ONCE):
             with self.catalog.write() as tx:
-                records = current_records(tx, dict(batch), self.plan.updates, self.plan.sequence)
+                failures, sequence = self.outcome.failures, self.plan.sequence
+                records = current_records(tx, dict(batch), self.plan.updates, sequence, failures)
                 self._put(tx, records, self.plan.views)
             done += len(batch)
             self._report("updating", done, len(self.plan.change))
@@ -234,13 +236,13 @@ class _Run:
             ids = {key: self.plan.known[key].id for key in self.plan.extract if key in self.plan.known}
             stamps = tx.captures.stamps(ids.values())
         for done, batch in self._batches(self._results(extractors)):
-            records, updates = [], self._updates(key for key, _ in batch)
+            records, updates = list[NewRecord](), self._updates(key for key, _ in batch)
             for key, result in batch:
                 if isinstance(result, ImageError):
                     self.outcome.failures[key] = Failure(readable(self.plan.extract[key].path), str(result))
                 else:
                     capture = self._capture(key, result.metadata, stamps.get(ids.get(key, 0), ""))
-                    records.append(self._record(updates[key], result, texts, capture))
+                    records += self._record(updates[key], result, texts, capture)
                     self.outcome.profiled |= {key} if result.has_profile else set()
             if records:
                 with self.catalog.write() as tx:
@@ -264,7 +266,8 @@ class _Run:
             if lost:
                 raise OvertakenError(f"the item of equal content to {lost[0]!r} was just deleted or changed: try again")
             updates = self._updates(key for key, _ in batch)
-            records = [self._record(updates[key], found[same], texts) for key, same in batch if same in found]
+            given = [(key, found[same]) for key, same in batch if same in found]
+            records = [record for key, one in given for record in self._record(updates[key], one, texts)]
             with self.catalog.write() as tx:
                 self._put(tx, still_needed(tx, records, self.plan.sequence, texts), views)
 
@@ -349,15 +352,22 @@ class _Run:
 
     def _record(
         self, update: ItemUpdate, found: Extracted, texts: TextExtractors, capture: Capture | None = None
-    ) -> NewRecord:
+    ) -> list[NewRecord]:
+        """Return the record of a file; none, and note the failure, if a model fails on its text."""
         file = self.plan.files[update.key]
-        return NewRecord(
+        try:
+            rows = {**found.rows, **text_rows(texts.beside_pictures, update.text)}
+        except ModelInputError as error:
+            self.outcome.failures[update.key] = Failure(readable(file.path), str(error))
+            return []
+        record = NewRecord(
             **vars(replace(update, capture=capture)),
             source=readable(file.path),
             picture=replace(found.picture, size=file.size, modified_ns=file.modified_ns),
-            rows={**found.rows, **text_rows(texts.beside_pictures, update.text)},
+            rows=rows,
             existing=update.key in self.plan.missing_views,
         )
+        return [record]
 
     def _report(self, what: str, done: int, total: int) -> None:
         if self.progress is not None:

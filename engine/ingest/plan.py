@@ -52,6 +52,8 @@ class Plan:
     """Annotations of items whose pictures need no reading, by key."""
     change: dict[str, NewRecord] = field(default_factory=dict)
     """The changes by these annotations, by key."""
+    failed: dict[str, Failure] = field(default_factory=dict)
+    """Failures of these annotations, whose texts a model fails on, by key."""
     stamps: dict[int, int] = field(default_factory=dict)
     """New modification times of files with unchanged content, by item."""
 
@@ -126,7 +128,7 @@ def _fill(tx: Transaction, plan: Plan, annotations: Annotations, contents: Conte
             complete.append(key)
     annotated = {key: annotations.of(plan.files[key], key) for key in complete}
     plan.updates.update((key, one.update(key, annotations.labels_given)) for key, one in annotated.items() if one)
-    records = changed_records(tx, list(plan.updates.values()), text_extractors(tx))
+    records = changed_records(tx, list(plan.updates.values()), text_extractors(tx), plan.failed)
     plan.change.update((record.key, record) for record in records)
     _find_equal(plan, ids_by_view, contents)
 

@@ -12,6 +12,7 @@ from crossview.engine.catalog.extractors import text_extractors
 from crossview.engine.catalog.model_rows import row_of_text, rows_of_texts
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import check_views, put_rows, until_not_overtaken
+from crossview.engine.item import Failure
 from crossview.engine.runtime.progress import Progress
 from crossview.features.base import TextExtractor
 
@@ -21,16 +22,23 @@ TextRows = dict[str, NDArray[np.float32] | None]
 
 
 def text_rows(extractors: Mapping[str, TextExtractor], text: str | None) -> TextRows:
-    """Return the row of a text in each view, None if the view knows none of its words; {} without a text."""
-    return {} if text is None else {view: row_of_text(one, text) for view, one in extractors.items()}
+    """Return the row of a text in each view, None if the view knows none of its words; {} without a text.
+
+    Raises ModelInputError, with the view, if a model fails on the text.
+    """
+    return {} if text is None else {view: row_of_text(one, text, view) for view, one in extractors.items()}
 
 
-def place_texts(catalog: Catalog, progress: Progress | None = None) -> None:
-    """Write the missing rows of the items' texts in fitted text views, which can be new or fitted again."""
-    until_not_overtaken(lambda: _place(catalog, progress))
+def place_texts(catalog: Catalog, progress: Progress | None = None) -> list[Failure]:
+    """Write the missing rows of the items' texts in fitted text views, which can be new or fitted again.
+
+    Return the failures of items whose texts a model fails on; they stay without the row.
+    """
+    return until_not_overtaken(lambda: _place(catalog, progress))
 
 
-def _place(catalog: Catalog, progress: Progress | None) -> None:
+def _place(catalog: Catalog, progress: Progress | None) -> list[Failure]:
+    failures = list[Failure]()
     with catalog.read() as tx:
         extractors, views = text_extractors(tx), {view.name: view for view in tx.views.all()}
         lacking = {name: _lacking(tx, views[name], name in extractors.beside_pictures) for name in extractors.all}
@@ -39,8 +47,14 @@ def _place(catalog: Catalog, progress: Progress | None) -> None:
         for batch in batches(ids, _TEXTS_AT_ONCE):
             with catalog.read() as tx:
                 texts = tx.items.texts(batch)
-            found = rows_of_texts(extractors.all[name], list(texts.values()))
+            found, failed = rows_of_texts(extractors.all[name], list(texts.values()), name)
             having = list(compress(texts, found.present))
+            if failed:
+                places = list(texts)
+                with catalog.read() as tx:
+                    named = tx.items.by_id([places[place] for place in failed])
+                reasons = {places[place]: reason for place, reason in failed.items()}
+                failures += (Failure(one.key, reasons[item]) for item, one in named.items())
             rows = dict.fromkeys(texts) | dict(zip(having, found.rows, strict=True))
             with catalog.write() as tx:
                 check_views(tx, [views[name]])
@@ -51,6 +65,7 @@ def _place(catalog: Catalog, progress: Progress | None) -> None:
             done += len(batch)
             if progress:
                 progress(f"placing {name}", done, len(ids))
+    return failures
 
 
 def _lacking(tx: Transaction, view: ViewRecord, beside_pictures: bool) -> list[int]:

@@ -20,7 +20,7 @@ from crossview.engine.catalog.item_writer import NewRecord, changed_attributes
 from crossview.engine.catalog.lookup import named_keys
 from crossview.engine.catalog.writing import put_records
 from crossview.engine.comparisons import check_notion
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.errors import InvalidInputError, ModelInputError
 from crossview.engine.ingest.capturing import check_capture
 from crossview.engine.ingest.label_texts import Entry, with_text
 from crossview.engine.ingest.texts import text_rows
@@ -66,7 +66,7 @@ def update_items(
         checked = [check_entry(one) for one in batch]
         planned = _update(catalog, [one for one in checked if isinstance(one, ItemUpdate)], match_paths)
         failures += (one for one in checked if isinstance(one, Failure))
-        failures += planned.missing
+        failures += planned.failures
         matched |= planned.named
         updated |= {record.key for record in planned.records}
         done += len(batch)
@@ -86,17 +86,20 @@ class _Planned:
 
     state: tuple[str, int]
     named: set[str]
-    """Keys of the items that the updates name."""
+    """Keys of the items that the updates name, without failures."""
     records: list[NewRecord]
     """The changes of these items."""
-    missing: list[Failure]
+    failures: list[Failure]
+    """Those of updates without an item, and of texts that a model fails on."""
 
     @classmethod
     def of(cls, tx: Transaction, updates: Sequence[ItemUpdate], match_paths: bool) -> Self:
         """Compare updates with the stored items."""
         found, missing = _resolved(tx, updates, match_paths)
-        records = changed_records(tx, found, text_extractors(tx))
-        return cls(tx.head().state, {one.key for one in found}, records, missing)
+        failed = dict[str, Failure]()
+        records = changed_records(tx, found, text_extractors(tx), failed)
+        named = {one.key for one in found} - failed.keys()
+        return cls(tx.head().state, named, records, [*missing, *failed.values()])
 
 
 def _update(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool) -> _Planned:
@@ -112,20 +115,36 @@ def _update(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool) 
     return planned
 
 
-def changed_records(tx: Transaction, updates: Sequence[ItemUpdate], texts: TextExtractors) -> list[NewRecord]:
-    """Return the records of updates of existing items, without updates that change nothing."""
+def changed_records(
+    tx: Transaction, updates: Sequence[ItemUpdate], texts: TextExtractors, failed: dict[str, Failure]
+) -> list[NewRecord]:
+    """Return the records of updates of existing items, without updates that change nothing.
+
+    Add updates to ``failed``, by key, if a model fails on their texts.
+    """
     ids = tx.items.ids_of(one.key for one in updates)
     stored, given = tx.items.by_id(list(ids.values())), tx.items.with_given_labels(list(ids.values()))
-    records = (changed_record(one, stored[ids[one.key]], ids[one.key] in given, texts) for one in updates)
-    return [record for record in records if record is not None]
+    records = list[NewRecord]()
+    for one in updates:
+        try:
+            record = changed_record(one, stored[ids[one.key]], ids[one.key] in given, texts)
+        except ModelInputError as error:
+            failed[one.key] = Failure(one.key, str(error))
+            continue
+        records += () if record is None else (record,)
+    return records
 
 
 def current_records(
-    tx: Transaction, records: Mapping[str, NewRecord], updates: Mapping[str, ItemUpdate], sequence: int
+    tx: Transaction,
+    records: Mapping[str, NewRecord],
+    updates: Mapping[str, ItemUpdate],
+    sequence: int,
+    failed: dict[str, Failure],
 ) -> list[NewRecord]:
     """Return the records to write in the commit, for updates by key whose records were made at a sequence.
 
-    Items that have changed since are compared again.
+    Items that have changed since are compared again; ``failed`` as in ``changed_records``.
     """
     ids = tx.items.ids_of(records)
     changed = tx.items.changed_among(ids.values(), sequence)
@@ -133,7 +152,7 @@ def current_records(
     if not anew:
         return list(records.values())
     kept = [record for key, record in records.items() if key not in anew]
-    return kept + changed_records(tx, list(anew.values()), text_extractors(tx))
+    return kept + changed_records(tx, list(anew.values()), text_extractors(tx), failed)
 
 
 def still_needed(
@@ -161,13 +180,19 @@ def still_needed(
             return record
         update = ItemUpdate(**{name: getattr(record, name) for name in ItemUpdate.__dataclass_fields__ if name != "_"})
         made_text = None if record.text_from_labels else record.text
-        return changed_record(replace(update, text=made_text), stored[item], item in given, texts)
+        try:
+            return changed_record(replace(update, text=made_text), stored[item], item in given, texts)
+        except ModelInputError:  # the model did not fail on the text before
+            return record
 
     return [one for one in map(left, records) if one is not None]
 
 
 def changed_record(one: ItemUpdate, item: Item, given: bool, texts: TextExtractors = _NO_TEXTS) -> NewRecord | None:
-    """Return the change of an item by an update; ``given`` if a person chose its labels. None for no change."""
+    """Return the change of an item by an update; ``given`` if a person chose its labels. None for no change.
+
+    Raises ModelInputError, with the view, if a model fails on a new text.
+    """
     one = with_text(one, item, given)
     labels = None if one.labels is None or (given and not one.labels_given) else tuple(sorted(set(one.labels)))
     if labels == item.labels and given >= one.labels_given:

@@ -2,6 +2,7 @@
 
 import sys
 import time
+import zipfile
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,12 +26,15 @@ from crossview.engine.ingest.key_file import read_lines
 from crossview.engine.item import Failure, ImportReport
 from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.progress import Progress
+from crossview.features.files import open_regular
 from crossview.features.vectors import MAX_DIM
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 5_000, 1 << 22
 """Rows and bytes of one commit, so small that other writers wait about a tenth of a second."""
 _ZIP = b"PK"
 """First bytes of an .npz file, with arrays and without."""
+_LARGE, _MOST_GROWTH = 1 << 28, 100
+"""Bytes that a compressed file may always become in memory, and beyond them, how many times its own."""
 _CHECKED_BYTES = 1 << 26
 """Bytes of rows in memory during the check."""
 
@@ -179,12 +183,26 @@ def _put(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.floa
 
 
 def _read(path: Path, keys: Path | None) -> _File:
-    with loading(path), path.open("rb") as file:
+    with loading(path), open_regular(path) as file:
         if file.read(len(_ZIP)) != _ZIP:
             rows = np.load(path, mmap_mode="r", allow_pickle=False)
             return _File(path, _numbers(path, rows), None if keys is None else read_lines(keys))
         file.seek(0)
+        check_archive(path)
         return _named(path, np.load(file, allow_pickle=False), keys)
+
+
+def check_archive(path: Path) -> None:
+    """Raise InvalidInputError for an ``.npz`` file that would grow out of all proportion in memory."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    stored = path.stat().st_size
+    if size > _LARGE and size > _MOST_GROWTH * stored:
+        raise InvalidInputError(
+            f"{path} has {stored:,} bytes, and its arrays would have {size:,}: write them with numpy.savez, or as .npy"
+        )
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Search of folders for files to index."""
 
 import os
-import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.ingest.exclusions import IGNORE_FILE, MADE_BY_SYSTEMS, Pattern, read_patterns
 from crossview.engine.item import Failure
 from crossview.features.extras import install_command
+from crossview.features.files import open_regular
 from crossview.features.formats import HEAD_BYTES, SUFFIXES, begins_like_a_picture
 
 HIDDEN = "hidden"
@@ -187,9 +187,7 @@ class _Search:
 def _begins_like_a_picture(path: str) -> bool:
     """Return whether a file without a suffix has the first bytes of a picture; False if it cannot be read."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for ever
-            return False
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return begins_like_a_picture(file.read(HEAD_BYTES))
     except OSError:
         return False

@@ -3,7 +3,7 @@
 A bundle is the catalog of a collection without its items: the fitted views, one generation of one space, and its
 thresholds; and the models of its views. A program that opens it restores this catalog into a home of its own, with
 the checks of a copy that is not trusted. Its digest identifies what it contains, so that the same state is published
-once.
+once. Its manifest lists every file with a checksum, and has one itself; a bundle has no other file, and no link.
 """
 
 import hashlib
@@ -28,14 +28,23 @@ from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.catalog.models import FOLDER, Models
 from crossview.engine.catalog.names import NAME
 from crossview.engine.catalog.new_catalog import NewCatalog
-from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.errors import InvalidInputError, ModelError, NotReadyError
 from crossview.engine.home import Home
 from crossview.engine.publishing.object_storage import ObjectStorage
+from crossview.engine.publishing.suggesting import read_calibrations
+from crossview.features.files import open_regular
 from crossview.features.inputs import models_of
+from crossview.features.models.stored import damaged
 
 FORMAT, VERSION = "crossview bundle", 1
 MANIFEST, CATALOG, VOTES = "manifest.json", "catalog.db", "votes.json"
+_CHECKSUM = "sha256"
+"""The checksum of a manifest, of its other fields; bundles of earlier versions lack it."""
 _MOST_MANIFEST = 1 << 24
+_FILES = f"{FOLDER}/files/"
+"""The files of models, whose names are their checksums."""
+_UNFINISHED = re.compile(rf"{re.escape(MANIFEST)}\.[0-9a-f]+\.part")
+"""A file that a killed publication may leave; nothing reads it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +75,9 @@ class Bundle:
         return f"{self.name}/{self.digest[:12]}"
 
     def packed(self) -> bytes:
-        """Return the content of the manifest."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False).encode()
+        """Return the content of the manifest, with a checksum of itself."""
+        content = asdict(self)
+        return json.dumps({**content, _CHECKSUM: _checksum(content)}, indent=1, ensure_ascii=False).encode()
 
 
 def make_bundle(source: CollectionFolder, space: str, name: str, folder: Path, votes: Callable[[str], bytes]) -> Bundle:
@@ -76,7 +86,7 @@ def make_bundle(source: CollectionFolder, space: str, name: str, folder: Path, v
     ``votes`` returns the calibrated votes of a space, which the digest does not contain: they change with the items.
 
     Raises InvalidInputError for a name that no collection can have, NotFoundError for an unknown space, NotReadyError
-    for ``raw`` without a fitted view, StorageError.
+    for ``raw`` without a fitted view, ModelError for a damaged model, StorageError.
     """
     if not NAME.fullmatch(name):
         raise InvalidInputError(
@@ -123,37 +133,73 @@ def upload(bundle: Bundle, folder: Path, storage: ObjectStorage) -> bool:
 
 def read_bundle(storage: ObjectStorage, folder: str) -> Bundle:
     """Return the description of a bundle; NotFoundError, InvalidInputError for a damaged or newer one, StorageError."""
-    place = f"{storage}/{folder}"
+    if odd := storage.odd_files(folder):
+        raise _damaged(storage, folder, f"{odd[0]} is a link, or no plain file")
     content = storage.read(f"{folder}/{MANIFEST}")
     try:
         found = json.loads(content[:_MOST_MANIFEST])
-        names = {one.name for one in fields(Bundle)}
         if found["format"] != FORMAT:
             raise ValueError("it does not describe a bundle")
         if found["version"] > VERSION:
+            place = f"{storage}/{folder}"
             raise InvalidInputError(f"bundle {place} has a newer format, {found['version']}: upgrade crossview")
-        made = Bundle(**{name: value for name, value in found.items() if name in names})
-        if not all(_PATH.fullmatch(path) for path in made.files) or not _HASH.fullmatch(made.digest):
-            raise ValueError("a path or a digest is wrong")
-        return made
+        return _checked(found, folder)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InvalidInputError):
             raise
-        raise InvalidInputError(f"bundle {place} is damaged ({error}): publish the collection again") from None
+        raise _damaged(storage, folder, str(error)) from None
+
+
+def _checked(found: dict[str, Any], folder: str) -> Bundle:
+    """Return the description of a manifest; ValueError for a damaged one, or that of another folder."""
+    checksum, names = found.pop(_CHECKSUM, None), {one.name for one in fields(Bundle)}
+    if checksum is None and found.keys() - names:  # one of an earlier version has no other fields
+        raise ValueError("its manifest lacks the checksum")
+    if checksum is not None and checksum != _checksum(found):
+        raise ValueError("its manifest has changed")
+    made = Bundle(**{name: value for name, value in found.items() if name in names})
+    paths = all(
+        _PATH.fullmatch(path) and _HASH.fullmatch(sha256) and (_FILES not in path or path.endswith(sha256))
+        for path, sha256 in made.files.items()
+    )
+    if not paths or not {CATALOG, VOTES} <= made.files.keys() or not _HASH.fullmatch(made.digest):
+        raise ValueError("a path or a digest is wrong")
+    if made.folder != folder:
+        raise ValueError(f"it describes {made.folder}")
+    return made
+
+
+def _damaged(storage: ObjectStorage, folder: str, how: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"bundle {storage}/{folder} is damaged ({how}): remove it, and publish the collection again"
+    )
 
 
 def fetch(bundle: Bundle, storage: ObjectStorage, home: Home) -> None:
     """Make the collection of a bundle, without items, in an empty home.
 
-    Raises InvalidInputError for files that differ from those that were published, NotFoundError, StorageError.
+    Raises InvalidInputError for files that differ from those that were published, and for others, NotFoundError,
+    StorageError.
     """
+    there = {path for path in storage.below(bundle.folder).sizes() if not _UNFINISHED.fullmatch(path)}
+    if strange := there - {MANIFEST, *bundle.files}:
+        raise _damaged(storage, bundle.folder, f"its manifest does not list {min(strange)}")
+    if missing := bundle.files.keys() - there:
+        raise _damaged(storage, bundle.folder, f"it has no file {min(missing)}")
     with tempfile.TemporaryDirectory(dir=home.path) as made:
         for path, sha256 in bundle.files.items():
             file = (home.path if path.startswith(FOLDER) or path == VOTES else Path(made)) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             storage.download(f"{bundle.folder}/{path}", file)
             if _sha256(file) != sha256:
-                raise InvalidInputError(f"{storage}/{bundle.folder}/{path} is damaged: publish the collection again")
+                raise _damaged(storage, bundle.folder, f"{path} has changed")
+        try:
+            read_calibrations((home.path / VOTES).read_bytes())
+            for model in home.models.all():
+                if not bundle.files.keys() >= {f"{_FILES}{one}" for one in model.manifest.files.values()}:
+                    raise ValueError(f"it has no file of model {model.name!r}")
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise _damaged(storage, bundle.folder, str(error)) from error
         home.restore(bundle.name, Path(made) / CATALOG).close()
 
 
@@ -210,15 +256,21 @@ def _copied_models(home: Path, tables: Tables, folder: Path) -> dict[str, str]:
     }
     for model in models.all() if wanted else ():
         if model.digest in wanted:
-            files = {f"{FOLDER}/files/{one}": home / FOLDER / "files" / one for one in model.manifest.files.values()}
+            files = {f"{_FILES}{one}": home / FOLDER / "files" / one for one in model.manifest.files.values()}
             files[f"{FOLDER}/{model.name}.json"] = home / FOLDER / f"{model.name}.json"
             for path, file in files.items():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, folder / path)
                 copied[path] = _sha256(folder / path)
+                if path.startswith(_FILES) and copied[path] != file.name:
+                    raise ModelError(damaged(model.name, "one of its files has changed"), detail=file)
     return copied
 
 
+def _checksum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
 def _sha256(file: Path) -> str:
-    with file.open("rb") as opened:
+    with open_regular(file, follow=False) as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,6 +1,7 @@
 """Object storage: files below an address such as ``s3://bucket/path``, by fsspec; a plain path is a folder."""
 
 import importlib
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -105,6 +106,17 @@ class ObjectStorage:
                 found = self._files.find(self._path, detail=True)
         first = len(self._path.rstrip("/")) + 1
         return {path[first:]: int(one["size"] or 0) for path, one in found.items() if one["type"] == "file"}
+
+    def odd_files(self, name: str) -> list[str]:
+        """Return the paths of links, pipes and the like in a folder, and of the folder itself if it is a link.
+
+        Object storage has none.
+        """
+        if not self.is_local:
+            return []
+        top = Path(self._at(name))
+        odd = (one for one in (top, *top.rglob("*")) if one.is_symlink() or not (one.is_file() or one.is_dir()))
+        return sorted(str(one.relative_to(self._path)) for one in odd if os.path.lexists(one))
 
     def delete(self, name: str) -> None:
         """Delete a file or a folder, if it exists; StorageError."""

@@ -64,13 +64,15 @@ def calibrations(collection: Collection, space: str) -> bytes:
 
 
 def read_calibrations(content: bytes) -> Mapping[str, VoteCalibration]:
-    """Return the calibrations of the file of votes by view; ValueError for other content."""
-    return {
-        str(view): VoteCalibration(
-            np.asarray(one["shares"], np.float64), np.asarray(one["probabilities"], np.float64), str(one["protocol"])
-        )
-        for view, one in json.loads(content).items()
-    }
+    """Return the calibrations of the file of votes by view; ValueError and others of Python for other content."""
+    found = dict[str, VoteCalibration]()
+    for view, one in json.loads(content).items():
+        shares, probabilities = (np.asarray(one[name], np.float64) for name in ("shares", "probabilities"))
+        sound = all(((values >= 0) & (values <= 1)).all() for values in (shares, probabilities))
+        if shares.ndim != 1 or shares.shape != probabilities.shape or not sound:
+            raise ValueError(f"the votes of view {view!r} are not shares and their probabilities")
+        found[view] = VoteCalibration(shares, probabilities, str(one["protocol"]))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

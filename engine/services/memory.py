@@ -1,6 +1,6 @@
 """The data of a collection in memory, for a server that answers at once if it can."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from crossview.engine.index_choice import LiveFigure
@@ -40,6 +40,11 @@ class Memory:
         """Return roughly the least bytes that a search in a space reads, in any state; 0 without an index in memory."""
         self._opened.check_open()
         return 0 if self._opened.reader is None else self._opened.reader.least_bytes(space)
+
+    def runs_models_on_texts(self, views: Collection[str]) -> bool:
+        """Return whether one of some views ("": any) may run a model on the texts of queries. It never waits."""
+        self._opened.check_open()
+        return self._opened.reader is None or self._opened.reader.runs_models_on_texts(views)
 
     def recalls(self) -> "Mapping[Place, tuple[LiveFigure, float]]":
         """Return the recall of checked searches and the recall that they promise, by space, target and query view."""

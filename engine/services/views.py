@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from crossview.engine.catalog.description import RAW
 from crossview.engine.catalog.extractors import add_view, check_usable, parse_view, view_info
-from crossview.engine.errors import ModelError, NotInstalledError
+from crossview.engine.errors import ModelError, NotInstalledError, few, warn_of
 from crossview.engine.info import ViewInfo
 from crossview.engine.item import Picture, PictureForm, one_or_several
 from crossview.engine.services.opened import Opened
@@ -55,6 +55,8 @@ class Views:
         The method fits views of pictures on ``images``, in any form, with labels if each is a ``Picture``. It fits
         views of texts on the texts of the items, and computes the rows of these texts at once.
 
+        An InputWarning names the items whose texts a model fails on; they get no row of its view.
+
         Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few), BusyError, StorageError.
         """
         from crossview.engine.ingest.texts import place_texts
@@ -64,7 +66,9 @@ class Views:
             fit_views(
                 self._opened.writable, images, one_or_several(views or ()), refit, seed, workers, self._opened.pictures
             )
-            place_texts(self._opened.writable)
+            failures = place_texts(self._opened.writable)
+        if failures:
+            warn_of(f"items without a row: {few(one.key for one in failures)}; the first one: {failures[0].reason}")
         return self()
 
     def delete(self, view: str) -> None:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.checks import check_text
 from crossview.engine.catalog.extractors import check_fitted, inputs_of
 from crossview.engine.catalog.joined import JoinedView
+from crossview.engine.catalog.model_rows import computed_row, model_of
 from crossview.engine.catalog.values import check_row
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.errors import CrossviewError, InvalidInputError, NotFoundError, few
+from crossview.engine.errors import CrossviewError, InvalidInputError, ModelInputError, NotFoundError, few
 from crossview.engine.query import Query
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.loaded import LoadedSpaces
@@ -148,7 +149,8 @@ def _rows_of_texts(
 ) -> dict[int, dict[str, FeatureRows]]:
     """Return the rows of texts by query number and by view; a view without a row is left out.
 
-    Raises InvalidInputError for a text without a known word that is not a stop word.
+    Raises InvalidInputError for a text without a known word that is not a stop word, ModelInputError for a text that a
+    model fails on.
     """
     found: dict[int, dict[str, FeatureRows]] = {number: {} for number in texts}
     for view, one in extractors.items():
@@ -158,6 +160,11 @@ def _rows_of_texts(
             if (words := one.words_of_query(text)) is not None and not words.known:
                 with _naming(number, queries):
                     raise InvalidInputError(_without_words(view, text, words, one.frequent_words()))
+        if (model := model_of(one)) is not None:
+            for number, text in texts.items():
+                with _naming(number, queries):
+                    found[number][view] = computed_row(model, one.query_text(text), view)
+            continue
         extraction = extracted(one, [one.query_text(text) for text in texts.values()])
         for number, row in zip(compress(texts, extraction.present), extraction.rows, strict=True):
             found[number][view] = row
@@ -174,7 +181,7 @@ def _joined(view: JoinedView, parts: Mapping[str, FeatureRows], number: int, que
 
 
 class _naming:  # noqa: N801 -- used as a function; one written with contextmanager takes several times as long
-    """Add the number of the query to an InvalidInputError or ImageError of the block, if there are several queries."""
+    """Add the number of the query to an error of its input in the block, if there are several queries."""
 
     def __init__(self, number: int, queries: Sequence[Query]) -> None:
         self._number, self._queries = number, queries
@@ -182,7 +189,7 @@ class _naming:  # noqa: N801 -- used as a function; one written with contextmana
     def __enter__(self) -> None: ...
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, InvalidInputError | ImageError) and len(self._queries) > 1:
+        if isinstance(error, InvalidInputError | ImageError | ModelInputError) and len(self._queries) > 1:
             raise type(error)(f"query {self._number}: {error}") from error
 
 

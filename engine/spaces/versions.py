@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import RAW, raw_identity
+from crossview.engine.catalog.extractors import inputs_of
 from crossview.engine.catalog.item_columns import ItemColumns
 from crossview.engine.catalog.snapshots import Snapshot
 from crossview.engine.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
@@ -26,6 +27,7 @@ from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import StaleError, Version
+from crossview.features.inputs import MODELS
 from crossview.features.stages import stage
 from crossview.index.base import EXACT, Index
 
@@ -91,6 +93,13 @@ class Versions:
         space = None if self._latest is None else self._latest[1].space(name)
         indexes = () if space is None else [one.index for one in space.indexes.values()]
         return min((one.read_bytes(min(one.efforts(1), default=EXACT)) for one in indexes), default=0)
+
+    def runs_models_on_texts(self, views: Collection[str]) -> bool:
+        """Return whether a model computes rows of texts for one of some views ("": any); True if this is unknown."""
+        if self._latest is None:
+            return True
+        models = {one.name for one in self._latest[1].views if one.extractor in MODELS and "text" in inputs_of(one)}
+        return bool(models) and any(not view or not models.isdisjoint(view.split("+")) for view in views)
 
     def figures(self) -> tuple[int, int]:
         """Return the bytes of all indexes of the latest version, and the number of versions in memory."""

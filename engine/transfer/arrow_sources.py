@@ -12,7 +12,9 @@ import numpy as np
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Failure
 from crossview.engine.transfer.parts import pyarrow
-from crossview.engine.transfer.source import Row, numbered
+from crossview.engine.transfer.source import Row, check_columns, numbered
+from crossview.features.files import open_regular, read_regular
+from crossview.features.vectors import MAX_DIM
 
 _ROWS_AT_ONCE = 256
 """Rows in memory at a time: a row may contain a picture."""
@@ -42,6 +44,7 @@ class ArrowSource:
         self.folder: Path = path if path.is_dir() else path.parent
         with _understood(files[0].path):
             schema = self._schema(files[0].path)
+            check_columns(path, len(schema.names))
             self._check_columns(schema.names)
             self._classes = _class_names(schema.metadata or {}, path)
             self.hints: dict[str, str] = dict.fromkeys(self._classes, "label") | self._index_hints(schema)
@@ -93,19 +96,29 @@ class ArrowSource:
 
     def _schema(self, path: Path) -> Any:
         if path.suffix == ".parquet":
-            return self._pa.parquet.read_schema(path)
+            with open_regular(path) as file:
+                return self._pa.parquet.read_schema(file)
         with self._opened(path) as reader:
             return reader.schema
 
     def _count(self, file: _File) -> int:
         with _understood(file.path):
             if file.path.suffix == ".parquet":
-                return int(self._pa.parquet.read_metadata(file.path).num_rows)
+                with open_regular(file.path) as opened:
+                    return int(self._pa.parquet.read_metadata(opened).num_rows)
             return sum(batch.num_rows for batch in self._batches(file.path))
 
     def _batches(self, path: Path) -> Iterator[Any]:
         if path.suffix == ".parquet":
-            with self._pa.parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
+            # As dictionaries, the rows of a batch share equal texts, however large a text is.
+            texts = [field.name for field in self._schema(path) if self._is_text(field.type)]
+            with (
+                open_regular(path) as opened,
+                self._pa.parquet.ParquetFile(
+                    opened, buffer_size=_BUFFER, pre_buffer=False, read_dictionary=texts
+                ) as file,
+            ):
+                _check_values(path, file.metadata)
                 yield from file.iter_batches(_ROWS_AT_ONCE)
             return
         with self._opened(path) as reader:
@@ -119,8 +132,12 @@ class ArrowSource:
                 for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
                     yield batch.slice(start, _ROWS_AT_ONCE)
 
+    def _is_text(self, kind: Any) -> bool:
+        return bool(self._pa.types.is_string(kind) or self._pa.types.is_binary(kind))
+
     def _opened(self, path: Path) -> Any:
         """Return a reader of the stream or file of Arrow at a path."""
+        open_regular(path).close()  # a pipe would wait for ever
         file = self._pa.memory_map(str(path))
         try:
             return self._pa.ipc.open_stream(file)
@@ -134,11 +151,22 @@ def _understood(path: Path) -> Iterator[None]:
     """Raise InvalidInputError if pyarrow cannot read a file."""
     try:
         yield
-    except (OSError, ValueError, NotImplementedError, KeyError) as error:
+    except (OSError, ValueError, NotImplementedError, KeyError, MemoryError) as error:
         if isinstance(error, InvalidInputError):
             raise
-        reason = getattr(error, "strerror", None) or str(error).strip().splitlines()[0]
+        reason = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0] or "not enough memory"
         raise InvalidInputError(f"{path} cannot be read as {path.suffix[1:]}: {reason}") from error
+
+
+def _check_values(path: Path, metadata: Any) -> None:
+    """Raise InvalidInputError if the lists of a group of rows are too long: a few bytes can stand for billions."""
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        values = max((group.column(at).num_values for at in range(group.num_columns)), default=0)
+        if values > max(group.num_rows, 1) * MAX_DIM:
+            raise InvalidInputError(
+                f"{path} has lists of {values / max(group.num_rows, 1):,.0f} values on average; a list may have at "
+                f"most {MAX_DIM:,}"
+            )
 
 
 def parquet_file(path: Path) -> ArrowSource:
@@ -187,7 +215,7 @@ def _split(path: Path, folder: Path) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_regular(path))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -233,7 +261,8 @@ def _plain_values(pa: Any, column: Any) -> list[Any]:
     if isinstance(kind, pa.BaseExtensionType):
         return _plain_values(pa, column.storage)
     if pa.types.is_dictionary(kind):
-        return _plain_values(pa, column.dictionary_decode())
+        values = _plain_values(pa, column.dictionary)
+        return [None if at is None else values[at] for at in column.indices.to_pylist()]
     if pa.types.is_timestamp(kind):
         column = column.cast(pa.timestamp("us", kind.tz), safe=False)
     fixed = pa.types.is_fixed_size_list(kind)

@@ -23,6 +23,7 @@ from crossview.engine.transfer.mapping import mapping, views_of
 from crossview.engine.transfer.row_reader import RowReader
 from crossview.engine.transfer.source import Column, Source, described
 from crossview.engine.transfer.text_sources import ArraySource, JsonLinesSource, JsonSource, TableSource
+from crossview.features.files import read_regular
 
 _BATCH_BYTES, _BATCH_ITEMS = 1 << 22, 5_000
 """Bytes and items of one change of the collection."""
@@ -64,7 +65,7 @@ def opened(path: Path, keys: Path | None = None) -> Source:
 
 def _json_source(path: Path) -> Source:
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_regular(path))
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -13,6 +13,7 @@ from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.folder import sync_folder
 from crossview.engine.catalog.private import make_file
 from crossview.engine.errors import InvalidInputError
+from crossview.features.files import read_regular
 
 FORMAT = "crossview collection"
 VERSION = 1
@@ -126,9 +127,7 @@ def damaged(path: Path, how: str) -> InvalidInputError:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        with file.open("rb") as opened:
-            data = opened.read(_MOST_BYTES)
-        found = json.loads(data)
+        found = json.loads(read_regular(file, _MOST_BYTES))
     except OSError as error:
         raise InvalidInputError(f"{file} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

@@ -13,6 +13,7 @@ from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.private import make_file
 from crossview.engine.errors import InvalidInputError, NotReadyError, StorageError, lacking
 from crossview.engine.transfer.manifest import Part, damaged
+from crossview.features.files import open_regular
 
 _BATCH_BYTES = 1 << 22
 """Bytes of one batch of rows, in memory and as a row group."""
@@ -86,7 +87,7 @@ def is_whole(folder: Path, part: Part) -> bool:
     """Return whether a file has the bytes that a part states."""
     path = folder / part.path
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return path.stat().st_size == part.bytes and _digest(file) == part.sha256
     except OSError:
         return False
@@ -100,7 +101,7 @@ def read_part(folder: Path, part: Part, layout: Layout) -> Iterator[tuple[Any, .
     pa = pyarrow()
     path = folder / part.path
     try:
-        with open(path, "rb", opener=_without_waiting) as opened:
+        with open_regular(path, follow=False) as opened:
             if opened.seek(0, os.SEEK_END) != part.bytes:
                 raise damaged(path, f"it has {opened.tell():,} bytes and not {part.bytes:,}")
             opened.seek(0)
@@ -217,8 +218,3 @@ class _HashedFile(io.RawIOBase):
 
 def _digest(file: Any) -> str:
     return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file without waiting, also if it is a pipe without a writer; a link is not followed."""
-    return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from crossview.engine.errors import InvalidInputError
 from crossview.engine.ingest.cells import json_or_text
 from crossview.engine.item import Failure
 from crossview.features.formats import SUFFIXES
@@ -27,6 +28,8 @@ _NEARLY_ALL = 0.9
 _SHORT_VECTOR = 8
 """Minimum length of lists of numbers that are probably vectors; shorter ones, such as boxes, need a telling name."""
 _VECTOR_NAMES = ("vector", "embed", "feature", "emb")
+MOST_COLUMNS = 10_000
+"""Maximum number of columns of a file."""
 _SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG", b"RIFF", b"II*\x00", b"MM\x00*", b"BM", b"GIF8")
 _HEIF = b"ftyp"
 
@@ -99,8 +102,17 @@ class _Examples:
     values: list[Any] = field(default_factory=list)
 
 
+def check_columns(path: Path, count: int) -> None:
+    """Raise InvalidInputError for a file with more columns than it may have."""
+    if count > MOST_COLUMNS:
+        raise InvalidInputError(
+            f"{path} has {count:,} columns, and may have at most {MOST_COLUMNS:,}: keep those that items need, and put "
+            "the numbers of a vector into one column, or into a .npy file"
+        )
+
+
 def described(source: Source, images: Path | None) -> tuple[Column, ...]:
-    """Return the columns of a source, from its first rows."""
+    """Return the columns of a source, from its first rows; raise InvalidInputError for too many."""
     found: dict[str, _Examples] = {}
     for row in islice(source, SAMPLE):
         if isinstance(row, Failure):
@@ -109,6 +121,7 @@ def described(source: Source, images: Path | None) -> tuple[Column, ...]:
             examples = found.setdefault(name, _Examples()).values
             if not is_missing(value) and len(examples) < _EXAMPLES:
                 examples.append(cell_value(value) if source.written else value)
+        check_columns(source.folder, len(found))
     folder = images or source.folder
     telling = {name for name, role in source.hints.items() if role == "vector"}
     return tuple(_column(name, one.values, folder, name in telling) for name, one in found.items())

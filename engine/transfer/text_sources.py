@@ -12,9 +12,10 @@ import numpy as np
 from crossview.engine.errors import InputWarning, InvalidInputError
 from crossview.engine.ingest.key_file import read_lines
 from crossview.engine.ingest.table import Table
-from crossview.engine.ingest.vectors import loading
+from crossview.engine.ingest.vectors import check_archive, loading
 from crossview.engine.item import Failure
-from crossview.engine.transfer.source import UNNAMED, Row, numbered
+from crossview.engine.transfer.source import UNNAMED, Row, check_columns, numbered
+from crossview.features.files import open_regular
 
 _KEY = "key"
 _MOST_CHARACTERS = 1 << 28
@@ -34,6 +35,7 @@ class TableSource:
         self._path, self.folder = path, path.parent
         rows = Table(path, "rows").exactly()
         _, header = next(rows, (0, []))
+        check_columns(path, len(header))
         self._names = [name.strip() or f"{UNNAMED}{place}" for place, name in enumerate(header)]
         if not self._names or len(set(self._names)) < len(self._names):
             raise InvalidInputError(f"{path}: the first line must name the columns, each with another name")
@@ -64,11 +66,11 @@ class JsonLinesSource:
 
     def __init__(self, path: Path) -> None:
         self._path, self.folder = path, path.parent
-        with _reading(path), path.open("rb") as file:
+        with _reading(path), open_regular(path) as file:
             self.count: int = sum(1 for line in file if line.strip())
 
     def __iter__(self) -> Iterator[Row | Failure]:
-        with _reading(self._path), self._path.open("rb") as file:
+        with _reading(self._path), open_regular(self._path) as file:
             lines = (one for one in enumerate(iter(lambda: file.readline(_MOST_CHARACTERS), b""), 1) if one[1].strip())
             for count, (number, line) in enumerate(lines, 1):
                 place = f"line {number} of {self._path.name}"
@@ -116,7 +118,8 @@ class ArraySource:
         self._path, self.folder = path, path.parent
         self.form = "NumPy"
         self.hints: dict[str, str] = {}
-        with loading(path):
+        with loading(path), open_regular(path):
+            check_archive(path)
             loaded = np.load(path, mmap_mode="r", allow_pickle=False)
             arrays = {path.stem: loaded} if isinstance(loaded, np.ndarray) else {n: loaded[n] for n in loaded.files}
         beside = path.with_suffix(".keys.txt")

@@ -1,6 +1,7 @@
 """A folder with a model: in the layouts of Hugging Face, or with a small TOML file that states what it is."""
 
 import json
+import os
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 from crossview.features.base import Input
 from crossview.features.errors import ModelError
+from crossview.features.files import open_regular
 from crossview.features.models.graph import MOST_BYTES, Graph, read_graph
 from crossview.features.models.manifest import (
     MOST_TOKENS,
@@ -76,10 +78,11 @@ class Folder:
         """Return the content of a file inside the folder; ModelError."""
         path = self.inside(name)
         try:
-            size = path.stat().st_size
-            if size > most:
-                raise ModelError(f"{name} has {size:,} bytes, and may have at most {most:,}")
-            return path.read_bytes()
+            with open_regular(path) as file:
+                size = os.fstat(file.fileno()).st_size
+                if size > most:
+                    raise ModelError(f"{name} has {size:,} bytes, and may have at most {most:,}")
+                return file.read()
         except OSError as error:
             raise ModelError(f"{name} cannot be read: {error.strerror or error}") from error
 

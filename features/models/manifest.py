@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from crossview.features.base import Input
@@ -15,7 +16,7 @@ Pooling = Literal["none", "first", "mean"]
 POOLINGS: tuple[Pooling, ...] = ("none", "first", "mean")
 MOST_TOKENS = 100_000
 """Maximum number of tokens of a text; files of tokenizers state a far larger one for "any"."""
-_MOST_SIDE, _COLORS = 4_096, 3
+_MOST_SIDE, _COLORS, _MOST_MEMORY = 4_096, 3, 1 << 40
 MOST_DIM = 65_536
 """Maximum length of a row."""
 RESAMPLINGS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
@@ -113,6 +114,13 @@ class Manifest:
     memory_bytes: int = 0
     """Address space that its first run took on a processor; 0 if unknown."""
 
+    def __post_init__(self) -> None:
+        """Check what the digest does not contain; ValueError."""
+        if not isinstance(self.memory_bytes, int) or not 0 <= self.memory_bytes <= _MOST_MEMORY:
+            raise ValueError(f"the memory of a model is up to {_MOST_MEMORY:,} bytes, not {self.memory_bytes!r}")
+        if not isinstance(self.licence, str):
+            raise ValueError(f"the licence is a text, not {self.licence!r}")
+
     def located(self) -> "Manifest":
         """Return the manifest with the names under which a home keeps the files: the SHA-256 of each."""
         towers = dict[Input, Tower]()
@@ -143,6 +151,14 @@ class Manifest:
             return cls(**{**value, "towers": towers})
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise ModelError(f"the manifest of the model is damaged: {error}") from error
+
+
+def installed(library: str) -> bool:
+    """Return whether a library can be imported."""
+    try:
+        return find_spec(library) is not None
+    except ImportError:
+        return False
 
 
 def not_installed() -> ModelError:

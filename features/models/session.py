@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.features.base import FeatureRows
-from crossview.features.errors import ModelError
+from crossview.features.errors import ModelError, ModelInputError
 from crossview.features.image import Image
 from crossview.features.models.device import PROVIDERS, VARIABLE, Device, checked_device, chosen_device
 from crossview.features.models.graph import read_graph
@@ -90,7 +90,7 @@ def _onnxruntime(device: Device) -> Any:
 
 
 def row_of_picture(session: Any, tower: Tower, image: Image, output: str = "") -> FeatureRows:
-    """Return the row of a picture, (dim,) float32; ModelError if the model fails.
+    """Return the row of a picture, (dim,) float32; ModelInputError if the model fails on it.
 
     One picture at a time: on a processor, a batch of pictures takes as long, and no row depends on other pictures.
     """
@@ -102,7 +102,7 @@ def row_of_picture(session: Any, tower: Tower, image: Image, output: str = "") -
 def row_of_text(
     session: Any, tower: Tower, tokens: Callable[[str], tuple[Sequence[int], Sequence[int]]], text: str
 ) -> FeatureRows:
-    """Return the row of a text, (dim,) float32; ModelError if the model fails."""
+    """Return the row of a text, (dim,) float32; ModelInputError if the model fails on it."""
     ids, mask = (np.array([one], np.int64) for one in tokens(text))
     given: dict[str, Array] = {"ids": ids, "mask": mask, "types": np.zeros_like(ids)}
     return _run(session, tower, {name: given[role] for role, name in tower.inputs.items()}, mask, "")
@@ -113,11 +113,11 @@ def _run(session: Any, tower: Tower, inputs: Mapping[str, Array], mask: Array | 
     given = {name: value.astype(_DTYPES.get(kinds[name], value.dtype), copy=False) for name, value in inputs.items()}
     try:
         (found,) = session.run([output or tower.output], given)
+        row = np.asarray(_pooled(found, "none" if output else tower.pooling, mask), np.float32)
     except Exception as error:
-        raise ModelError(f"the model fails: {_first_line(error)}") from error
-    row = np.asarray(_pooled(found, "none" if output else tower.pooling, mask), np.float32)
+        raise ModelInputError(f"the model fails: {_first_line(error)}") from error
     if not np.isfinite(row).all():
-        raise ModelError("the model returns numbers that are not finite")
+        raise ModelInputError("the model returns numbers that are not finite")
     return row
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 from crossview.features.base import Input
 from crossview.features.errors import ModelError
+from crossview.features.files import open_regular
 from crossview.features.models.manifest import Manifest
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -114,7 +114,7 @@ class StoredModels:
         if not NAME.fullmatch(name):
             return None
         try:
-            with open(self.place(name), "rb", opener=_not_followed) as file:
+            with open_regular(self.place(name), follow=False) as file:
                 packed = file.read()
         except FileNotFoundError:
             return None
@@ -150,11 +150,6 @@ class StoredModels:
             return self.find(name)
         except ModelError:
             return None
-
-
-def _not_followed(path: str, flags: int) -> int:
-    """Open a file, but no link, which could lead to a file outside the home, and without waiting for a pipe."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 _STAY = "until then, searches by items and by vectors use the stored rows"

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 
-from crossview.features.errors import ModelError
+from crossview.features.errors import ModelError, ModelInputError
 from crossview.features.models.manifest import Tokens, not_installed
-from crossview.features.models.stored import ModelFile
 
 _MOST_CHARACTERS = 100_000
 """Maximum number of characters of a text that are looked at; the longest input of a model has far fewer."""
@@ -21,7 +19,7 @@ class Tokenizer:
             import tokenizers
         except ImportError as error:
             raise not_installed() from error
-        with _failing("the file of the tokenizer is not a tokenizer"):
+        with _failing("the file of the tokenizer is not a tokenizer", ModelError):
             self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
         self._tokenizer.enable_truncation(wanted.longest)
         if wanted.padded:
@@ -30,24 +28,18 @@ class Tokenizer:
             self._tokenizer.no_padding()
 
     def __call__(self, text: str) -> tuple[Sequence[int], Sequence[int]]:
-        """Return the numbers of the tokens, and 1 for each of them but 0 for those that fill up."""
-        with _failing("the tokenizer of the model fails"):
+        """Return the numbers of the tokens, and 1 for each of them but 0 for those that fill up; ModelInputError."""
+        with _failing("the tokenizer of the model fails", ModelInputError):
             found = self._tokenizer.encode(text[:_MOST_CHARACTERS])
         return found.ids, found.attention_mask
 
 
 @contextmanager
-def _failing(how: str) -> Iterator[None]:
-    """Turn what the package raises into a ModelError: bare exceptions, and panics, which are not even exceptions."""
+def _failing(how: str, kind: type[ModelError]) -> Iterator[None]:
+    """Turn what the package raises into our error: bare exceptions, and panics, which are not even exceptions."""
     try:
         yield
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise ModelError(f"{how}: {str(error)[:300]}") from error
-
-
-@lru_cache(maxsize=8)
-def tokenizer(file: ModelFile, wanted: Tokens) -> Tokenizer:
-    """Return the tokenizer of a file, which the process keeps; ModelError."""
-    return Tokenizer(file.read(), wanted)
+        raise kind(f"{how}: {str(error)[:300]}") from error

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from crossview.features.base import FeatureRows, Input
 from crossview.features.errors import ModelError
 from crossview.features.image import Image
 from crossview.features.models.device import Device
-from crossview.features.models.manifest import MOST_DIM, Manifest, not_installed
+from crossview.features.models.manifest import MOST_DIM, Manifest, installed, not_installed
 from crossview.features.models.session import open_session, row_of_picture, row_of_text
 from crossview.features.models.tokens import Tokenizer
 
@@ -87,14 +86,6 @@ def check_installed(manifest: Manifest) -> None:
     needed = ["onnxruntime", *(["tokenizers"] if "text" in manifest.towers else [])]
     if not all(installed(one) for one in needed):
         raise not_installed()
-
-
-def installed(library: str) -> bool:
-    """Return whether a library can be imported."""
-    try:
-        return find_spec(library) is not None
-    except ImportError:
-        return False
 
 
 def _watch(process: "subprocess.Popen[str]") -> None:

@@ -220,9 +220,10 @@ def _rows(path: Path) -> "Sequence[Sequence[float]]":
 
     from crossview.engine.errors import InvalidInputError
     from crossview.engine.ingest.vectors import loading
+    from crossview.features.files import open_regular
 
-    with loading(path):
-        rows = np.load(path, allow_pickle=False)
+    with loading(path), open_regular(path) as file:
+        rows = np.load(file, allow_pickle=False)
     if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "fiu":
         raise InvalidInputError(f"{path} must contain one array of numbers: write it with numpy.save")
     if rows.ndim not in (1, 2):

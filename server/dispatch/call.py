@@ -19,7 +19,7 @@ from crossview.server.dispatch.origin import Origin, Trace, caused_by
 from crossview.server.dispatch.permission import hide, named_collections, permit
 from crossview.server.dispatch.streams import STOPPED
 from crossview.server.errors import ServerStoppedError
-from crossview.server.methods import Method
+from crossview.server.methods import Method, Room
 from crossview.server.wire.entries import entries
 from crossview.server.wire.pieces import encoded
 from crossview.server.wire.status import Code
@@ -29,6 +29,8 @@ DECODED_AT_ONCE = 1 << 16
 """Maximum bytes of a request that the event loop decodes, because a thread would take longer to start."""
 ID_HEADER = "x-request-id"
 """The header with which a caller names a call."""
+_OF_A_WRITE = 2
+"""How many processes hold a writing request: this one, and that for writes."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _COLLECTION = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
@@ -38,6 +40,9 @@ class Codec(Protocol):
 
     def size(self, data: Any) -> int:
         """Return the bytes of an encoded message."""
+
+    def weight(self, data: Any) -> int:
+        """Return the bytes that a message takes in memory until it is answered: encoded, decoded and as values."""
 
     def quick(self, data: Any) -> bool:
         """Return whether decoding takes so little time that the event loop can do it."""
@@ -55,6 +60,10 @@ class Protobuf:
     def size(self, data: bytes) -> int:
         """See ``Codec``."""
         return len(data)
+
+    def weight(self, data: bytes) -> int:
+        """See ``Codec``."""
+        return 3 * len(data)
 
     def quick(self, data: bytes) -> bool:
         """See ``Codec``."""
@@ -136,6 +145,8 @@ class Served:
     """Answers requests in the event loop; None if all need a thread."""
     together: Together | None = None
     """Answers several similar requests as one."""
+    by_model: Callable[[Any], bool] | None = None
+    """Returns whether a model may run on texts of a request, which is then answered in a room of its own, alone."""
     awaited: Callable[[Any], Awaitable[Message | None]] | None = None
     """Waits for the response to a request in the event loop, without a thread; returns None for others. A stream
 uses it only if it consists of one message."""
@@ -205,10 +216,9 @@ class Call:
         return Origin(self.id, self.trace)
 
     def take(self, data: Any) -> int:
-        """Add the size of a received, encoded message to ``received``, and return it."""
-        size = self.caller.codec.size(data)
-        self.received += size
-        return size
+        """Add the size of a received, encoded message to ``received``; return the bytes that it takes in memory."""
+        self.received += self.caller.codec.size(data)
+        return self.caller.codec.weight(data) * (_OF_A_WRITE if self.method.room is Room.WRITES else 1)
 
     def decoded(self, data: Any) -> Message:
         """Return the decoded request; raise the errors of ``Codec.decode`` and of ``permit``."""

@@ -6,6 +6,7 @@ next message, and the caller. It gets the encoded response, or a RefusedError wi
 
 import asyncio
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -182,6 +183,7 @@ class Dispatcher:
             refused = refusal(error, call.id)
             refused = replace(refused, message=call.caller.identity.shown(refused.message))
             call.code, call.error = refused.code, refused.error_name
+            _let_go(error)
             raise RefusedError(refused) from error
         finally:
             for one in reversed(self._around[:begun]):
@@ -196,20 +198,21 @@ class Dispatcher:
 
     async def _patient_response(self, call: Call, data: Any) -> Any:
         """Return the response to a message of a stream; retry if the room is full: later messages wait for it."""
-        with self.budget.held(call.take(data), call.caller.identity.name):
-            request = _request(call, data)
-            while True:
-                try:
+        weight, request = call.take(data), _request(call, data)
+        while True:
+            try:
+                with self.budget.held(weight, call.caller.identity.name):
                     return await self._response(call, request)
-                except OverloadedError as error:
-                    if time.monotonic() - call.began + error.retry_seconds > _STREAM_PATIENCE:
-                        raise
-                    await asyncio.sleep(error.retry_seconds)
+            except OverloadedError as error:
+                if time.monotonic() - call.began + error.retry_seconds > _STREAM_PATIENCE:
+                    raise
+                await asyncio.sleep(error.retry_seconds)
 
     async def _response(self, call: Call, request: Message | Encoded) -> Any:
         """Return the encoded response to a request: from memory, from a job, or from a thread."""
         served, decoded = call.served, isinstance(request, Message)
-        alike = call.alike(request) if isinstance(request, Message) else None
+        by_model = served.by_model is not None and isinstance(request, Message) and served.by_model(request)
+        alike = call.alike(request) if isinstance(request, Message) and not by_model else None
         if (encoded := await self._immediate(call, request, alike)) is not None:
             return encoded
         if served.awaited is not None:
@@ -218,7 +221,7 @@ class Dispatcher:
             found = await _awaited(call, served.awaited(request))
             if found is not None:
                 return await self._encoded(call, found)
-        room = self._rooms.of(served.method, request if decoded else None)
+        room = self._rooms.of(served.method, request if decoded else None, by_model)
         call.wait()
         line = call.caller.identity.name
         if served.together is None or alike is None:
@@ -255,6 +258,13 @@ class Dispatcher:
         call.wait()
         with self.budget.held(size, call.caller.identity.name):
             return await room.run(lambda: call.encode(call.answered(requests)), call.caller.identity.name)
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Clear the frames of a reported error and of its causes: they hold the request until Python collects garbage."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def _request(call: Call, data: Any) -> Message | Encoded:

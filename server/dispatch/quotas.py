@@ -54,41 +54,62 @@ class Quotas:
 
 
 class Budget:
-    """Limits of the total bytes of requests in progress, of all callers and of each; only the event loop uses it."""
+    """Limits of the memory of requests that arrive or are in progress, of all callers and of each caller.
+
+    Only the event loop uses it.
+    """
 
     def __init__(self, settings: ServerSettings) -> None:
         self._most, self._most_of_one = settings.flight_bytes, settings.key_bytes
+        self._arriving = 0
         self.used: int = 0
-        """The total bytes of the requests in progress."""
+        """The bytes that the requests take in memory."""
         self._used_by: defaultdict[str, int] = defaultdict(int)
         self.refused: int = 0
         """Number of requests refused for the bytes of their caller since the start."""
 
+    def arrive(self, size: int) -> None:
+        """Count bytes of requests that arrive, until ``leave``; raise OverloadedError above half of the limit.
+
+        The other half remains for requests that have arrived, so that slow clients do not stop the others.
+        """
+        if self._arriving and self._arriving + size > self._most // 2:
+            raise _overloaded("the requests that are arriving", self._arriving, size)
+        self._take(size)
+        self._arriving += size
+
+    def leave(self, size: int) -> None:
+        """Count bytes of requests that arrived no more."""
+        self._arriving -= size
+        self.used -= size
+
+    def _take(self, size: int) -> None:
+        if self.used and self.used + size > self._most:
+            raise _overloaded("the requests in progress", self.used, size)
+        self.used += size
+
     @contextmanager
     def held(self, size: int, name: str) -> Iterator[None]:
         """Count the bytes of a request of a caller during the block; raise OverloadedError above a limit."""
-        if self.used and self.used + size > self._most:
-            raise _overloaded("the requests in progress", self.used, size)
         if self._most_of_one is not None:
             own = self._used_by.get(name, 0)
             if own and own + size > self._most_of_one:
                 self.refused += 1
                 raise _overloaded(f"the requests of {_named(name)} in progress", own, size)
-            self._used_by[name] += size
-        self.used += size
+        self._take(size)
+        self._used_by[name] += size
         try:
             yield
         finally:
             self.used -= size
-            if self._most_of_one is not None:
-                self._used_by[name] -= size
-                if not self._used_by[name]:
-                    del self._used_by[name]
+            self._used_by[name] -= size
+            if not self._used_by[name]:
+                del self._used_by[name]
 
 
 def _overloaded(what: str, used: int, size: int) -> OverloadedError:
     return OverloadedError(
-        f"{what} have {used / 1e6:,.0f} MB, and this one {size / 1e6:,.1f} MB more: "
+        f"{what} take {used / 1e6:,.0f} MB of memory, and this one {size / 1e6:,.1f} MB more: "
         f"try again in {_BUDGET_RETRY_SECONDS:g} s, or send less at a time",
         _BUDGET_RETRY_SECONDS,
     )

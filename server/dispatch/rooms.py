@@ -17,7 +17,7 @@ from crossview.server.dispatch.fair_queue import FairQueue
 from crossview.server.errors import OverloadedError
 from crossview.server.methods import Method
 from crossview.server.settings import ServerSettings
-from crossview.v1 import search_pb2
+from crossview.server.wire.convert_search import queries_of
 
 Work = Callable[[list[Any]], list[Any]]
 """Work for several calls: takes their inputs, and returns a result or an error for each."""
@@ -100,8 +100,8 @@ class Task:
 
 T = TypeVar("T")
 _SEARCH_PATIENCE, _READ_PATIENCE, _PICTURE_PATIENCE = 0.3, 1.0, 2.0
-"""Maximum waiting time of a search, of another reading call, and of a search by picture, which waits longest because
-sending a picture again costs most."""
+"""Maximum waiting time of a search, of another reading call, and of a search by picture or by a model of texts, which
+waits longest because sending a picture again, and running a model, cost most."""
 _AHEAD_SECONDS, _MOST_AHEAD = 0.005, 32
 """Time in which a thread ends the tasks that it has beforehand, and maximum number of these tasks."""
 _SMOOTHING = 0.1
@@ -339,13 +339,6 @@ class Room:
         self._hand_out()
 
 
-def queries_of(request: Any) -> list[Any]:
-    """Return the queries of a request to the search service; a pair has two."""
-    if isinstance(request, search_pb2.SameRequest):
-        return [query for pair in request.pairs for query in (pair.first, pair.second)]
-    return list(request.queries)
-
-
 class Rooms:
     """The rooms of a server."""
 
@@ -353,6 +346,7 @@ class Rooms:
         threads, waiting = settings.threads, settings.waiting
         self.reads: Room = Room("reading calls", threads, waiting, 0.5, _READ_PATIENCE)
         self._pictures = Room("searches by picture", threads, waiting, 1.0, _PICTURE_PATIENCE)
+        self._texts = Room("searches by the models of texts", threads, waiting, 1.0, _PICTURE_PATIENCE)
         self._rooms = {
             methods.Room.SEARCHES: Room("searches", threads, waiting, 0.1, _SEARCH_PATIENCE),
             methods.Room.READS: self.reads,
@@ -361,15 +355,21 @@ class Rooms:
             methods.Room.FITS: Room("fits of views by pictures", waiting, 0, 10.0),
         }
 
-    def of(self, method: Method, request: Any) -> Room:
-        """Return the room of a call; ``request`` is None if it is too large to decode in the event loop."""
+    def of(self, method: Method, request: Any, by_model: bool = False) -> Room:
+        """Return the room of a call; ``request`` is None if it is too large to decode in the event loop.
+
+        ``by_model`` tells whether a model may run on texts of the request, which can take seconds.
+        """
         if method.room is methods.Room.SEARCHES and (request is None or any(one.image for one in queries_of(request))):
             return self._pictures
+        if method.room is methods.Room.SEARCHES and by_model:
+            return self._texts
         return self._rooms[method.room]
 
     def figures(self) -> dict[str, RoomFigures]:
         """Return what happens in every room, by its name."""
-        return {"pictures": self._pictures.figures()} | {room.value: one.figures() for room, one in self._rooms.items()}
+        apart = {"pictures": self._pictures.figures(), "texts": self._texts.figures()}
+        return apart | {room.value: one.figures() for room, one in self._rooms.items()}
 
     def busy(self) -> bool:
         """Return whether a thread of any room works."""
@@ -377,5 +377,5 @@ class Rooms:
 
     def close(self) -> None:
         """Close every room."""
-        for room in (self._pictures, *self._rooms.values()):
+        for room in (self._pictures, self._texts, *self._rooms.values()):
             room.close()

@@ -42,17 +42,19 @@ class Handlers:
 
     async def _answer(self, method: Method, _requests: Any, context: Context) -> bytes:
         try:
-            found = await self._dispatcher.answer(method, reading(context), _caller(context))
+            return bytes(await self._dispatcher.answer(method, reading(context), _caller(context)))
         except RefusedError as error:
-            await abort(context, error.refusal)
-            return b""
-        return bytes(found)
+            refused = error.refusal
+        await abort(context, refused)  # outside the block: grpc would keep the error and, by its frames, the request
+        return b""
 
     async def _answer_each(self, method: Method, _requests: Any, context: Context) -> None:
         try:
             await self._dispatcher.answer_each(method, reading(context), context.write, _caller(context))
+            return
         except RefusedError as error:
-            await abort(context, error.refusal)
+            refused = error.refusal
+        await abort(context, refused)
 
 
 def _caller(context: Context) -> Caller:

@@ -59,7 +59,7 @@ class Site:
 
     def __init__(self, calls: Calls, sections: Sequence[Section], version: str) -> None:
         self.calls, self.sessions, self.static = PageCalls(calls), Sessions(), StaticFiles()
-        self.arriving = calls.arriving
+        self.budget = calls.dispatcher.budget
         self._templates = Templates(static=self.static.address, sections=tuple(sections), version=version)
 
     def routes(self, pages: Sequence[Page]) -> list[Route]:
@@ -117,7 +117,7 @@ class _Endpoint:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request."""
         site = self._site
-        exchange = Exchange(scope, receive, send, site.arriving)
+        exchange = Exchange(scope, receive, send, site.budget)
         known = guard.session_id(scope, exchange.headers)
         visit = Visit(exchange, scope, known, site.calls, site.sessions, site.rendered)
         try:

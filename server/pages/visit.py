@@ -55,7 +55,7 @@ class Visit:
         text = scope["query_string"].decode("latin-1")
         self.address: str = quote(scope["path"], safe="/:@!$&'()*+,;=~-._") + (f"?{text}" if text else "")
         self.query: Fields = Fields(text)
-        self.headers: dict[Any, Any] = exchange.headers
+        self.headers: dict[str, str] = exchange.headers
         self.is_part: bool = "x-part" in self.headers
         """Whether a script asks for the content of the page alone."""
 

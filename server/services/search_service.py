@@ -21,6 +21,7 @@ from crossview.server.wire.convert_search import (
     from_hit_lists,
     from_suggestions,
     from_verdicts,
+    queries_of,
     to_query,
     to_same_request,
     to_search_request,
@@ -120,6 +121,14 @@ class SearchService:
                 found = collection.memory.search(_joined(requests), bytes_read, count * _IN_LOOP_HITS)
                 return None if found is None else _apart(requests, found)
         return None
+
+    def by_model(self, request: Any) -> bool:
+        """Return whether a model may run on texts of a request, as for a collection that is not open."""
+        views = {one.view for one in queries_of(request) if one.text}
+        if not views:
+            return False
+        with self.collections.if_open(parse_collection(request.parent)) as collection:
+            return collection is None or collection.memory.runs_models_on_texts(views)
 
     def alike(self, request: search_pb2.SearchRequest) -> Hashable | None:
         """Return the key that searches share if one search can answer them; None for a search to answer alone.

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -291,3 +292,10 @@ def _from_embedding(embedding: Embedding) -> search_pb2.Embedding:
     return search_pb2.Embedding(
         query=embedding.query, target=embedding.target, vector=from_row(embedding.vector.astype(np.float32))
     )
+
+
+def queries_of(request: Any) -> list[Any]:
+    """Return the queries of a request to the search service; a pair has two."""
+    if isinstance(request, search_pb2.SameRequest):
+        return [query for pair in request.pairs for query in (pair.first, pair.second)]
+    return list(request.queries)

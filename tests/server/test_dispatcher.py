@@ -36,6 +36,9 @@ class Json:
     def size(self, data: str) -> int:
         return len(data)
 
+    def weight(self, data: str) -> int:
+        return len(data)
+
     def quick(self, data: str) -> bool:
         return True
 

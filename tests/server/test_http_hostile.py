@@ -196,7 +196,7 @@ def reached(address: str) -> bool:
 
 def test_requests_that_arrive_have_a_budget(home: Home) -> None:
     """Bodies that are still arriving take no more memory than the requests in progress may have."""
-    settings = ServerSettings(home=home.path, port=0, http_port=0, flight_bytes=2_000_000)
+    settings = ServerSettings(home=home.path, port=0, http_port=0, flight_bytes=4_000_000)
     head = b"POST " + SEARCH.encode() + b" HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     with RunningServer(settings) as running:
         with socket.create_connection(("127.0.0.1", running.http_port or 0)) as slow:

@@ -93,7 +93,7 @@ def test_the_parts_of_the_server_have_their_numbers(watched: RunningServer) -> N
     assert seen["crossview_open_collections", ()] == 1
     assert seen["crossview_bytes_in_flight", ()] == seen["crossview_calls_in_progress", ()] == 0
     rooms = {labels[0] for name, labels in seen if name == "crossview_room_waiting"}
-    assert rooms == {"pictures", "searches", "reads", "writes", "long", "fits"}
+    assert rooms == {"pictures", "texts", "searches", "reads", "writes", "long", "fits"}
     assert seen["crossview_room_threads", ("searches",)] == watched.settings.threads
     assert {labels for name, labels in seen if name == "crossview_jobs"} == {
         (lane, state) for lane in ("long", "quick") for state in ("waiting", "running", "done", "failed", "cancelled")

@@ -138,7 +138,7 @@ def test_an_audit_opens_no_pipe(home: Home, nothing_stays: None, odd: Path) -> N
         (odd / "a.png").unlink()
         os.mkfifo(odd / "a.png")
         (finding,) = [one for one in made.audit(AuditRequest()).findings if one.kind == "unreadable_files"]
-    assert finding.details == (f"{odd / 'a.png'} is not a regular file",)
+    assert finding.details == (f"{odd / 'a.png'}: not a regular file",)
 
 
 def test_a_program_cannot_name_a_pipe_as_a_picture(odd: Path) -> None:

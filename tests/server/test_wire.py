@@ -1,12 +1,18 @@
 """Requests are counted before they are decoded, and those under way have a budget."""
 
+import gc
+import json
 import threading
+import tracemalloc
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import grpc
+import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,14 +22,18 @@ from terminal import fill_rows
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.server.client.client import Client
+from crossview.server.dispatch.call import PROTOBUF, Call
 from crossview.server.dispatch.quotas import Budget
+from crossview.server.edge.http.codecs import JSON
 from crossview.server.errors import OverloadedError
 from crossview.server.listen import RunningServer
+from crossview.server.methods import METHODS
 from crossview.server.settings import ServerSettings
 from crossview.server.wire.convert import from_row
 from crossview.server.wire.entries import entries
 from crossview.server.writing.item_writes import ItemWrites
 from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import search_pb2
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 NAME = "collections/rows"
@@ -131,7 +141,7 @@ def test_any_bytes_are_counted(data: bytes) -> None:
 
 def test_requests_under_way_have_a_budget(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is too much for all is refused with the time to come again; a single one is always taken."""
-    settings = replace(running.settings, port=0, flight_bytes=3 * 2**20)
+    settings = replace(running.settings, port=0, flight_bytes=18 * 2**20)
     real, leave = ItemWrites.ImportItems, threading.Event()
     monkeypatch.setattr(ItemWrites, "ImportItems", lambda *given: leave.wait(300) and real(*given))
     request = pb.ImportItemsRequest(parent=NAME, items=[pb.NewItem(key="a", text="x" * 2**20) for _ in range(2)])
@@ -141,7 +151,7 @@ def test_requests_under_way_have_a_budget(running: RunningServer, monkeypatch: p
         leave.set()
         errors = [one.exception(300) for one in outcomes]
         assert [type(error) for error in errors if error] == [OverloadedError] * 3
-        assert "the requests in progress have 2 MB" in str(next(error for error in errors if error))
+        assert "the requests in progress take 13 MB of memory" in str(next(error for error in errors if error))
         large = pb.ImportItemsRequest(parent=NAME, items=[*request.items, *request.items])
         assert client.call(client.collections.ImportItems, large).added == 0
 
@@ -155,3 +165,57 @@ def test_a_budget_is_given_back() -> None:
         pass
     with budget.held(11, ""):
         pass
+
+
+@pytest.mark.parametrize(
+    "values", [[0.5] * 100_000, [[0.5, -1e-7, 3]] * 3_000, ["é" * 500_000], ["x" * 500_000], [{}] * 9_000]
+)
+def test_the_weight_of_a_request_covers_its_memory(values: list[Any]) -> None:
+    """A request counts as what it becomes, before a value is made: a number has 2 bytes as JSON, and 40 in memory."""
+    match values[0]:
+        case float():
+            request: Any = {"queries": [{"view": "v", "vector": {"values": values}}]}
+        case list():
+            request = {"queries": [{"view": "v", "vector": {"values": value}} for value in values]}
+        case str():
+            request = {"queries": [{"view": "v", "text": values[0]}]}
+        case _:
+            request = {"queries": values}
+    data = json.dumps(request).encode()
+    method = METHODS["/crossview.v1.SearchService/Search"]
+    for codec, encoded in ((JSON, data), (PROTOBUF, JSON.decode(data, method, 10**9).SerializeToString())):
+        tracemalloc.start()
+        decoded = codec.decode(encoded, method, 10**9)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak + len(encoded) + decoded.ByteSize() <= codec.weight(encoded) + 2**20
+
+
+@pytest.mark.parametrize("port", ["grpc", "http"])
+def test_a_refused_request_leaves_the_memory_at_once(home: Home, port: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not stay in the frames of its error until Python collects garbage, which is rare in a server at rest."""
+    home.create(port, "v=vectors:dim=3")
+    request = search_pb2.SearchRequest(parent=f"collections/{port}", space="raw", k=1)
+    request.queries.add(view="v").vector.values.extend([0.5] * 100_000)
+    calls = list[weakref.ref[Call]]()
+    decode = Call.decoded
+
+    def noted(call: Call, data: Any) -> Any:
+        calls.append(weakref.ref(call))
+        return decode(call, data)
+
+    monkeypatch.setattr(Call, "decoded", noted)
+    with RunningServer(ServerSettings(home=home.path, port=0, http_port=0)) as server, Client(server.address) as client:
+        gc.disable()
+        try:
+            for _ in range(3):
+                if port == "grpc":
+                    with pytest.raises(InvalidInputError, match="must have 3 values"):
+                        client.call(client.searches.Search, request)
+                else:
+                    url = f"http://127.0.0.1:{server.http_port}{METHODS['/crossview.v1.SearchService/Search'].path}"
+                    headers = {"content-type": "application/proto"}
+                    assert httpx.post(url, content=request.SerializeToString(), headers=headers).status_code == 400
+            until(lambda: len(calls) == 3 and all(call() is None for call in calls))
+        finally:
+            gc.enable()

@@ -6,35 +6,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from crossview.engine.errors import CancelledError, InvalidInputError
-from crossview.server.errors import OverloadedError, SilentStreamError
+from crossview.server.dispatch.quotas import Budget
+from crossview.server.errors import SilentStreamError
 
 _WHOLE_SECONDS, _BYTES_A_SECOND = 30.0, 32_000
 """A whole body must arrive within this time, and a second more for so many bytes."""
 _PIECE = 1 << 18
 """Maximum bytes to decompress at once, between which the event loop answers other calls."""
-_RETRY_SECONDS = 1.0
 _GZIP = 31
 """The argument of zlib for gzip."""
 Receive = Callable[[], Awaitable[Any]]
-
-
-class Arriving:
-    """The bytes of all requests that are arriving, with a limit; only the event loop uses it."""
-
-    used: int
-
-    def __init__(self, most: int) -> None:
-        self._most, self.used = most, 0
-
-    def add(self, size: int) -> None:
-        """Count bytes; raise OverloadedError if the total exceeds the limit."""
-        if self.used and self.used + size > self._most:
-            raise OverloadedError(
-                f"the requests that are arriving have {self.used / 1e6:,.0f} MB: try again in {_RETRY_SECONDS:g} s, or "
-                "send less at a time",
-                _RETRY_SECONDS,
-            )
-        self.used += size
 
 
 class TooLargeError(InvalidInputError):
@@ -50,13 +31,13 @@ class Body:
 
     Args:
         receive: returns the next event of the request, as ASGI defines it.
-        arriving: counts the bytes that the body holds in memory.
+        budget: counts the bytes that the body holds in memory.
         length: the announced size; None if it is not announced.
         ended: called when the whole body has arrived.
     """
 
-    def __init__(self, receive: Receive, arriving: Arriving, length: int | None, ended: Callable[[], None]) -> None:
-        self._receive, self._arriving, self._length, self._ended = receive, arriving, length, ended
+    def __init__(self, receive: Receive, budget: Budget, length: int | None, ended: Callable[[], None]) -> None:
+        self._receive, self._budget, self._length, self._ended = receive, budget, length, ended
         self._held = 0
         self.whole: bool = length == 0
         """Whether the last piece has arrived."""
@@ -76,12 +57,12 @@ class Body:
 
     def hold(self, size: int) -> None:
         """Count bytes in memory; raise OverloadedError if all requests hold too many."""
-        self._arriving.add(size)
+        self._budget.arrive(size)
         self._held += size
 
     def release(self) -> None:
         """Count no bytes any more."""
-        self._arriving.used -= self._held
+        self._budget.leave(self._held)
         self._held = 0
 
     async def read(self, most: int, encoding: str) -> bytes:

@@ -13,7 +13,7 @@ from crossview.server.dispatch.call import PROTOBUF, Codec
 from crossview.server.dispatch.dispatcher import Dispatcher, RefusedError
 from crossview.server.dispatch.streams import END, Read
 from crossview.server.edge.http.address import NEVER_STORED, check_site, read_address
-from crossview.server.edge.http.body import Arriving, inflated_message
+from crossview.server.edge.http.body import inflated_message
 from crossview.server.edge.http.codecs import JSON, JSON_BYTES
 from crossview.server.edge.http.exchange import JSON_TYPE, ClientLeftError, Exchange, exact_status
 from crossview.server.edge.http.frames import FRAMINGS, Frames, Framing
@@ -34,7 +34,6 @@ class Calls:
 
     def __init__(self, dispatcher: Dispatcher, settings: ServerSettings) -> None:
         self.dispatcher, self._settings = dispatcher, settings
-        self.arriving: Arriving = Arriving(settings.flight_bytes)
         self.origins: tuple[str, ...] = settings.http_origins
         self._under_way = 0
 
@@ -86,7 +85,7 @@ class MethodRoute(BaseRoute):
     async def handle(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a call."""
         method = METHODS[scope["path"]]
-        exchange = Exchange(scope, receive, send, self._calls.arriving)
+        exchange = Exchange(scope, receive, send, self._calls.dispatcher.budget)
         try:
             async with exchange.cancelled_with_client():
                 await self._handle(method, scope, exchange)

@@ -10,6 +10,8 @@ from crossview.server.wire.remedies import with_notes_for_programs
 
 JSON_BYTES = 1 << 24
 """Maximum size of a request in JSON: Python parses it in one step, during which the event loop waits."""
+_VALUE_BYTES, _OBJECT_BYTES = 40, 250
+"""Bytes of a number in a list of Python, with its place, and of a small object or list."""
 _FEW = 256
 """Maximum number of objects in a request that the event loop decodes, because objects take most of the time."""
 
@@ -20,6 +22,11 @@ class Json:
     def size(self, data: bytes) -> int:
         """See ``Codec``."""
         return len(data)
+
+    def weight(self, data: bytes) -> int:
+        """See ``Codec``; characters beyond ASCII can take four bytes each."""
+        objects = data.count(b"{") + data.count(b"[")
+        return (4 if data.isascii() else 10) * len(data) + _VALUE_BYTES * data.count(b",") + _OBJECT_BYTES * objects
 
     def quick(self, data: bytes) -> bool:
         """See ``Codec``."""

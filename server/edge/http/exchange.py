@@ -9,7 +9,8 @@ from typing import Any
 
 from crossview.engine.errors import CancelledError, InvalidInputError
 from crossview.server.dispatch.call import Caller, Codec
-from crossview.server.edge.http.body import Arriving, Body, EncodingError, TooLargeError
+from crossview.server.dispatch.quotas import Budget
+from crossview.server.edge.http.body import Body, EncodingError, TooLargeError
 from crossview.server.errors import SilentStreamError
 from crossview.server.wire.connect import HTTP_STATUSES, error_body
 from crossview.server.wire.status import Refusal, refusal
@@ -18,7 +19,7 @@ _Header = tuple[str, str]
 Send = Callable[[Any], Awaitable[None]]
 _WATCH_SECONDS = 0.05
 """Time after which the server watches whether the client of a call leaves; most calls end before."""
-_LINGER_SECONDS, _LINGER_BYTES = 2.0, 1 << 23
+_LINGER_SECONDS, _LINGER_BYTES = 2.0, 1 << 26
 """Maximum time and bytes of a refused body that the server discards, so that its client reads the refusal."""
 
 
@@ -47,15 +48,15 @@ class Exchange:
 
     Args:
         scope, receive, send: the request, as ASGI defines it.
-        arriving: counts the bytes of requests that are arriving.
+        budget: counts the bytes of requests in memory.
     """
 
-    def __init__(self, scope: Any, receive: Any, send: Send, arriving: Arriving) -> None:
+    def __init__(self, scope: Any, receive: Any, send: Send, budget: Budget) -> None:
         self._send, self._receive = send, receive
         self._pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-        self.headers: dict[Any, Any] = dict(self._pairs)
+        self.headers: dict[str, str] = dict(self._pairs)
         length = self.headers.get("content-length", "" if "transfer-encoding" in self.headers else "0")
-        self.body: Body = Body(receive, arriving, int(length[:20]) if length.isdecimal() else None, self._body_ended)
+        self.body: Body = Body(receive, budget, int(length[:20]) if length.isdecimal() else None, self._body_ended)
         self._started = False
         self.headers_of_answer: list[_Header] = []
         """Headers of the response, whatever it is."""

@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import shutil
 import threading
+from collections.abc import Iterator
+from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -20,9 +22,11 @@ from crossview.engine.errors import AlreadyExistsError, CrossviewError, ModelErr
 from crossview.engine.home import Home
 from crossview.engine.model import Trial
 from crossview.features.base import Input
+from crossview.features.models import towers
 from crossview.features.models.folder import files_of
 from crossview.features.models.manifest import Manifest
 from crossview.features.models.session import SESSIONS
+from crossview.features.models.texts import TextProcesses
 from crossview.features.models.trial import try_model
 from crossview.features.onnx import Onnx
 
@@ -48,9 +52,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def no_session_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_session_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process that has opened a file goes on with it; these tests are about the first use."""
     monkeypatch.setattr(SESSIONS, "_sessions", SESSIONS._sessions.__class__())
+    texts = TextProcesses(1)
+    monkeypatch.setattr(towers, "TEXTS", texts)
+    with closing(texts):
+        yield
 
 
 @pytest.fixture(autouse=True)

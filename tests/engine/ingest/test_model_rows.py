@@ -41,9 +41,9 @@ def pictures(tmp_path: Path) -> Path:
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kinds of inputs that went through a model."""
     seen: list[str] = []
-    for name in ("row_of_picture", "row_of_text"):
-        plain = getattr(towers, name)
-        monkeypatch.setattr(towers, name, lambda *given, _plain=plain, _name=name: seen.append(_name) or _plain(*given))
+    for place, name, kind in ((towers, "row_of_picture", "picture"), (towers.TEXTS, "row", "text")):
+        plain = getattr(place, name)
+        monkeypatch.setattr(place, name, lambda *given, _plain=plain, _kind=kind: seen.append(_kind) or _plain(*given))
     return seen
 
 
@@ -61,7 +61,7 @@ def test_other_collections_get_the_rows_that_the_model_computed_once(
 ) -> None:
     """To the bit; also one that is made again, and files with other names."""
     (computed,) = rows(home, "one", pictures)
-    assert (runs.count("row_of_picture"), runs.count("row_of_text"), computed.shape) == (6, 3, (9, tiny.DIM))
+    assert (runs.count("picture"), runs.count("text"), computed.shape) == (6, 3, (9, tiny.DIM))
     home.delete("one")
     moved = pictures.rename(pictures.with_name("moved"))
     for name in ("one", "two"):
@@ -72,10 +72,10 @@ def test_other_collections_get_the_rows_that_the_model_computed_once(
 def test_each_output_has_its_rows(home: Home, pictures: Path, runs: list[str]) -> None:
     views = ("color", "clip=onnx:both", "classes=onnx:both:output=logits")
     first = rows(home, "one", pictures, views)
-    assert runs.count("row_of_picture") == 12
+    assert runs.count("picture") == 12
     assert [one.shape[1] for one in first] == [64, tiny.DIM, 3]
     again = rows(home, "two", pictures, views)
-    assert runs.count("row_of_picture") == 12
+    assert runs.count("picture") == 12
     assert all(map(np.array_equal, first, again))
 
 

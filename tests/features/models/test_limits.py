@@ -1,6 +1,7 @@
 """Limits of processes that run models: memory grows by what a model needs, and a model that needs more is refused."""
 
 import hashlib
+import re
 import resource
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ from tiny_models import node, value, weights
 
 from crossview.engine.catalog.models import FOLDER, Models
 from crossview.engine.model import Model
-from crossview.features.errors import ImageError, ModelError
+from crossview.features.errors import ImageError
 from crossview.features.models.device import VARIABLE
 from crossview.features.models.folder import read_folder
 from crossview.features.onnx import Onnx
@@ -94,8 +95,9 @@ def test_the_limit_of_a_process_grows_by_what_a_model_took_at_its_first_run(
     model, trials = models.add("greedy", GREEDY(tmp_path / "greedy"))
     assert trials["image"].memory_bytes == model.manifest.memory_bytes > NEEDED
     unknown = extractor(tmp_path / "home", model, 0)
-    with pytest.raises(ModelError, match=r"the model fails: .*memory"):
-        pool.run(rows, [PictureTask(PICTURE, {"greedy": unknown})], wanted)
+    (refused,) = pool.run(rows, [PictureTask(PICTURE, {"greedy": unknown})], wanted)
+    assert isinstance(refused, ImageError)
+    assert re.search(r"view 'greedy', model 'greedy': the model fails: .*memory", str(refused))
     process = pool.pids()
     assert pool.run(rows, [PictureTask(PICTURE, {})], wanted) == [{}]
     assert pool.pids() == process
