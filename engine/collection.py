@@ -70,17 +70,17 @@ class Collection:
 
     def __init__(self, folder: CollectionFolder, pictures: Pictures = IN_PROCESS) -> None:
         self._opened = opened = Opened(folder, pictures)
-        self.views = Views(opened)
+        self.views: Views = Views(opened)
         """The views; a call lists them."""
-        self.items = Items(opened, self.views)
+        self.items: Items = Items(opened, self.views)
         """The items; a call lists them."""
-        self.spaces = Spaces(opened)
+        self.spaces: Spaces = Spaces(opened)
         """The spaces; a call lists them."""
-        self.maps = Maps(opened)
+        self.maps: Maps = Maps(opened)
         """The maps of spaces; a call lists them."""
-        self.memory = Memory(opened)
+        self.memory: Memory = Memory(opened)
         """The data in memory, from which a server answers without waiting."""
-        self.storage = Storage(opened)
+        self.storage: Storage = Storage(opened)
         """The state of the collection on disk."""
 
     def __enter__(self) -> Self:

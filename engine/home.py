@@ -42,7 +42,7 @@ class Home:
         """
         self._pictures = pictures
         chosen = path or os.environ.get("CROSSVIEW_HOME") or Path.home() / ".crossview"
-        self.path = Path(chosen).expanduser().absolute()
+        self.path: Path = Path(chosen).expanduser().absolute()
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInputError(f"{self.path} is a file; a home is a folder of collections")
         self._names = Names(self.path)

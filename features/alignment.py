@@ -90,7 +90,7 @@ class SmallPicture:
 
     def __init__(self, image: Image) -> None:
         self.image = image
-        self.luma = grey(image)
+        self.luma: NDArray[np.uint8] = grey(image)
         self._described: dict[bool, _Points] = {}
         self._own: _Cells | None = None
 

@@ -29,6 +29,9 @@ class Gist(ImageExtractor):
     and column j, of g rows and columns.
     """
 
+    grid: int
+    size: int
+
     name: ClassVar[str] = "gist"
     robust: ClassVar[bool] = True
 

@@ -43,8 +43,8 @@ class PicturePool:
     """
 
     def __init__(self, workers: int | None = None, limits: PictureLimits | None = None, ahead: int = _AHEAD) -> None:
-        self.workers = workers or cores()
-        self.limits = limits or PictureLimits()
+        self.workers: int = workers or cores()
+        self.limits: PictureLimits = limits or PictureLimits()
         self._ahead = ahead
         self._budget = PixelBudget(self.limits.pixels_at_once)
         self._threads = ThreadPoolExecutor(self.workers, "pictures")

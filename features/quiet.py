@@ -72,5 +72,5 @@ class Quiet:
                 collected += [line.removeprefix("tempfile.tif: ").rstrip(".") for line in text.splitlines()]
 
 
-quiet = Quiet()
+quiet: Quiet = Quiet()
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # otherwise Python prints what no program asks for

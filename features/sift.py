@@ -21,6 +21,9 @@ DESCRIPTORS_PER_IMAGE = 100
 class Sift(ImageExtractor):
     """Counts of an image's colour SIFT descriptors by the nearest visual word of a fitted codebook."""
 
+    words: int
+    half_chroma: bool
+
     name: ClassVar[str] = "sift"
     steps: ClassVar[tuple[str, ...]] = ("l1",)
     earlier_params: ClassVar[Mapping[str, Any]] = {"half_chroma": False}

@@ -32,7 +32,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.stages: list[Stage] = []
-        self.dropped = 0
+        self.dropped: int = 0
         """Number of stages beyond ``MOST``."""
 
     def add(self, name: str, began: float, **facts: object) -> None:

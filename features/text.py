@@ -51,6 +51,10 @@ class Text(TextExtractor):
     scikit-learn's list.
     """
 
+    model: str
+    words: int
+    stop_words: str
+
     name: ClassVar[str] = "text"
 
     def __init__(self, *, model: str = "tfidf", dim: int = DIM, words: int = WORDS, stop_words: str = "none") -> None:

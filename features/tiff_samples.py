@@ -38,6 +38,8 @@ class TiffSamples(ImageFile.ImageFile):
     NotAnImageError for another TIFF, and any exception for a damaged one.
     """
 
+    is_planar: Any
+
     tags: ImageFileDirectory_v2
     pixels: int
     """Number of pixels of three bytes that take as much memory."""
@@ -51,7 +53,7 @@ class TiffSamples(ImageFile.ImageFile):
     format = "TIFF"
 
     def _open(self) -> None:
-        self.data = self.fp.read() if self.fp is not None else b""
+        self.data: bytes = self.fp.read() if self.fp is not None else b""
         file = io.BytesIO(self.data)
         header = self.data[: 16 if self.data[2:4] in (b"+\0", b"\0+") else 8]
         self.tags = tags = ImageFileDirectory_v2(header)

@@ -20,7 +20,7 @@ many neighbours at each distance."""
 class HammingSearcher(Scan):
     """A searcher that scans binary codes for the nearest by Hamming distance."""
 
-    tolerated_waste = 0.1  # lower than for vectors, because NumPy scans strays, which is slower
+    tolerated_waste: ClassVar[float] = 0.1  # lower than for vectors, because NumPy scans strays, which is slower
 
     def search(self, queries: Codes, k: int, chosen: Chosen | None, effort: int = EXACT) -> Neighbors:
         """Return the k nearest rows of each checked query among the chosen ones, or among all that are alive."""

@@ -28,6 +28,9 @@ def chunk_rows(rows: NDArray[Any]) -> int:
 class Buffer:
     """Rows and their ids in memory. A chunk that claims rows after those in use may write them, once."""
 
+    ids: Ids
+    rows: NDArray[Any]
+
     __slots__ = ("_lock", "_used", "ids", "rows")
 
     def __init__(self, ids: Ids, rows: NDArray[Any], used: int = 0) -> None:
@@ -47,12 +50,17 @@ class Buffer:
 class Chunk:
     """The first rows of a buffer, at least one, without the dead ones; a value that never changes."""
 
+    first: int
+    ids: NDArray[np.int64]
+    last: int
+    rows: NDArray[Any]
+
     __slots__ = ("_buffer", "alive", "first", "ids", "last", "rows")
 
     def __init__(self, buffer: Buffer, count: int, alive: Positions | None) -> None:
         self._buffer = buffer
         self.ids, self.rows = buffer.ids[:count], buffer.rows[:count]
-        self.alive = alive
+        self.alive: Positions | None = alive
         """None if all rows are alive."""
         self.first, self.last = int(self.ids[0]), int(self.ids[-1])
 

@@ -82,7 +82,8 @@ class FaissSearcher(BasedSearcher[F]):
     """A searcher with a base of FAISS, which its snapshots contain, so that opening them prepares nothing."""
 
     base_type: type[F]
-    changed_share = 1 / 16  # lower than for exact kinds, because a scan of changed rows soon takes longer than the base
+    # Lower than for exact kinds, because a scan of changed rows soon takes longer than the base.
+    changed_share: ClassVar[float] = 1 / 16
 
     def columns(self) -> Mapping[str, Column]:
         """Return the arrays to write into a snapshot, with the base."""

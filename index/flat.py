@@ -1,7 +1,7 @@
 """Exact search of many float vectors in two stages: a scan of 8-bit components, then true distances of the nearest."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import faiss
 import numpy as np
@@ -49,7 +49,7 @@ class QuantizedSearcher(FaissSearcher[Bytes]):
     """
 
     base_type = Bytes
-    changed_share = 1 / 8
+    changed_share: ClassVar[float] = 1 / 8
     _scan: FlatSearcher
 
     def __init__(self, dim: int, vectors: str = "float32") -> None:

@@ -14,6 +14,9 @@ Bits = NDArray[np.uint8]
 class Positions:
     """Some of the first ``length`` positions, in two forms; a form is computed on its first use, and cached."""
 
+    count: int
+    length: int
+
     __slots__ = ("_bits", "_numbers", "count", "length")
 
     def __init__(self, length: int, count: int, numbers: Numbers | None, bits: Bits | None) -> None:

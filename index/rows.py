@@ -29,6 +29,10 @@ class Rows:
     earlier versions answer as before.
     """
 
+    main: tuple[Chunk, ...]
+    stray: tuple[Chunk, ...]
+    chunks: tuple[Chunk, ...]
+
     def __init__(
         self, main: tuple[Chunk, ...], stray: tuple[Chunk, ...], like: NDArray[Any], main_ids: Ids | None = None
     ) -> None:
@@ -39,10 +43,10 @@ class Rows:
         self._main_ids = main_ids
         self.main, self.stray, self.chunks = main, stray, main + stray
         self._like = like
-        self.offsets = tuple(itertools.accumulate((len(chunk) for chunk in self.chunks), initial=0))
+        self.offsets: tuple[int, ...] = tuple(itertools.accumulate((len(chunk) for chunk in self.chunks), initial=0))
         """The number of the first row of each chunk, and of all rows."""
-        self.alive = tuple(chunk.alive for chunk in self.chunks)
-        self.live = sum(chunk.live for chunk in self.chunks)
+        self.alive: tuple[Positions | None, ...] = tuple(chunk.alive for chunk in self.chunks)
+        self.live: int = sum(chunk.live for chunk in self.chunks)
 
     def ids(self) -> Ids:
         """Return the ids that are alive, ascending."""

@@ -30,7 +30,7 @@ class RowSearcher(ABC):
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
-        self.rows = Rows((), (), self.no_rows())
+        self.rows: Rows = Rows((), (), self.no_rows())
 
     @abstractmethod
     def no_rows(self) -> NDArray[Any]:

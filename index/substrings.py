@@ -111,6 +111,8 @@ class SubstringTables:
 class SubstringTable:
     """A table of the rows of codes by their bits ``start`` to ``stop``."""
 
+    width: int
+
     def __init__(self, rows: Numbers, offsets: Numbers, start: int, stop: int) -> None:
         self._start, self._stop, self.width = start, stop, stop - start
         self.rows = rows

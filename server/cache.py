@@ -54,16 +54,16 @@ class OpenCollections:
         most: int | None = None,
     ) -> None:
         self.home = home
-        self.pictures = pictures or PicturePool()
+        self.pictures: PicturePool = pictures or PicturePool()
         self._deletion_seconds, self._kept = deletion_seconds, kept
         self._most = most_collections() if most is None else most
         self._entries: dict[str, _Entry] = {}
         self._leaving: set[str] = set()
         """The names of the collections that are being deleted or renamed."""
         self._changed = threading.Condition()
-        self.pages = OpenPages[Pages]()
+        self.pages: OpenPages[Pages] = OpenPages[Pages]()
         """The pages of searches that clients read."""
-        self.found = OpenPages[FoundDuplicates]()
+        self.found: OpenPages[FoundDuplicates] = OpenPages[FoundDuplicates]()
         """The duplicates that clients read."""
 
     @contextmanager

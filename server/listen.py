@@ -79,11 +79,11 @@ class RunningServer:
         self.settings = settings
         self._tracing = tracing_of(settings)
         pictures = partial(PicturePool, settings.workers, settings.picture_limits)
-        self.collections = collections_of(settings, pictures())
-        self.jobs = Jobs(
+        self.collections: OpenCollections = collections_of(settings, pictures())
+        self.jobs: Jobs = Jobs(
             self.collections.home, settings.jobs, pictures, None if self._tracing is None else self._tracing.end_job
         )
-        self.writing = WriteProcess(self.collections.home.path, settings.writers, settings.idle_seconds)
+        self.writing: WriteProcess = WriteProcess(self.collections.home.path, settings.writers, settings.idle_seconds)
         self._health = Health(SERVICES)
         self._health_port: HealthPort | None = None
         self._socket: SocketFile | None = None
@@ -120,7 +120,7 @@ class RunningServer:
             if self._tracing is not None:
                 self._tracing.close()
             raise
-        self.address = f"{settings.host}:{self.port}" if settings.tcp else f"unix:{settings.socket}"
+        self.address: str = f"{settings.host}:{self.port}" if settings.tcp else f"unix:{settings.socket}"
         self.http_port: int | None = None if self._http is None else self._http.port
         """The port for HTTP; None without one."""
         self._upkeep = threading.Thread(target=self._maintain, name="upkeep", daemon=True)

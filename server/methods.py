@@ -11,6 +11,7 @@ from typing import Any
 
 from google.longrunning import operations_pb2
 from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
@@ -134,6 +135,12 @@ class Method:
     def reads(self) -> bool:
         """Whether the method changes nothing."""
         return self.touches is Touch.NOTHING
+
+    @cached_property
+    def in_address(self) -> bool:
+        """Whether a GET can have its request in the address: it takes one message and, by the proto, only reads."""
+        safe = self.descriptor.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
+        return safe and not self.streams and self.each is None
 
     @property
     def scope(self) -> Scope:

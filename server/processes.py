@@ -137,9 +137,9 @@ class Processes:
         if settings.http_port is not None:
             self._reserved_http = _reserved(settings.host, settings.http_port)
             self._settings = replace(self._settings, http_port=self._reserved_http.getsockname()[1])
-        self.http_port = self._settings.http_port
+        self.http_port: int | None = self._settings.http_port
         """The port for HTTP; None without one."""
-        self.address = f"{settings.host}:{self._settings.port}"
+        self.address: str = f"{settings.host}:{self._settings.port}"
         self._children: list[_Child] = []
         for number in range(settings.processes):
             self._start(number)

@@ -76,23 +76,25 @@ _HEAD = str(sa.select(*(schema.collection.c[name] for name in Head._fields[1:]))
 class Transaction:
     """One consistent state of the catalog; a write transaction can also change it."""
 
+    home: Path
+
     def __init__(self, connection: sa.Connection, name: str, home: Path) -> None:
         self._connection, self._name, self.home = connection, name, home
-        self.answers = Answers(connection)
-        self.captures = Captures(connection)
-        self.fingerprints = Fingerprints(connection)
-        self.items = Items(connection)
-        self.item_writer = ItemWriter(connection)
-        self.judgements = Judgements(connection)
-        self.kept_fields = KeptFields(connection)
-        self.maps = Maps(connection)
-        self.moves = Moves(connection)
-        self.pair_judgements = PairJudgements(connection)
-        self.roots = Roots(connection)
-        self.rows = RowStore(connection)
-        self.snapshots = Snapshots(connection)
-        self.spaces = Spaces(connection)
-        self.views = Views(connection)
+        self.answers: Answers = Answers(connection)
+        self.captures: Captures = Captures(connection)
+        self.fingerprints: Fingerprints = Fingerprints(connection)
+        self.items: Items = Items(connection)
+        self.item_writer: ItemWriter = ItemWriter(connection)
+        self.judgements: Judgements = Judgements(connection)
+        self.kept_fields: KeptFields = KeptFields(connection)
+        self.maps: Maps = Maps(connection)
+        self.moves: Moves = Moves(connection)
+        self.pair_judgements: PairJudgements = PairJudgements(connection)
+        self.roots: Roots = Roots(connection)
+        self.rows: RowStore = RowStore(connection)
+        self.snapshots: Snapshots = Snapshots(connection)
+        self.spaces: Spaces = Spaces(connection)
+        self.views: Views = Views(connection)
 
     def head(self) -> Head:
         """Return the collection's name, the number of the last change, and the space that answers by default."""

@@ -89,6 +89,12 @@ def are_consecutive(ids: Ids) -> bool:
 class Part:
     """Values of some items, by type."""
 
+    nulls: Ids
+    booleans: Typed
+    numbers: Typed
+    texts: Typed
+    words: Words
+
     def __init__(self, present: Ids, nulls: Ids, booleans: Typed, numbers: Typed, texts: Typed, words: Words) -> None:
         self.present = present
         """The items that have the field."""

@@ -32,14 +32,14 @@ class CollectionFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.name = path.name
-        self.indexes = path / "indexes"
+        self.name: str = path.name
+        self.indexes: Path = path / "indexes"
         """The folder of the index snapshots; the first snapshot makes it."""
-        self.writer = WriterLock(path / "lock")
-        self.saver = WriterLock(path / "snapshots.lock")
+        self.writer: WriterLock = WriterLock(path / "lock")
+        self.saver: WriterLock = WriterLock(path / "snapshots.lock")
         """The lock of the process that writes index snapshots, so that two processes do not write the same
         snapshots."""
-        self.database = path / "catalog.db"
+        self.database: Path = path / "catalog.db"
         """The catalog's file."""
         self._identity = path / "identity"
         # A path can name another collection after a deletion; the inode of the database identifies this one.

@@ -75,7 +75,9 @@ class NewCatalog:
             if lasting:
                 self._made.execute(f"CREATE TABLE IF NOT EXISTS {_PIECES} (name TEXT PRIMARY KEY)")
             columns = _columns(self._made)
-        self.tables = {table: {name: kind for name, kind, _ in found} for table, found in columns.items()}
+        self.tables: dict[str, dict[str, str]] = {
+            table: {name: kind for name, kind, _ in found} for table, found in columns.items()
+        }
         """The declared type of each column of each table, in the order in which the tables need each other."""
         self._checks = {table: {one[0]: _check(*one) for one in found} for table, found in columns.items()}
 

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-metadata = sa.MetaData(
+metadata: sa.MetaData = sa.MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -12,9 +12,9 @@ metadata = sa.MetaData(
 )
 
 # SQLite assigns ids itself only in a column of type INTEGER, which has 64 bits.
-Id = sa.Integer()
+Id: sa.Integer = sa.Integer()
 
-collection = sa.Table(
+collection: sa.Table = sa.Table(
     "collection",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True),
@@ -31,14 +31,14 @@ collection = sa.Table(
     sa.Column("purged", sa.BigInteger, nullable=False, server_default="0"),
 )
 
-roots = sa.Table(
+roots: sa.Table = sa.Table(
     "roots",
     metadata,
     sa.Column("alias", sa.Text, primary_key=True),
     sa.Column("path", sa.Text, nullable=False, unique=True),
 )
 
-items = sa.Table(
+items: sa.Table = sa.Table(
     "items",
     metadata,
     sa.Column("id", Id, primary_key=True, autoincrement=True),
@@ -63,8 +63,8 @@ items = sa.Table(
     sa.Column("text", sa.Text, nullable=False, server_default=""),
     sqlite_autoincrement=True,  # ids are never reused, even that of the last item
 )
-live_key = sa.Index("uq_items_live_key", items.c.key, unique=True, sqlite_where=items.c.deleted.is_(False))
-tombstones = sa.Index("ix_items_tombstones", items.c.sequence, sqlite_where=items.c.deleted.is_(True))
+live_key: sa.Index = sa.Index("uq_items_live_key", items.c.key, unique=True, sqlite_where=items.c.deleted.is_(False))
+tombstones: sa.Index = sa.Index("ix_items_tombstones", items.c.sequence, sqlite_where=items.c.deleted.is_(True))
 
 
 def is_deleted_picture(table: sa.FromClause) -> "sa.ColumnElement[bool]":
@@ -72,18 +72,20 @@ def is_deleted_picture(table: sa.FromClause) -> "sa.ColumnElement[bool]":
     return sa.and_(table.c.deleted.is_(True), table.c.content_hash != sa.literal_column("''"))
 
 
-deleted_pictures = sa.Index("ix_items_deleted_pictures", items.c.key, sqlite_where=is_deleted_picture(items))
+deleted_pictures: sa.Index = sa.Index("ix_items_deleted_pictures", items.c.key, sqlite_where=is_deleted_picture(items))
 # An index, because reading the column itself would pass over long texts.
-given_labels = sa.Index("ix_items_labels_given", items.c.labels_given, sqlite_where=items.c.labels_given.is_(True))
+given_labels: sa.Index = sa.Index(
+    "ix_items_labels_given", items.c.labels_given, sqlite_where=items.c.labels_given.is_(True)
+)
 
-labels = sa.Table(
+labels: sa.Table = sa.Table(
     "labels",
     metadata,
     sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("label", sa.Text, primary_key=True, index=True),
 )
 
-thumbnails = sa.Table(
+thumbnails: sa.Table = sa.Table(
     "thumbnails",
     metadata,
     sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
@@ -92,7 +94,7 @@ thumbnails = sa.Table(
 
 # Larger pictures than the thumbnails, in a table of their own, because searches for duplicates read all thumbnails. A
 # picture that is hardly larger than its thumbnail has none, nor one that an earlier version has indexed.
-previews = sa.Table(
+previews: sa.Table = sa.Table(
     "previews",
     metadata,
     sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
@@ -101,7 +103,7 @@ previews = sa.Table(
 
 # The perceptual hashes of a thumbnail as it is, rotated and mirrored (features.fingerprint), 8 bytes for each of the 8
 # orientations; derived data, which a reader makes again where it is missing.
-fingerprints = sa.Table(
+fingerprints: sa.Table = sa.Table(
     "fingerprints",
     metadata,
     sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
@@ -109,7 +111,7 @@ fingerprints = sa.Table(
 )
 
 # Facts from the file of a picture and from the page beside it, as of the last indexing.
-captures = sa.Table(
+captures: sa.Table = sa.Table(
     "captures",
     metadata,
     sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
@@ -125,7 +127,7 @@ captures = sa.Table(
     sa.Column("file", sa.JSON(none_as_null=True)),
 )
 
-views = sa.Table(
+views: sa.Table = sa.Table(
     "views",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True),
@@ -139,7 +141,7 @@ views = sa.Table(
     sa.Column("packaged", sa.JSON(none_as_null=True)),
 )
 
-view_revisions = sa.Table(
+view_revisions: sa.Table = sa.Table(
     "view_revisions",
     metadata,
     sa.Column("view_id", sa.Integer, sa.ForeignKey("views.id"), primary_key=True),
@@ -147,7 +149,7 @@ view_revisions = sa.Table(
     sa.Column("state", sa.LargeBinary, nullable=False),
 )
 
-rows = sa.Table(
+rows: sa.Table = sa.Table(
     "rows",
     metadata,
     sa.Column("view_id", sa.Integer, sa.ForeignKey("views.id"), primary_key=True),
@@ -157,14 +159,14 @@ rows = sa.Table(
 )
 
 # Rows of earlier versions, which may be too large for distances in float32; later versions refuse such rows.
-suspect_rows = sa.Table(
+suspect_rows: sa.Table = sa.Table(
     "suspect_rows",
     metadata,
     sa.Column("view_id", sa.Integer, sa.ForeignKey("views.id"), primary_key=True),
     sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True),
 )
 
-spaces = sa.Table(
+spaces: sa.Table = sa.Table(
     "spaces",
     metadata,
     sa.Column("name", sa.Text, primary_key=True),
@@ -172,7 +174,7 @@ spaces = sa.Table(
     sa.Column("generation", sa.Integer, nullable=False),
 )
 
-generations = sa.Table(
+generations: sa.Table = sa.Table(
     "generations",
     metadata,
     sa.Column("space", sa.Text, sa.ForeignKey("spaces.name"), primary_key=True),
@@ -186,7 +188,7 @@ generations = sa.Table(
 
 # The index snapshots of this catalog. The random token is also in the file: a snapshot of another history, or of
 # another generation with the same number, has another token.
-snapshots = sa.Table(
+snapshots: sa.Table = sa.Table(
     "snapshots",
     metadata,
     sa.Column("space", sa.Text, primary_key=True),
@@ -198,7 +200,7 @@ snapshots = sa.Table(
 )
 
 # Distances up to which two items are the same, by generation of a space; for the raw space by revision of the view.
-thresholds = sa.Table(
+thresholds: sa.Table = sa.Table(
     "thresholds",
     metadata,
     sa.Column("space", sa.Text, primary_key=True),
@@ -212,7 +214,7 @@ thresholds = sa.Table(
 
 # The kind of index of each target and the recall of its searches, by generation of a space; for the raw space by
 # revision of the view. Targets without a row have the index of their vectors.
-index_choices = sa.Table(
+index_choices: sa.Table = sa.Table(
     "index_choices",
     metadata,
     sa.Column("space", sa.Text, primary_key=True),
@@ -222,7 +224,7 @@ index_choices = sa.Table(
 )
 
 # Maps: the places of items in a plane, by generation of a space; for the raw space by revision of the view.
-maps = sa.Table(
+maps: sa.Table = sa.Table(
     "maps",
     metadata,
     sa.Column("id", Id, primary_key=True, autoincrement=True),
@@ -243,7 +245,7 @@ maps = sa.Table(
 )
 
 # Labels in a notion of similarity, beside the item's own.
-notion_labels = sa.Table(
+notion_labels: sa.Table = sa.Table(
     "notion_labels",
     metadata,
     sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True),
@@ -252,7 +254,7 @@ notion_labels = sa.Table(
 )
 
 # Answers of people, by the keys of items, because an item can be deleted and indexed again under another id.
-answers = sa.Table(
+answers: sa.Table = sa.Table(
     "answers",
     metadata,
     sa.Column("id", Id, primary_key=True, autoincrement=True),
@@ -272,7 +274,7 @@ answers = sa.Table(
 
 # Judgements of people in searches, by name of the feedback. The last judgement of a key counts; the earlier ones stay,
 # so that undoing the last returns to them.
-judgements = sa.Table(
+judgements: sa.Table = sa.Table(
     "judgements",
     metadata,
     sa.Column("id", Id, primary_key=True, autoincrement=True),
@@ -286,7 +288,7 @@ judgements = sa.Table(
 )
 
 # Items whose files were missing at the last search of their folder.
-missing_files = sa.Table(
+missing_files: sa.Table = sa.Table(
     "missing_files",
     metadata,
     sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
@@ -295,7 +297,7 @@ missing_files = sa.Table(
 )
 
 # New keys of items, because the states of spaces name their training items by keys.
-renames = sa.Table(
+renames: sa.Table = sa.Table(
     "renames",
     metadata,
     sa.Column("id", Id, primary_key=True, autoincrement=True),
@@ -308,7 +310,7 @@ renames = sa.Table(
 
 # Judgements of people on pairs of pictures, by the keys of the items in their normal forms, the lesser first, because
 # an item can be deleted and indexed again under another id. The last judgement of a pair counts; earlier ones stay.
-pair_judgements = sa.Table(
+pair_judgements: sa.Table = sa.Table(
     "pair_judgements",
     metadata,
     sa.Column("id", Id, primary_key=True, autoincrement=True),
@@ -323,7 +325,7 @@ pair_judgements = sa.Table(
 
 # Labels, attributes and texts of items that were deleted while their files were missing, by the content of the files,
 # which can come back.
-kept_fields = sa.Table(
+kept_fields: sa.Table = sa.Table(
     "kept_fields",
     metadata,
     sa.Column("id", Id, primary_key=True, autoincrement=True),

@@ -22,6 +22,10 @@ class StoredView(NamedTuple):
 class StoredTables:
     """One state of the database in a file. The log of the database grows until ``close``. Raises StorageError."""
 
+    version: Any
+    name: Any
+    active_space: Any
+
     def __init__(self, path: Path) -> None:
         with storage_errors():
             self._database = reading(path)
@@ -30,7 +34,7 @@ class StoredTables:
             self.name, self.active_space, history, sequence = self._one(
                 "SELECT name, active_space, history, sequence FROM collection"
             )
-        self.state = f"{history}-{sequence}"
+        self.state: str = f"{history}-{sequence}"
         """The identity of the items, rows and spaces; facts about files and judgements can differ in equal states."""
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ class Filter:
             found.append(FieldTest(Field("key"), "prefix", (prefix,)))
         for name, value in _sorted(parts.get("attributes")):
             found.append(FieldTest(Field("attribute", (name,)), "in", (value,)))
-        self.condition = all_of([*found, *_bounds(parts.get("at_least"), parts.get("at_most"))])
+        self.condition: Condition = all_of([*found, *_bounds(parts.get("at_least"), parts.get("at_most"))])
 
     def __bool__(self) -> NoReturn:
         raise InvalidInputError(NO_TRUTH)

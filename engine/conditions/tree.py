@@ -111,9 +111,9 @@ class _Several(Condition):
     """A condition of several parts."""
 
     def __init__(self, parts: Iterable[Condition] = ()) -> None:
-        self.parts = tuple(parts)
-        self.depth = 1 + max((one.depth for one in self.parts), default=0)
-        self.size = sum(one.size for one in self.parts)
+        self.parts: tuple[Condition, ...] = tuple(parts)
+        self.depth: int = 1 + max((one.depth for one in self.parts), default=0)
+        self.size: int = sum(one.size for one in self.parts)
         _check_extent(self)
 
     def tests(self) -> Iterator["FieldTest"]:

@@ -62,14 +62,14 @@ class Compared:
         parts = [_pictures(source) for source in self._sources]
         self.pictures: Sequence[StoredPicture] = [one for part, _ in parts for one in part]
         """The facts about each picture."""
-        self.unreadable = sum(failed for _, failed in parts)
+        self.unreadable: int = sum(failed for _, failed in parts)
         """Number of pictures left out because their thumbnails cannot be read."""
         self.other: NDArray[np.bool_] = np.repeat([False, True][: len(parts)], [len(part) for part, _ in parts])
         """(n,) whether a picture is of the other source."""
         packed = b"".join(one.codes for one in self.pictures)
         self.codes = np.frombuffer(packed, np.uint8).reshape(-1, *_CODES)
         """(n, 8, 8) the fingerprints."""
-        self.narrow = set[int]()
+        self.narrow: set[int] = set[int]()
         """Places of pictures whose thumbnails are too narrow to compare, as far as ``small`` met them."""
         self._jpegs: dict[int, bytes] = {}
         self._pixels = lru_cache(_WHOLE)(self._read_pixels)

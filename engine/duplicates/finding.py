@@ -71,11 +71,11 @@ class Search:
         self._same, self._apart = _judged_places(compared, judged)
         self._classes = _classes(compared, self._same, self._apart)
         every = candidates(compared.codes, compared.views(), compared.side) if len(compared) > 1 else _NONE
-        self.pairs = self._between_classes(every, _identical_across(compared))
+        self.pairs: Candidates = self._between_classes(every, _identical_across(compared))
         compared.load(np.unique(np.concatenate([self.pairs.first, self.pairs.second])).tolist())
         self._inspector = Inspector(compared)
         with one_blas_thread():
-            self.rule = self._fit(seed)
+            self.rule: Rule = self._fit(seed)
         self._verdicts: dict[Pair, _Verdict] = {}
         self._taken = compared.taken(self._seen())
         self._done = 0

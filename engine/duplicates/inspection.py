@@ -53,7 +53,7 @@ class Inspector:
         self._even = lru_cache(maxsize=None)(self._has_even_ground)
         self._text = lru_cache(maxsize=None)(self._text_areas)
         self._whole = lru_cache(_FILES)(compared.whole)
-        self.unread = set[int]()
+        self.unread: set[int] = set[int]()
         """Places of drawn pictures whose files cannot be read, so that they are not copies."""
 
     def is_drawn(self, first: int, second: int) -> bool:

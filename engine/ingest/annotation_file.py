@@ -122,7 +122,7 @@ class AnnotationFile:
     """
 
     def __init__(self, path: Path | str, cell: str = "label") -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._cell = cell
         self._table = Table(path, f"{cell}s", f" (or give {FOLDER!r} or {KEYWORDS!r})" if cell == "label" else "")
         number, first = next(self._table.exactly(), (0, [""]))

@@ -38,6 +38,9 @@ class Annotations:
     Raises InvalidInputError for a file that cannot be used.
     """
 
+    by_folder: bool
+    by_keywords: bool
+
     def __init__(
         self,
         labels: str | Path | None = None,
@@ -47,15 +50,19 @@ class Annotations:
     ) -> None:
         if notion and labels is None:
             raise InvalidInputError(f"the notion {notion!r} needs labels: give `labels='folder'` or a CSV file")
-        self.notion = notion and check_notion(notion)
+        self.notion: str = notion and check_notion(notion)
         if replace_labels and labels is None:
             raise InvalidInputError("replacing labels needs new labels: give `labels='folder'` or a CSV file")
         self.by_folder, self.by_keywords = (labels is not None and str(labels) == word for word in (FOLDER, KEYWORDS))
         self._keywords: dict[Path, tuple[str, ...]] = {}
         self.replace_labels = replace_labels
-        self.labels = None if labels is None or not self.labels_chosen else AnnotationFile(labels)
-        self.text_from_labels = captions is not None and str(captions) == LABELS
-        self.captions = None if captions is None or self.text_from_labels else AnnotationFile(captions, "caption")
+        self.labels: AnnotationFile | None = (
+            None if labels is None or not self.labels_chosen else AnnotationFile(labels)
+        )
+        self.text_from_labels: bool = captions is not None and str(captions) == LABELS
+        self.captions: AnnotationFile | None = (
+            None if captions is None or self.text_from_labels else AnnotationFile(captions, "caption")
+        )
 
     @property
     def files(self) -> tuple[AnnotationFile, ...]:

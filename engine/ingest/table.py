@@ -53,6 +53,10 @@ class Table:
     the plural, and ``hint`` is an alternative for the user.
     """
 
+    path: Path
+    content: str
+    hint: str
+
     def __init__(self, path: Path | str, content: str, hint: str = "") -> None:
         self.path, self.content, self.hint = Path(path), content, hint
 

@@ -4,11 +4,11 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -32,6 +32,11 @@ from crossview.engine.learners.view_rows import Mask, MultiView, Rows, cut, fram
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import one_blas_thread
 
+if TYPE_CHECKING:
+    from crossview.engine.learners.sklearn_types import BaseEstimator, TransformerMixin
+else:
+    from sklearn.base import BaseEstimator, TransformerMixin
+
 MAX_ITEMS = 10_000
 """Default maximum number of items to learn from."""
 MANY_ITEMS = 100_000
@@ -41,7 +46,7 @@ MANY_ITEMS = 100_000
 _OUTPUTS = ("default", "pandas", "polars")
 
 
-class MultiViewLearner(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None, metaclass=GroupedSettings):  # type: ignore[misc]  # no types
+class MultiViewLearner(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None, metaclass=GroupedSettings):
     """The base class of learners, which map rows of several views, each of its own width, to embeddings.
 
     ``X`` has one of three forms: a list with one (n, d_v) array per view; one (n, sum of d_v) array, whose columns the

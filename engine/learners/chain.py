@@ -86,7 +86,7 @@ class Chain(MultiViewLearner):
         view_slices: Sequence[int] | None = None,
         max_items: Annotated[int, Between(FEWEST_SAMPLED, MOST_SAMPLED)] | None = None,
     ) -> None:
-        self.steps = steps
+        self.steps: Sequence[MultiViewLearner] = steps
         self.view_slices = view_slices
         self.max_items = max_items
         self._views = KnownViews(())

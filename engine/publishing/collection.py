@@ -58,13 +58,15 @@ class PublishedCollection:
     It follows the alias of the collection: within seconds of a new publication, it answers from the new generation.
     """
 
+    name: str
+
     def __init__(self, name: str, storage: ObjectStorage, engine: Milvus, pictures: Pictures = IN_PROCESS) -> None:
         """Open the generation in use. Raises NotReadyError if nothing is published, and the errors of ``Serving``."""
         self.name, self._storage, self._engine, self._pictures = name, storage, engine, pictures
         self._serving = self._opened(current_bundle(engine, name))
         self.memory = self
         """What a server loads before it serves: opening a generation has loaded it."""
-        self.items = PublishedItems(self)
+        self.items: PublishedItems = PublishedItems(self)
         """The items."""
         self._changing = threading.Condition()
         self._users: dict[int, int] = {}

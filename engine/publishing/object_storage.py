@@ -22,7 +22,7 @@ class ObjectStorage:
     """
 
     def __init__(self, address: str | Path) -> None:
-        self.address = str(address).rstrip("/")
+        self.address: str = str(address).rstrip("/")
         try:
             fsspec = importlib.import_module("fsspec")
             self._files, self._path = fsspec.core.url_to_fs(self.address)

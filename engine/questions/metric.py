@@ -26,6 +26,10 @@ class Metric:
         information: (q, q) their inverse covariance.
     """
 
+    rows: Values
+    weights: Values
+    information: Values
+
     def __init__(self, rows: Values, weights: Values, information: Values) -> None:
         self.rows, self.weights, self.information = rows, weights, information
         self._covariance = np.linalg.inv(information)

@@ -29,6 +29,9 @@ class Places:
         information: (n, d, d) inverse covariances, before any answer.
     """
 
+    positions: Values
+    information: Values
+
     def __init__(self, positions: Values, information: Values) -> None:
         self.positions, self.information = positions, information
         self._learned = 0

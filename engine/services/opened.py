@@ -34,11 +34,11 @@ class Opened:
     def __init__(self, folder: CollectionFolder, pictures: Pictures) -> None:
         self.folder = folder
         self.pictures = pictures
-        self.catalog = folder.open_catalog()
-        self.loaded = LoadedSpaces(self.catalog, pictures)
-        self.columns = ItemColumns()
-        self.unmet = Unmet(self.columns)
-        self.files = SnapshotFiles(self.catalog, folder)
+        self.catalog: Catalog = folder.open_catalog()
+        self.loaded: LoadedSpaces = LoadedSpaces(self.catalog, pictures)
+        self.columns: ItemColumns = ItemColumns()
+        self.unmet: Unmet = Unmet(self.columns)
+        self.files: SnapshotFiles = SnapshotFiles(self.catalog, folder)
         self.files.remove_unnamed()
         self.reader: Versions | None = None
         """None until the first search."""

@@ -27,6 +27,8 @@ Identity = tuple[int, ...]
 class LoadedSpaces:
     """Spaces by name and identity, and extractors by view and revision; ``pictures`` reads pictures with them."""
 
+    pictures: Pictures
+
     def __init__(self, catalog: Catalog, pictures: Pictures = IN_PROCESS) -> None:
         self._catalog, self.pictures = catalog, pictures
         self._loading = Locks()

@@ -58,7 +58,7 @@ def build(
         except ValueError as error:
             raise InvalidInputError(str(error)) from error
         for learner in parsed.steps:
-            if "random_state" in learner.get_params() and learner.random_state is None:
+            if learner.get_params().get("random_state", seed) is None:
                 learner.set_params(random_state=seed)
         learners += parsed.steps
         most = parsed.max_items

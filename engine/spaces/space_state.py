@@ -1,7 +1,7 @@
 """Arguments of a space from its stored state, which an earlier version may have written."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from crossview.engine.comparisons import ItemComparisons
 from crossview.engine.errors import NotReadyError
@@ -42,13 +42,12 @@ def restored_values(name: str, tree: Mapping[str, Any]) -> dict[str, Any]:
 def _pipeline(name: str, stored: Mapping[str, Any]) -> Chain:
     """Return the learners of a named space; NotReadyError if this version cannot read them."""
     try:
-        found: Chain = from_state(stored)
+        return cast(Chain, from_state(stored))
     except ValueError as error:
         raise NotReadyError(
             f"space {name!r} was trained by an earlier version, whose learner does not exist any more ({error}): "
             f"train it again as `space={name!r}`, or delete it with: `collection.spaces.delete({name!r})`"
         ) from error
-    return found
 
 
 def _packed(stored: PackedKeys | list[str]) -> PackedKeys:

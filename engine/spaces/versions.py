@@ -49,6 +49,8 @@ class Versions:
     Several threads may call the methods at once.
     """
 
+    files: SnapshotFiles
+
     def __init__(
         self, catalog: Catalog, files: SnapshotFiles, spaces: LoadedSpaces, columns: ItemColumns | None = None
     ) -> None:
@@ -62,7 +64,7 @@ class Versions:
         self._save_after = 0.0
         self._columns = columns or ItemColumns()
         self._ahead = ReadingAhead(self.current)
-        self.live = LiveRecall()
+        self.live: LiveRecall = LiveRecall()
 
     def current(self) -> Version:
         """Return the version of the catalog's current state."""

@@ -115,7 +115,7 @@ class RowsFilling(Filling):
         self._views = _views(self._rows, serving)
         self._placed = Counter[str]()
         self._nearest = dict[str, list[list[tuple[float, str]]]]()
-        self.origin = str(self._rows.storage)
+        self.origin: str = str(self._rows.storage)
         super().__init__(serving, request.index, progress)
 
     def _count(self) -> int:

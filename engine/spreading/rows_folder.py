@@ -18,8 +18,8 @@ class RowsFolder:
     """The files of a folder, sorted by name; NotFoundError if there are none."""
 
     def __init__(self, address: str) -> None:
-        self.storage = ObjectStorage(address)
-        self.names = [one for one in self.storage.names() if _has_rows(one)]
+        self.storage: ObjectStorage = ObjectStorage(address)
+        self.names: list[str] = [one for one in self.storage.names() if _has_rows(one)]
         if not self.names:
             raise NotFoundError(f"{self.storage} has no Parquet files with rows: extract pictures into it first")
 

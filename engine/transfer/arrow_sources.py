@@ -34,20 +34,22 @@ class _File(NamedTuple):
 class ArrowSource:
     """Files of Parquet or Arrow with the same columns."""
 
+    form: str
+
     written = False
 
     def __init__(self, path: Path, files: Sequence[_File], form: str) -> None:
         self._pa = pyarrow()
         self._files, self.form = files, form
-        self.folder = path if path.is_dir() else path.parent
+        self.folder: Path = path if path.is_dir() else path.parent
         with _understood(files[0].path):
             schema = self._schema(files[0].path)
             check_columns(path, len(schema.names))
             self._check_columns(schema.names)
             self._classes = _class_names(schema.metadata or {}, path)
-            self.hints = dict.fromkeys(self._classes, "label") | self._index_hints(schema)
+            self.hints: dict[str, str] = dict.fromkeys(self._classes, "label") | self._index_hints(schema)
         self._splits = len({file.split for file in files if file.split}) > 1
-        self.count = sum(map(self._count, files))
+        self.count: int = sum(map(self._count, files))
 
     def __iter__(self) -> Iterator[Row | Failure]:
         for file in self._files:

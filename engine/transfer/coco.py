@@ -20,6 +20,8 @@ def is_coco(content: Any) -> bool:
 class CocoSource:
     """The pictures of a COCO file, which is read as a whole."""
 
+    folder: Path
+
     form = "COCO"
     written = False
     hints: Mapping[str, str] = {_LABELS: "label", _CAPTIONS: "text", "id": "attribute:coco_id"}
@@ -27,7 +29,7 @@ class CocoSource:
     def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
         self._path, self.folder = path, path.parent
         self._images = content["images"]
-        self.count = len(self._images)
+        self.count: int = len(self._images)
         categories = content.get("categories")
         named = [one for one in (categories if isinstance(categories, list) else ()) if isinstance(one, dict)]
         self._names = {one["id"]: str(one["name"]) for one in named if _is_id(one.get("id")) and "name" in one}

@@ -95,16 +95,16 @@ class ForeignData:
         keys: Path | None = None,
     ) -> None:
         self._path = Path(path)
-        self.source = opened(self._path, keys)
+        self.source: Source = opened(self._path, keys)
         self._images = images
         self._columns: tuple[Column, ...] = described(self.source, images)
         if not self._columns:
             raise InvalidInputError(f"{path} contains no row that can be read")
         self.meanings = mapping(self.source, self._columns, columns or {})
-        self.vectors = views_of(self.meanings, self._columns)
+        self.vectors: dict[str, int] = views_of(self.meanings, self._columns)
         """The dimension of each view that columns of vectors fill."""
-        self.has_pictures = any(one.role == "picture" for one in self.meanings)
-        self.has_texts = any(one.role == "text" for one in self.meanings)
+        self.has_pictures: bool = any(one.role == "picture" for one in self.meanings)
+        self.has_texts: bool = any(one.role == "text" for one in self.meanings)
         self._reader = RowReader(self.meanings, self.source, images or self.source.folder)
 
     def views(self, chosen: Sequence[str] = ()) -> list[str]:

@@ -25,6 +25,8 @@ _MOST_CHARACTERS = 1 << 28
 class TableSource:
     """A CSV or TSV file whose first line names the columns; see ``ingest.table.Table``."""
 
+    folder: Path
+
     form = "CSV"
     written = True
     hints: Mapping[str, str] = {}
@@ -37,7 +39,7 @@ class TableSource:
         self._names = [name.strip() or f"{UNNAMED}{place}" for place, name in enumerate(header)]
         if not self._names or len(set(self._names)) < len(self._names):
             raise InvalidInputError(f"{path}: the first line must name the columns, each with another name")
-        self.count = sum(1 for _ in rows)
+        self.count: int = sum(1 for _ in rows)
 
     def __iter__(self) -> Iterator[Row | Failure]:
         rows = Table(self._path, "rows").exactly()
@@ -56,6 +58,8 @@ class TableSource:
 class JsonLinesSource:
     """A file with one JSON object a line."""
 
+    folder: Path
+
     form = "JSON lines"
     written = False
     hints: Mapping[str, str] = {}
@@ -63,7 +67,7 @@ class JsonLinesSource:
     def __init__(self, path: Path) -> None:
         self._path, self.folder = path, path.parent
         with _reading(path), open_regular(path) as file:
-            self.count = sum(1 for line in file if line.strip())
+            self.count: int = sum(1 for line in file if line.strip())
 
     def __iter__(self) -> Iterator[Row | Failure]:
         with _reading(self._path), open_regular(self._path) as file:
@@ -84,13 +88,15 @@ class JsonLinesSource:
 class JsonSource:
     """A JSON file with a list of objects, which is read as a whole."""
 
+    folder: Path
+
     form = "JSON"
     written = False
     hints: Mapping[str, str] = {}
 
     def __init__(self, path: Path, rows: list[Any]) -> None:
         self._path, self.folder, self._rows = path, path.parent, rows
-        self.count = len(rows)
+        self.count: int = len(rows)
 
     def __iter__(self) -> Iterator[Row | Failure]:
         for number, values in enumerate(self._rows, 1):
@@ -103,6 +109,8 @@ class JsonSource:
 
 class ArraySource:
     """Arrays of NumPy: a ``.npy`` of vectors, with its keys in a text file, or a ``.npz`` of arrays of equal length."""
+
+    folder: Path
 
     written = False
 
@@ -125,7 +133,7 @@ class ArraySource:
             listed = ", ".join(f"{name} of shape {array.shape}" for name, array in arrays.items())
             raise InvalidInputError(f"{path} must contain arrays of equal length; it contains: {listed or 'none'}")
         self._arrays = arrays
-        self.count = next(iter(lengths.values()))
+        self.count: int = next(iter(lengths.values()))
         for name, array in arrays.items():
             if array.ndim == 2 and array.dtype.kind in "fiu":
                 self.hints[name] = "vector"

@@ -23,6 +23,8 @@ class ModelExtractor(ImageExtractor, TextExtractor):
     the first row. So a collection without its models keeps everything else, and a model may come later.
     """
 
+    towers: tuple[Towers, ...]
+
     inputs: ClassVar[frozenset[Input]] = _INPUTS
     steps: ClassVar[tuple[str, ...]] = ("l2",)
 

@@ -18,6 +18,9 @@ from crossview.features.vectors import MAX_VALUE
 class Towers:
     """The towers of the model with a digest. Pickled, they hold no files: another process opens them itself, once."""
 
+    name: str
+    digest: str
+
     def __init__(self, name: str, digest: str) -> None:
         self.name, self.digest = name, digest
         self._stored: StoredModels | None = None

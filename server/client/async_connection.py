@@ -27,6 +27,9 @@ class AsyncConnection(Stubs):
     Arguments and errors are as in ``Connection``. If a task is cancelled, its call also ends on the server.
     """
 
+    address: str
+    timeout: float | None
+
     def __init__(
         self, address: str, timeout: float | None = None, key: str | None = None, *, tls: ClientTls | None = None
     ) -> None:
@@ -144,7 +147,7 @@ class Bridge:
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection, self._loop = connection, asyncio.get_running_loop()
-        self.address = connection.address
+        self.address: str = connection.address
         self._closed = False
         self._waiting: concurrent.futures.Future[Any] | None = None
 

@@ -99,8 +99,8 @@ class Connection(Stubs):
     def __init__(
         self, address: str, timeout: float | None = None, key: str | None = None, *, tls: ClientTls | None = None
     ) -> None:
-        self.address = check_address(address)
-        self.timeout = check_timeout(timeout)
+        self.address: str = check_address(address)
+        self.timeout: float | None = check_timeout(timeout)
         self._headers = headers_of(key)
         self._again = partial(type(self), address, timeout, key, tls=tls)
         self._closed = self._answered = False

@@ -1,6 +1,7 @@
 """Collections on a server whose long methods return a job instead of waiting for its result."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.index_choice import AUTO, RECALL, VECTORS
@@ -26,6 +27,8 @@ from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 class DetachedScript:
     """The scripts of the long methods of a collection; see ``DetachedCollection`` and ``AsyncDetachedCollection``."""
+
+    name: str
 
     def __init__(self, stubs: Stubs, name: str) -> None:
         self._jobs, self.name = JobScript(stubs), name
@@ -91,28 +94,34 @@ class DetachedCollection:
     Arguments are as in the methods of ``engine.Collection``. A repeated ``request_id`` returns the earlier job.
     """
 
+    connection: Runner
+    script: DetachedScript
+
     def __init__(self, connection: Runner, name: str) -> None:
         self.connection, self.script = connection, DetachedScript(connection.stubs, name)
 
-    train = blocking(DetachedScript.train)
-    extend = blocking(DetachedScript.extend)
-    assign = blocking(DetachedScript.assign)
-    reindex = blocking(DetachedScript.reindex)
-    calibrate = blocking(DetachedScript.calibrate)
-    evaluate = blocking(DetachedScript.evaluate)
-    make_map = blocking(DetachedScript.make_map)
+    train: Final = blocking(DetachedScript.train)
+    extend: Final = blocking(DetachedScript.extend)
+    assign: Final = blocking(DetachedScript.assign)
+    reindex: Final = blocking(DetachedScript.reindex)
+    calibrate: Final = blocking(DetachedScript.calibrate)
+    evaluate: Final = blocking(DetachedScript.evaluate)
+    make_map: Final = blocking(DetachedScript.make_map)
 
 
 class AsyncDetachedCollection:
     """The methods of ``DetachedCollection``, awaited."""
 
+    connection: AsyncConnection
+    script: DetachedScript
+
     def __init__(self, connection: AsyncConnection, name: str) -> None:
         self.connection, self.script = connection, DetachedScript(connection.stubs, name)
 
-    train = awaited(DetachedScript.train)
-    extend = awaited(DetachedScript.extend)
-    assign = awaited(DetachedScript.assign)
-    reindex = awaited(DetachedScript.reindex)
-    calibrate = awaited(DetachedScript.calibrate)
-    evaluate = awaited(DetachedScript.evaluate)
-    make_map = awaited(DetachedScript.make_map)
+    train: Final = awaited(DetachedScript.train)
+    extend: Final = awaited(DetachedScript.extend)
+    assign: Final = awaited(DetachedScript.assign)
+    reindex: Final = awaited(DetachedScript.reindex)
+    calibrate: Final = awaited(DetachedScript.calibrate)
+    evaluate: Final = awaited(DetachedScript.evaluate)
+    make_map: Final = awaited(DetachedScript.make_map)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Self, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Self, Unpack, cast, overload
 
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.hits import HitLists
@@ -30,15 +30,18 @@ if TYPE_CHECKING:
 class RemoteCollection:
     """A collection on a server, with the methods of ``engine.Collection``."""
 
+    connection: Runner
+    name: str
+
     def __init__(self, connection: Runner, name: str) -> None:
         self.connection, self.name = connection, name
-        self.script = CollectionScript(connection.stubs, name)
-        self.resource = self.script.resource
-        self.views = RemoteViews(self)
-        self.items = RemoteItems(self)
-        self.spaces = RemoteSpaces(self)
-        self.maps = RemoteMaps(self)
-        self.storage = RemoteStorage(self)
+        self.script: CollectionScript = CollectionScript(connection.stubs, name)
+        self.resource: str = self.script.resource
+        self.views: RemoteViews = RemoteViews(self)
+        self.items: RemoteItems = RemoteItems(self)
+        self.spaces: RemoteSpaces = RemoteSpaces(self)
+        self.maps: RemoteMaps = RemoteMaps(self)
+        self.storage: RemoteStorage = RemoteStorage(self)
 
     def __reduce__(self) -> Any:
         """Keep the connection and the name."""
@@ -57,55 +60,55 @@ class RemoteCollection:
     def _repr_html_(self) -> Markup:
         return collection_html(self.info(), self.items(limit=SAMPLE, sample=SAMPLE), self.thumbnail)
 
-    info = blocking(CollectionScript.info)
-    findings = blocking(CollectionScript.findings)
-    deleted_pictures = blocking(CollectionScript.deleted_pictures)
-    list_views = blocking(CollectionScript.list_views)
-    list_spaces = blocking(CollectionScript.list_spaces)
-    space = blocking(CollectionScript.space)
-    update_items = blocking(CollectionScript.update_items)
-    put_vectors = blocking(CollectionScript.put_vectors)
-    add_view = blocking(CollectionScript.add_view)
-    fit_views = blocking(CollectionScript.fit_views)
-    import_items = blocking(CollectionScript.import_items)
-    list_items = blocking(CollectionScript.list_items)
-    count = blocking(CollectionScript.count)
-    counts = blocking(CollectionScript.counts)
-    facets = blocking(CollectionScript.facets)
-    attribute_names = blocking(CollectionScript.attribute_names)
-    keys = blocking(CollectionScript.keys)
-    item = blocking(CollectionScript.item)
-    delete_items = blocking(CollectionScript.delete_items)
-    follow_files = blocking(CollectionScript.follow_files)
-    thumbnail = blocking(CollectionScript.thumbnail)
-    thumbnails = blocking(CollectionScript.thumbnails)
-    train = blocking(CollectionScript.train)
-    extend = blocking(CollectionScript.extend)
-    assign = blocking(CollectionScript.assign)
-    reindex = blocking(CollectionScript.reindex)
-    activate = blocking(CollectionScript.activate)
-    calibrate = blocking(CollectionScript.calibrate)
-    delete_space = blocking(CollectionScript.delete_space)
-    delete_view = blocking(CollectionScript.delete_view)
-    _search = blocking(CollectionScript.search)
-    _search_page = blocking(CollectionScript.search_page)
-    explain = blocking(CollectionScript.explain)
-    suggest = blocking(CollectionScript.suggest)
-    same = blocking(CollectionScript.same)
-    audit = blocking(CollectionScript.audit)
-    changes = blocking(CollectionScript.changes)
-    duplicates = blocking(CollectionScript.duplicates)
-    embed = blocking(CollectionScript.embed)
-    embed_items = blocking(CollectionScript.embed_items)
-    neighbors = blocking(CollectionScript.neighbors)
-    evaluate = blocking(CollectionScript.evaluate)
-    make_map = blocking(CollectionScript.make_map)
-    list_maps = blocking(CollectionScript.list_maps)
-    map = blocking(CollectionScript.map)
-    delete_map = blocking(CollectionScript.delete_map)
-    map_points = blocking(CollectionScript.map_points)
-    search_stream = streaming(CollectionScript.search_stream)
-    import_stream = streaming(CollectionScript.import_stream)
+    info: Final = blocking(CollectionScript.info)
+    findings: Final = blocking(CollectionScript.findings)
+    deleted_pictures: Final = blocking(CollectionScript.deleted_pictures)
+    list_views: Final = blocking(CollectionScript.list_views)
+    list_spaces: Final = blocking(CollectionScript.list_spaces)
+    space: Final = blocking(CollectionScript.space)
+    update_items: Final = blocking(CollectionScript.update_items)
+    put_vectors: Final = blocking(CollectionScript.put_vectors)
+    add_view: Final = blocking(CollectionScript.add_view)
+    fit_views: Final = blocking(CollectionScript.fit_views)
+    import_items: Final = blocking(CollectionScript.import_items)
+    list_items: Final = blocking(CollectionScript.list_items)
+    count: Final = blocking(CollectionScript.count)
+    counts: Final = blocking(CollectionScript.counts)
+    facets: Final = blocking(CollectionScript.facets)
+    attribute_names: Final = blocking(CollectionScript.attribute_names)
+    keys: Final = blocking(CollectionScript.keys)
+    item: Final = blocking(CollectionScript.item)
+    delete_items: Final = blocking(CollectionScript.delete_items)
+    follow_files: Final = blocking(CollectionScript.follow_files)
+    thumbnail: Final = blocking(CollectionScript.thumbnail)
+    thumbnails: Final = blocking(CollectionScript.thumbnails)
+    train: Final = blocking(CollectionScript.train)
+    extend: Final = blocking(CollectionScript.extend)
+    assign: Final = blocking(CollectionScript.assign)
+    reindex: Final = blocking(CollectionScript.reindex)
+    activate: Final = blocking(CollectionScript.activate)
+    calibrate: Final = blocking(CollectionScript.calibrate)
+    delete_space: Final = blocking(CollectionScript.delete_space)
+    delete_view: Final = blocking(CollectionScript.delete_view)
+    _search: Final = blocking(CollectionScript.search)
+    _search_page: Final = blocking(CollectionScript.search_page)
+    explain: Final = blocking(CollectionScript.explain)
+    suggest: Final = blocking(CollectionScript.suggest)
+    same: Final = blocking(CollectionScript.same)
+    audit: Final = blocking(CollectionScript.audit)
+    changes: Final = blocking(CollectionScript.changes)
+    duplicates: Final = blocking(CollectionScript.duplicates)
+    embed: Final = blocking(CollectionScript.embed)
+    embed_items: Final = blocking(CollectionScript.embed_items)
+    neighbors: Final = blocking(CollectionScript.neighbors)
+    evaluate: Final = blocking(CollectionScript.evaluate)
+    make_map: Final = blocking(CollectionScript.make_map)
+    list_maps: Final = blocking(CollectionScript.list_maps)
+    map: Final = blocking(CollectionScript.map)
+    delete_map: Final = blocking(CollectionScript.delete_map)
+    map_points: Final = blocking(CollectionScript.map_points)
+    search_stream: Final = streaming(CollectionScript.search_stream)
+    import_stream: Final = streaming(CollectionScript.import_stream)
 
     @overload
     def search(self, request: SearchRequest) -> list[HitList]: ...
@@ -198,15 +201,24 @@ class RemoteItems:
 
     def __init__(self, collection: RemoteCollection) -> None:
         self._list = collection.list_items
-        self.count = collection.count
-        self.get, self.thumbnail, self.thumbnails = collection.item, collection.thumbnail, collection.thumbnails
-        self.counts, self.facets = collection.counts, collection.facets
-        self.keys, self.attribute_names = collection.keys, collection.attribute_names
-        self.deleted = collection.deleted_pictures
-        self.put, self.update, self.delete = collection.import_items, collection.update_items, collection.delete_items
-        self.annotate, self.follow_files = collection.annotate, collection.follow_files
-        self.put_vectors, self.index_vectors = collection.put_vectors, collection.index_vectors
-        self.embed, self.neighbors = collection.embed_items, collection.neighbors
+        self.count: Final = collection.count
+        self.get: Final = collection.item
+        self.thumbnail: Final = collection.thumbnail
+        self.thumbnails: Final = collection.thumbnails
+        self.counts: Final = collection.counts
+        self.facets: Final = collection.facets
+        self.keys: Final = collection.keys
+        self.attribute_names: Final = collection.attribute_names
+        self.deleted: Final = collection.deleted_pictures
+        self.put: Final = collection.import_items
+        self.update: Final = collection.update_items
+        self.delete: Final = collection.delete_items
+        self.annotate: Final = collection.annotate
+        self.follow_files: Final = collection.follow_files
+        self.put_vectors: Final = collection.put_vectors
+        self.index_vectors: Final = collection.index_vectors
+        self.embed: Final = collection.embed_items
+        self.neighbors: Final = collection.neighbors
 
     def __call__(
         self,
@@ -227,7 +239,9 @@ class RemoteViews:
 
     def __init__(self, collection: RemoteCollection) -> None:
         self._list = collection.list_views
-        self.add, self.fit, self.delete = collection.add_view, collection.fit_views, collection.delete_view
+        self.add: Final = collection.add_view
+        self.fit: Final = collection.fit_views
+        self.delete: Final = collection.delete_view
 
     def __call__(self) -> tuple[ViewInfo, ...]:
         """Return the views."""
@@ -239,9 +253,13 @@ class RemoteSpaces:
 
     def __init__(self, collection: RemoteCollection) -> None:
         self._list = collection.list_spaces
-        self.get, self.delete = collection.space, collection.delete_space
-        self.extend, self.assign, self.activate = collection.extend, collection.assign, collection.activate
-        self.reindex, self.calibrate = collection.reindex, collection.calibrate
+        self.get: Final = collection.space
+        self.delete: Final = collection.delete_space
+        self.extend: Final = collection.extend
+        self.assign: Final = collection.assign
+        self.activate: Final = collection.activate
+        self.reindex: Final = collection.reindex
+        self.calibrate: Final = collection.calibrate
 
     def __call__(self) -> tuple[SpaceInfo, ...]:
         """Return the trained spaces, then ``raw``, which contains the views themselves."""
@@ -253,8 +271,10 @@ class RemoteMaps:
 
     def __init__(self, collection: RemoteCollection) -> None:
         self._list = collection.list_maps
-        self.make, self.get, self.delete = collection.make_map, collection.map, collection.delete_map
-        self.points = collection.map_points
+        self.make: Final = collection.make_map
+        self.get: Final = collection.map
+        self.delete: Final = collection.delete_map
+        self.points: Final = collection.map_points
 
     def __call__(self) -> tuple[MapInfo, ...]:
         """Return the maps, the newest first."""
@@ -265,7 +285,7 @@ class RemoteStorage:
     """The storage of a collection on a server; see ``engine.services.storage``."""
 
     def __init__(self, collection: RemoteCollection) -> None:
-        self.findings = collection.findings
+        self.findings: Final = collection.findings
 
 
 def _in_thread(
@@ -294,65 +314,68 @@ class AsyncCollection:
     it in a thread.
     """
 
+    connection: AsyncConnection
+    name: str
+
     def __init__(self, connection: AsyncConnection, name: str) -> None:
         self.connection, self.name = connection, name
-        self.script = CollectionScript(connection.stubs, name)
+        self.script: CollectionScript = CollectionScript(connection.stubs, name)
 
     def __repr__(self) -> str:
         return f"<crossview collection {self.name!r} on the server at {self.connection.address}>"
 
-    info = awaited(CollectionScript.info)
-    findings = awaited(CollectionScript.findings)
-    deleted_pictures = awaited(CollectionScript.deleted_pictures)
-    views = awaited(CollectionScript.list_views)
-    spaces = awaited(CollectionScript.list_spaces)
-    space = awaited(CollectionScript.space)
-    update_items = awaited(CollectionScript.update_items)
-    put_vectors = awaited(CollectionScript.put_vectors)
-    add_view = awaited(CollectionScript.add_view)
-    fit_views = awaited(CollectionScript.fit_views)
-    import_items = awaited(CollectionScript.import_items)
-    items = awaited(CollectionScript.list_items)
-    count = awaited(CollectionScript.count)
-    counts = awaited(CollectionScript.counts)
-    facets = awaited(CollectionScript.facets)
-    attribute_names = awaited(CollectionScript.attribute_names)
-    keys = awaited(CollectionScript.keys)
-    item = awaited(CollectionScript.item)
-    delete_items = awaited(CollectionScript.delete_items)
-    follow_files = awaited(CollectionScript.follow_files)
-    thumbnail = awaited(CollectionScript.thumbnail)
-    thumbnails = awaited(CollectionScript.thumbnails)
-    train = awaited(CollectionScript.train)
-    extend = awaited(CollectionScript.extend)
-    assign = awaited(CollectionScript.assign)
-    reindex = awaited(CollectionScript.reindex)
-    activate = awaited(CollectionScript.activate)
-    calibrate = awaited(CollectionScript.calibrate)
-    delete_space = awaited(CollectionScript.delete_space)
-    delete_view = awaited(CollectionScript.delete_view)
-    _search = awaited(CollectionScript.search)
-    _search_page = awaited(CollectionScript.search_page)
-    explain = awaited(CollectionScript.explain)
-    suggest = awaited(CollectionScript.suggest)
-    same = awaited(CollectionScript.same)
-    audit = awaited(CollectionScript.audit)
-    changes = awaited(CollectionScript.changes)
-    duplicates = awaited(CollectionScript.duplicates)
-    embed = awaited(CollectionScript.embed)
-    embed_items = awaited(CollectionScript.embed_items)
-    neighbors = awaited(CollectionScript.neighbors)
-    evaluate = awaited(CollectionScript.evaluate)
-    make_map = awaited(CollectionScript.make_map)
-    maps = awaited(CollectionScript.list_maps)
-    map = awaited(CollectionScript.map)
-    delete_map = awaited(CollectionScript.delete_map)
-    map_points = awaited(CollectionScript.map_points)
-    search_stream = streamed(CollectionScript.search_stream)
-    import_stream = streamed(CollectionScript.import_stream)
-    index = _in_thread(RemoteCollection.index)
-    annotate = _in_thread(RemoteCollection.annotate)
-    index_vectors = _in_thread(RemoteCollection.index_vectors)
+    info: Final = awaited(CollectionScript.info)
+    findings: Final = awaited(CollectionScript.findings)
+    deleted_pictures: Final = awaited(CollectionScript.deleted_pictures)
+    views: Final = awaited(CollectionScript.list_views)
+    spaces: Final = awaited(CollectionScript.list_spaces)
+    space: Final = awaited(CollectionScript.space)
+    update_items: Final = awaited(CollectionScript.update_items)
+    put_vectors: Final = awaited(CollectionScript.put_vectors)
+    add_view: Final = awaited(CollectionScript.add_view)
+    fit_views: Final = awaited(CollectionScript.fit_views)
+    import_items: Final = awaited(CollectionScript.import_items)
+    items: Final = awaited(CollectionScript.list_items)
+    count: Final = awaited(CollectionScript.count)
+    counts: Final = awaited(CollectionScript.counts)
+    facets: Final = awaited(CollectionScript.facets)
+    attribute_names: Final = awaited(CollectionScript.attribute_names)
+    keys: Final = awaited(CollectionScript.keys)
+    item: Final = awaited(CollectionScript.item)
+    delete_items: Final = awaited(CollectionScript.delete_items)
+    follow_files: Final = awaited(CollectionScript.follow_files)
+    thumbnail: Final = awaited(CollectionScript.thumbnail)
+    thumbnails: Final = awaited(CollectionScript.thumbnails)
+    train: Final = awaited(CollectionScript.train)
+    extend: Final = awaited(CollectionScript.extend)
+    assign: Final = awaited(CollectionScript.assign)
+    reindex: Final = awaited(CollectionScript.reindex)
+    activate: Final = awaited(CollectionScript.activate)
+    calibrate: Final = awaited(CollectionScript.calibrate)
+    delete_space: Final = awaited(CollectionScript.delete_space)
+    delete_view: Final = awaited(CollectionScript.delete_view)
+    _search: Final = awaited(CollectionScript.search)
+    _search_page: Final = awaited(CollectionScript.search_page)
+    explain: Final = awaited(CollectionScript.explain)
+    suggest: Final = awaited(CollectionScript.suggest)
+    same: Final = awaited(CollectionScript.same)
+    audit: Final = awaited(CollectionScript.audit)
+    changes: Final = awaited(CollectionScript.changes)
+    duplicates: Final = awaited(CollectionScript.duplicates)
+    embed: Final = awaited(CollectionScript.embed)
+    embed_items: Final = awaited(CollectionScript.embed_items)
+    neighbors: Final = awaited(CollectionScript.neighbors)
+    evaluate: Final = awaited(CollectionScript.evaluate)
+    make_map: Final = awaited(CollectionScript.make_map)
+    maps: Final = awaited(CollectionScript.list_maps)
+    map: Final = awaited(CollectionScript.map)
+    delete_map: Final = awaited(CollectionScript.delete_map)
+    map_points: Final = awaited(CollectionScript.map_points)
+    search_stream: Final = streamed(CollectionScript.search_stream)
+    import_stream: Final = streamed(CollectionScript.import_stream)
+    index: Final = _in_thread(RemoteCollection.index)
+    annotate: Final = _in_thread(RemoteCollection.annotate)
+    index_vectors: Final = _in_thread(RemoteCollection.index_vectors)
 
     @overload
     async def search(self, request: SearchRequest) -> list[HitList]: ...

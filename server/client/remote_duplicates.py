@@ -1,5 +1,7 @@
 """The judgements on pairs of pictures of a collection on a server; see ``engine.duplicates.judging``."""
 
+from typing import Final
+
 from crossview.engine.duplicate import PairJudgement
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.script import Runner, Script, Stubs, ask, awaited, blocking, pages_of
@@ -10,6 +12,8 @@ from crossview.v1 import duplicates_pb2 as pb
 
 class DuplicateJudgementScript:
     """The scripts of ``RemoteDuplicateJudgements`` and ``AsyncDuplicateJudgements``."""
+
+    resource: str
 
     def __init__(self, stubs: Stubs, collection: str) -> None:
         self.resource, self._stub = collection_name(collection), stubs.questions
@@ -34,20 +38,26 @@ class DuplicateJudgementScript:
 class RemoteDuplicateJudgements:
     """Judgements on pairs of pictures of a collection on a server."""
 
+    connection: Runner
+    script: DuplicateJudgementScript
+
     def __init__(self, connection: Runner, collection: str) -> None:
         self.connection, self.script = connection, DuplicateJudgementScript(connection.stubs, collection)
 
-    judge = blocking(DuplicateJudgementScript.judge)
-    undo = blocking(DuplicateJudgementScript.undo)
-    list = blocking(DuplicateJudgementScript.list)
+    judge: Final = blocking(DuplicateJudgementScript.judge)
+    undo: Final = blocking(DuplicateJudgementScript.undo)
+    list: Final = blocking(DuplicateJudgementScript.list)
 
 
 class AsyncDuplicateJudgements:
     """The methods of ``RemoteDuplicateJudgements``, awaited."""
 
+    connection: AsyncConnection
+    script: DuplicateJudgementScript
+
     def __init__(self, connection: AsyncConnection, collection: str) -> None:
         self.connection, self.script = connection, DuplicateJudgementScript(connection.stubs, collection)
 
-    judge = awaited(DuplicateJudgementScript.judge)
-    undo = awaited(DuplicateJudgementScript.undo)
-    list = awaited(DuplicateJudgementScript.list)
+    judge: Final = awaited(DuplicateJudgementScript.judge)
+    undo: Final = awaited(DuplicateJudgementScript.undo)
+    list: Final = awaited(DuplicateJudgementScript.list)

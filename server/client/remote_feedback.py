@@ -1,6 +1,7 @@
 """The feedback of a collection on a server, with the methods of ``engine.questions.feedback.Feedback``."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from crossview.engine.comparisons import Answer
 from crossview.engine.feedback import FeedbackInfo, Judged, Judgement, weights_of
@@ -14,6 +15,8 @@ from crossview.v1 import questions_pb2 as pb
 
 class FeedbackScript:
     """The scripts of the feedback of a collection; see ``RemoteFeedback`` and ``AsyncFeedback``."""
+
+    resource: str
 
     def __init__(self, stubs: Stubs, collection: str) -> None:
         self.resource, self._stub = collection_name(collection), stubs.questions
@@ -58,28 +61,34 @@ class FeedbackScript:
 class RemoteFeedback:
     """Judgements of items in searches of a collection on a server."""
 
+    connection: Runner
+    script: FeedbackScript
+
     def __init__(self, connection: Runner, collection: str) -> None:
         self.connection, self.script = connection, FeedbackScript(connection.stubs, collection)
 
-    judge = blocking(FeedbackScript.judge)
-    get = blocking(FeedbackScript.get)
-    undo = blocking(FeedbackScript.undo)
-    delete = blocking(FeedbackScript.delete)
-    remember = blocking(FeedbackScript.remember)
-    forget = blocking(FeedbackScript.forget)
-    list = blocking(FeedbackScript.list)
+    judge: Final = blocking(FeedbackScript.judge)
+    get: Final = blocking(FeedbackScript.get)
+    undo: Final = blocking(FeedbackScript.undo)
+    delete: Final = blocking(FeedbackScript.delete)
+    remember: Final = blocking(FeedbackScript.remember)
+    forget: Final = blocking(FeedbackScript.forget)
+    list: Final = blocking(FeedbackScript.list)
 
 
 class AsyncFeedback:
     """The methods of ``RemoteFeedback``, awaited."""
 
+    connection: AsyncConnection
+    script: FeedbackScript
+
     def __init__(self, connection: AsyncConnection, collection: str) -> None:
         self.connection, self.script = connection, FeedbackScript(connection.stubs, collection)
 
-    judge = awaited(FeedbackScript.judge)
-    get = awaited(FeedbackScript.get)
-    undo = awaited(FeedbackScript.undo)
-    delete = awaited(FeedbackScript.delete)
-    remember = awaited(FeedbackScript.remember)
-    forget = awaited(FeedbackScript.forget)
-    list = awaited(FeedbackScript.list)
+    judge: Final = awaited(FeedbackScript.judge)
+    get: Final = awaited(FeedbackScript.get)
+    undo: Final = awaited(FeedbackScript.undo)
+    delete: Final = awaited(FeedbackScript.delete)
+    remember: Final = awaited(FeedbackScript.remember)
+    forget: Final = awaited(FeedbackScript.forget)
+    list: Final = awaited(FeedbackScript.list)

@@ -1,6 +1,7 @@
 """The jobs of a server, as methods of a client."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from google.longrunning import operations_pb2
 
@@ -63,29 +64,35 @@ class JobScript:
 class RemoteJobs:
     """The jobs of a server; methods raise the errors of ``Connection.call``."""
 
+    connection: Runner
+    script: JobScript
+
     def __init__(self, connection: Runner) -> None:
         self.connection, self.script = connection, JobScript(connection.stubs)
 
-    submit = blocking(JobScript.submit)
-    get = blocking(JobScript.get)
-    list = blocking(JobScript.list)
-    cancel = blocking(JobScript.cancel)
-    delete = blocking(JobScript.delete)
-    wait = blocking(JobScript.wait)
+    submit: Final = blocking(JobScript.submit)
+    get: Final = blocking(JobScript.get)
+    list: Final = blocking(JobScript.list)
+    cancel: Final = blocking(JobScript.cancel)
+    delete: Final = blocking(JobScript.delete)
+    wait: Final = blocking(JobScript.wait)
 
 
 class AsyncJobs:
     """The methods of ``RemoteJobs``, awaited."""
 
+    connection: AsyncConnection
+    script: JobScript
+
     def __init__(self, connection: AsyncConnection) -> None:
         self.connection, self.script = connection, JobScript(connection.stubs)
 
-    submit = awaited(JobScript.submit)
-    get = awaited(JobScript.get)
-    list = awaited(JobScript.list)
-    cancel = awaited(JobScript.cancel)
-    delete = awaited(JobScript.delete)
-    wait = awaited(JobScript.wait)
+    submit: Final = awaited(JobScript.submit)
+    get: Final = awaited(JobScript.get)
+    list: Final = awaited(JobScript.list)
+    cancel: Final = awaited(JobScript.cancel)
+    delete: Final = awaited(JobScript.delete)
+    wait: Final = awaited(JobScript.wait)
 
 
 class Follower:

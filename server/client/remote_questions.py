@@ -1,5 +1,7 @@
 """The questions of a collection on a server, with the methods of ``engine.questions.asking.Questions``."""
 
+from typing import Final
+
 from crossview.engine.comparisons import Answer, Question, QuestionRequest
 from crossview.engine.questions.collected_answers import ANSWERS_AT_ONCE
 from crossview.server.client.async_connection import AsyncConnection
@@ -12,6 +14,8 @@ from crossview.v1 import questions_pb2 as pb
 
 class QuestionScript:
     """The scripts of the questions of a collection; see ``RemoteQuestions`` and ``AsyncQuestions``."""
+
+    resource: str
 
     def __init__(self, stubs: Stubs, collection: str) -> None:
         self.resource, self._stub = collection_name(collection), stubs.questions
@@ -42,22 +46,28 @@ class QuestionScript:
 class RemoteQuestions:
     """Questions to people about the items of a collection on a server."""
 
+    connection: Runner
+    script: QuestionScript
+
     def __init__(self, connection: Runner, collection: str) -> None:
         self.connection, self.script = connection, QuestionScript(connection.stubs, collection)
 
-    next = blocking(QuestionScript.next)
-    answer = blocking(QuestionScript.answer)
-    undo = blocking(QuestionScript.undo)
-    answers = blocking(QuestionScript.answers)
+    next: Final = blocking(QuestionScript.next)
+    answer: Final = blocking(QuestionScript.answer)
+    undo: Final = blocking(QuestionScript.undo)
+    answers: Final = blocking(QuestionScript.answers)
 
 
 class AsyncQuestions:
     """The methods of ``RemoteQuestions``, awaited."""
 
+    connection: AsyncConnection
+    script: QuestionScript
+
     def __init__(self, connection: AsyncConnection, collection: str) -> None:
         self.connection, self.script = connection, QuestionScript(connection.stubs, collection)
 
-    next = awaited(QuestionScript.next)
-    answer = awaited(QuestionScript.answer)
-    undo = awaited(QuestionScript.undo)
-    answers = awaited(QuestionScript.answers)
+    next: Final = awaited(QuestionScript.next)
+    answer: Final = awaited(QuestionScript.answer)
+    undo: Final = awaited(QuestionScript.undo)
+    answers: Final = awaited(QuestionScript.answers)

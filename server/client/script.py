@@ -79,7 +79,7 @@ class Stubs:
         self.searches: search_pb2_grpc.SearchServiceStub = search_pb2_grpc.SearchServiceStub(channel)
         self.questions: questions_pb2_grpc.QuestionServiceStub = questions_pb2_grpc.QuestionServiceStub(channel)
         self.jobs_stub: jobs_pb2_grpc.JobServiceStub = jobs_pb2_grpc.JobServiceStub(channel)
-        self.operations = operations_pb2_grpc.OperationsStub(channel)
+        self.operations: Any = operations_pb2_grpc.OperationsStub(channel)
 
     def name_of(self, method: Callable[..., Any]) -> str:
         """Return the name of a method of a stub."""

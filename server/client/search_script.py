@@ -43,7 +43,7 @@ class SearchScript:
     def __init__(self, stubs: Stubs, name: str) -> None:
         self._searches = stubs.searches
         self.name = name
-        self.resource = collection_name(name)
+        self.resource: str = collection_name(name)
 
     def search(self, request: SearchRequest) -> Script[list[HitList]]:
         """Return the nearest items of every query in every target."""

@@ -78,14 +78,14 @@ class Dispatcher:
         self.served: Mapping[str, Served] = {}
         """The functions that answer each method, by path; set before the first call."""
         self._rooms, self._entries, self._around = rooms, settings.entries, tuple(around)
-        self.budget = Budget(settings)
+        self.budget: Budget = Budget(settings)
         self._gathering = Gathering()
         loop = asyncio.get_running_loop()
         self.stopped: asyncio.Future[None] = loop.create_future()
         """Done when all work must end."""
         self.draining: asyncio.Future[None] = loop.create_future()
         """Done when streams must end after the answers to their received messages."""
-        self.silences = Silences(settings.calls // 2, settings.silent_seconds)
+        self.silences: Silences = Silences(settings.calls // 2, settings.silent_seconds)
         """The silent calls of all kinds, except fits of views, which have their own limit."""
         self._silent_fits = Silences(settings.waiting // 2, settings.silent_seconds)
 

@@ -28,7 +28,7 @@ class Quotas:
         self._burst = 0.0 if self._rate is None else max(1.0, self._rate * _BURST_SECONDS)
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
         """The requests that each caller may send at once, and the time at which this was true."""
-        self.refused = 0
+        self.refused: int = 0
         """Number of refused calls since the start."""
 
     def begin(self, call: Call) -> None:
@@ -61,10 +61,11 @@ class Budget:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._most, self._most_of_one = settings.flight_bytes, settings.key_bytes
-        self.used = self._arriving = 0
+        self._arriving = 0
+        self.used: int = 0
         """The bytes that the requests take in memory."""
         self._used_by: defaultdict[str, int] = defaultdict(int)
-        self.refused = 0
+        self.refused: int = 0
         """Number of requests refused for the bytes of their caller since the start."""
 
     def arrive(self, size: int) -> None:

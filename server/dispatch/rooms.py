@@ -44,6 +44,8 @@ class Waiter:
 class Task:
     """Work of a thread for one or several calls, which can join until the work begins."""
 
+    line: str
+
     def __init__(self, work: Work, line: str = "", most: int = 1, alike: Hashable | None = None) -> None:
         self._work, self._most, self.line = work, most, line
         self.alike = alike
@@ -51,7 +53,7 @@ class Task:
         self.callers: list[Waiter] = []
         self._open = True
         self._joining = threading.Lock()
-        self.seconds = 0.0
+        self.seconds: float = 0.0
         """Duration of the work divided by the number of calls."""
 
     @property
@@ -342,7 +344,7 @@ class Rooms:
 
     def __init__(self, settings: ServerSettings) -> None:
         threads, waiting = settings.threads, settings.waiting
-        self.reads = Room("reading calls", threads, waiting, 0.5, _READ_PATIENCE)
+        self.reads: Room = Room("reading calls", threads, waiting, 0.5, _READ_PATIENCE)
         self._pictures = Room("searches by picture", threads, waiting, 1.0, _PICTURE_PATIENCE)
         self._texts = Room("searches by the models of texts", threads, waiting, 1.0, _PICTURE_PATIENCE)
         self._rooms = {

@@ -47,6 +47,8 @@ class Jobs:
         ended: takes each ended job with its stages; None: record no stages.
     """
 
+    home: Home
+
     def __init__(
         self,
         home: Home,
@@ -56,11 +58,11 @@ class Jobs:
     ) -> None:
         self._ended = ended
         self.home, self._at_once, self._pictures = home, at_once, pictures
-        self.records = Records(home.path)
+        self.records: Records = Records(home.path)
         self._owner: Owner | None = None
         self._slots: list[Slot] = []
         self._starting = threading.Lock()
-        self.waiting = Waiting(self.records)
+        self.waiting: Waiting = Waiting(self.records)
         self._closing = threading.Event()
         self._recovery: threading.Thread | None = None
         if self._recover():

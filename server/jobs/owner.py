@@ -17,7 +17,7 @@ class Owner:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.id = uuid.uuid4().hex
+        self.id: str = uuid.uuid4().hex
         self._path = _lock_of(folder, self.id)
         self._held: list[int] = []
         self.stay()

@@ -79,7 +79,7 @@ class Records:
     """The records of a home. Several threads may call the methods; every method can raise StorageError."""
 
     def __init__(self, home: Path) -> None:
-        self.folder = home / FOLDER
+        self.folder: Path = home / FOLDER
         self._path = self.folder / "jobs.db"
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None

@@ -88,7 +88,7 @@ class Keys:
     """The keys of a home. Several processes may change them at once."""
 
     def __init__(self, home: Path) -> None:
-        self.path = home / FILE
+        self.path: Path = home / FILE
         self._home = home
 
     def all(self) -> list[Key]:

@@ -26,6 +26,8 @@ class AdminPort:
     ``ready`` returns whether the server serves. Raises StorageError if the port cannot be opened.
     """
 
+    registry: CollectorRegistry
+
     def __init__(self, host: str, port: int, registry: CollectorRegistry, ready: Callable[[], bool]) -> None:
         self.registry, self.ready = registry, ready
         self.names: frozenset[str] | None = frozenset() if is_loopback(host) else None

@@ -24,6 +24,11 @@ _HEADERS = ("x-request-id", "traceparent")
 class PageError(Exception):
     """An error that a page shows: an HTTP status and a message for people."""
 
+    status: int
+    message: str
+    code: Code
+    retry_seconds: float | None
+
     def __init__(
         self, status: int, message: str, code: Code = Code.INVALID_ARGUMENT, wait: float | None = None
     ) -> None:

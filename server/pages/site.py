@@ -53,6 +53,10 @@ class Site:
         version: the version of the program.
     """
 
+    calls: PageCalls
+    sessions: Sessions
+    static: StaticFiles
+
     def __init__(self, calls: Calls, sections: Sequence[Section], version: str) -> None:
         self.calls, self.sessions, self.static = PageCalls(calls), Sessions(), StaticFiles()
         self.budget = calls.dispatcher.budget

@@ -22,7 +22,7 @@ class Uploads:
 
     def __init__(self) -> None:
         self._pictures: OrderedDict[str, bytes] = OrderedDict()
-        self.size = 0
+        self.size: int = 0
         """Bytes of all pictures."""
 
     def add(self, picture: bytes) -> str:

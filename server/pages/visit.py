@@ -36,6 +36,8 @@ class Visit:
         headers: the headers, by their names in lower case.
     """
 
+    is_new: bool
+
     def __init__(
         self,
         exchange: Exchange,
@@ -51,10 +53,10 @@ class Visit:
         self._form: Fields | None = None
         self.path: Mapping[str, str] = scope["path_params"]
         text = scope["query_string"].decode("latin-1")
-        self.address = quote(scope["path"], safe="/:@!$&'()*+,;=~-._") + (f"?{text}" if text else "")
-        self.query = Fields(text)
-        self.headers = exchange.headers
-        self.is_part = "x-part" in self.headers
+        self.address: str = quote(scope["path"], safe="/:@!$&'()*+,;=~-._") + (f"?{text}" if text else "")
+        self.query: Fields = Fields(text)
+        self.headers: dict[str, str] = exchange.headers
+        self.is_part: bool = "x-part" in self.headers
         """Whether a script asks for the content of the page alone."""
 
     @property

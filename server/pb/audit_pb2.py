@@ -22,9 +22,11 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from crossview.v1 import options_pb2 as crossview_dot_v1_dot_options__pb2
+from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x63rossview/v1/audit.proto\x12\x0c\x63rossview.v1\"=\n\x0fGetAuditRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\x05\"u\n\x07\x46inding\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\x10\n\x08sentence\x18\x03 \x01(\t\x12\x0c\n\x04keys\x18\x04 \x03(\t\x12\x0f\n\x07\x64\x65tails\x18\x05 \x03(\t\x12\x0e\n\x06values\x18\x06 \x03(\t\x12\x0c\n\x04view\x18\x07 \x01(\t\"\x7f\n\x05\x41udit\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x0c\n\x04spec\x18\x03 \x01(\t\x12\r\n\x05items\x18\x04 \x01(\x03\x12\'\n\x08\x66indings\x18\x05 \x03(\x0b\x32\x15.crossview.v1.Finding\x12\r\n\x05notes\x18\x06 \x03(\tB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x63rossview/v1/audit.proto\x12\x0c\x63rossview.v1\x1a\x1a\x63rossview/v1/options.proto\x1a\x1fgoogle/api/field_behavior.proto\"M\n\x0fGetAuditRequest\x12\x16\n\x04name\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\r\n\x05space\x18\x02 \x01(\t\x12\x13\n\x05limit\x18\x03 \x01(\x05\x42\x04\x80\xbb\x18\x00\"u\n\x07\x46inding\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\x10\n\x08sentence\x18\x03 \x01(\t\x12\x0c\n\x04keys\x18\x04 \x03(\t\x12\x0f\n\x07\x64\x65tails\x18\x05 \x03(\t\x12\x0e\n\x06values\x18\x06 \x03(\t\x12\x0c\n\x04view\x18\x07 \x01(\t\"\x7f\n\x05\x41udit\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x0c\n\x04spec\x18\x03 \x01(\t\x12\r\n\x05items\x18\x04 \x01(\x03\x12\'\n\x08\x66indings\x18\x05 \x03(\x0b\x32\x15.crossview.v1.Finding\x12\r\n\x05notes\x18\x06 \x03(\tB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,10 +34,14 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crossview.v1.audit_pb2', _g
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z\030crossview/v1;crossviewv1'
-  _globals['_GETAUDITREQUEST']._serialized_start=42
-  _globals['_GETAUDITREQUEST']._serialized_end=103
-  _globals['_FINDING']._serialized_start=105
-  _globals['_FINDING']._serialized_end=222
-  _globals['_AUDIT']._serialized_start=224
-  _globals['_AUDIT']._serialized_end=351
+  _globals['_GETAUDITREQUEST'].fields_by_name['name']._loaded_options = None
+  _globals['_GETAUDITREQUEST'].fields_by_name['name']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_GETAUDITREQUEST'].fields_by_name['limit']._loaded_options = None
+  _globals['_GETAUDITREQUEST'].fields_by_name['limit']._serialized_options = b'\200\273\030\000'
+  _globals['_GETAUDITREQUEST']._serialized_start=103
+  _globals['_GETAUDITREQUEST']._serialized_end=180
+  _globals['_FINDING']._serialized_start=182
+  _globals['_FINDING']._serialized_end=299
+  _globals['_AUDIT']._serialized_start=301
+  _globals['_AUDIT']._serialized_end=428
 # @@protoc_insertion_point(module_scope)

@@ -22,10 +22,12 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from crossview.v1 import options_pb2 as crossview_dot_v1_dot_options__pb2
+from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x63rossview/v1/changes.proto\x12\x0c\x63rossview.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"Q\n\tPairLabel\x12\x0f\n\x07\x65\x61rlier\x18\x01 \x01(\t\x12\r\n\x05later\x18\x02 \x01(\t\x12\x16\n\timportant\x18\x03 \x01(\x08H\x00\x88\x01\x01\x42\x0c\n\n_important\"\xe2\x01\n\x11LearnedImportance\x12\x0c\n\x04view\x18\x01 \x01(\t\x12\x0c\n\x04grid\x18\x02 \x01(\x05\x12*\n\x04\x66orm\x18\x03 \x01(\x0e\x32\x1c.crossview.v1.ImportanceForm\x12\x0e\n\x06matrix\x18\x04 \x03(\x01\x12\x0e\n\x06weight\x18\x05 \x01(\x01\x12\x12\n\x05order\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x0f\n\x07weights\x18\x07 \x03(\x01\x12\x11\n\tthreshold\x18\x08 \x01(\x01\x12\x13\n\x0bquadruplets\x18\t \x01(\x03\x12\x0e\n\x06labels\x18\n \x01(\x03\x42\x08\n\x06_order\"\xae\x02\n\x12\x46indChangesRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0c\n\x04view\x18\x02 \x01(\t\x12\x0e\n\x06period\x18\x03 \x01(\t\x12*\n\x04\x66orm\x18\x04 \x01(\x0e\x32\x1c.crossview.v1.ImportanceForm\x12\'\n\x06labels\x18\x05 \x03(\x0b\x32\x17.crossview.v1.PairLabel\x12\x14\n\x07\x65xtreme\x18\x06 \x01(\x05H\x00\x88\x01\x01\x12\x16\n\tstructure\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12\x30\n\x07learned\x18\x08 \x01(\x0b\x32\x1f.crossview.v1.LearnedImportance\x12\r\n\x05\x61\x66ter\x18\t \x01(\t\x12\x0c\n\x04gone\x18\n \x03(\tB\n\n\x08_extremeB\x0c\n\n_structure\"\x88\x02\n\x06\x43hange\x12\x0f\n\x07\x65\x61rlier\x18\x01 \x01(\t\x12\r\n\x05later\x18\x02 \x01(\t\x12(\n\x04time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05hours\x18\x04 \x01(\x01\x12\x12\n\nimportance\x18\x05 \x01(\x01\x12\x11\n\timportant\x18\x06 \x01(\x08\x12\x11\n\tidentical\x18\x07 \x01(\x08\x12\x0f\n\x07regions\x18\x08 \x03(\x01\x12\x12\n\x05links\x18\t \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06images\x18\n \x01(\x01H\x01\x88\x01\x01\x12\x12\n\x05label\x18\x0b \x01(\x08H\x02\x88\x01\x01\x42\x08\n\x06_linksB\t\n\x07_imagesB\x08\n\x06_label\"\xab\x02\n\x13\x46indChangesResponse\x12\x10\n\x08versions\x18\x01 \x01(\x03\x12)\n\x05\x66irst\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x04last\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06source\x18\x04 \x01(\t\x12\x0e\n\x06period\x18\x05 \x01(\t\x12\x30\n\x07learned\x18\x06 \x01(\x0b\x32\x1f.crossview.v1.LearnedImportance\x12\x12\n\nimportance\x18\x07 \x03(\x01\x12%\n\x07\x63hanges\x18\x08 \x03(\x0b\x32\x14.crossview.v1.Change\x12\x11\n\tquestions\x18\t \x03(\x05\x12\r\n\x05notes\x18\n \x03(\t*\x89\x01\n\x0eImportanceForm\x12\x1f\n\x1bIMPORTANCE_FORM_UNSPECIFIED\x10\x00\x12\x1c\n\x18IMPORTANCE_FORM_DIAGONAL\x10\x01\x12\x18\n\x14IMPORTANCE_FORM_FULL\x10\x02\x12\x1e\n\x1aIMPORTANCE_FORM_STRUCTURAL\x10\x03\x42\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x63rossview/v1/changes.proto\x12\x0c\x63rossview.v1\x1a\x1a\x63rossview/v1/options.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"]\n\tPairLabel\x12\x15\n\x07\x65\x61rlier\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12\x13\n\x05later\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x16\n\timportant\x18\x03 \x01(\x08H\x00\x88\x01\x01\x42\x0c\n\n_important\"\xe2\x01\n\x11LearnedImportance\x12\x0c\n\x04view\x18\x01 \x01(\t\x12\x0c\n\x04grid\x18\x02 \x01(\x05\x12*\n\x04\x66orm\x18\x03 \x01(\x0e\x32\x1c.crossview.v1.ImportanceForm\x12\x0e\n\x06matrix\x18\x04 \x03(\x01\x12\x0e\n\x06weight\x18\x05 \x01(\x01\x12\x12\n\x05order\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x0f\n\x07weights\x18\x07 \x03(\x01\x12\x11\n\tthreshold\x18\x08 \x01(\x01\x12\x13\n\x0bquadruplets\x18\t \x01(\x03\x12\x0e\n\x06labels\x18\n \x01(\x03\x42\x08\n\x06_order\"\xb8\x02\n\x12\x46indChangesRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x0c\n\x04view\x18\x02 \x01(\t\x12\x0e\n\x06period\x18\x03 \x01(\t\x12*\n\x04\x66orm\x18\x04 \x01(\x0e\x32\x1c.crossview.v1.ImportanceForm\x12\'\n\x06labels\x18\x05 \x03(\x0b\x32\x17.crossview.v1.PairLabel\x12\x14\n\x07\x65xtreme\x18\x06 \x01(\x05H\x00\x88\x01\x01\x12\x16\n\tstructure\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12\x30\n\x07learned\x18\x08 \x01(\x0b\x32\x1f.crossview.v1.LearnedImportance\x12\r\n\x05\x61\x66ter\x18\t \x01(\t\x12\x0c\n\x04gone\x18\n \x03(\tB\n\n\x08_extremeB\x0c\n\n_structure\"\x88\x02\n\x06\x43hange\x12\x0f\n\x07\x65\x61rlier\x18\x01 \x01(\t\x12\r\n\x05later\x18\x02 \x01(\t\x12(\n\x04time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05hours\x18\x04 \x01(\x01\x12\x12\n\nimportance\x18\x05 \x01(\x01\x12\x11\n\timportant\x18\x06 \x01(\x08\x12\x11\n\tidentical\x18\x07 \x01(\x08\x12\x0f\n\x07regions\x18\x08 \x03(\x01\x12\x12\n\x05links\x18\t \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06images\x18\n \x01(\x01H\x01\x88\x01\x01\x12\x12\n\x05label\x18\x0b \x01(\x08H\x02\x88\x01\x01\x42\x08\n\x06_linksB\t\n\x07_imagesB\x08\n\x06_label\"\xab\x02\n\x13\x46indChangesResponse\x12\x10\n\x08versions\x18\x01 \x01(\x03\x12)\n\x05\x66irst\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x04last\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06source\x18\x04 \x01(\t\x12\x0e\n\x06period\x18\x05 \x01(\t\x12\x30\n\x07learned\x18\x06 \x01(\x0b\x32\x1f.crossview.v1.LearnedImportance\x12\x12\n\nimportance\x18\x07 \x03(\x01\x12%\n\x07\x63hanges\x18\x08 \x03(\x0b\x32\x14.crossview.v1.Change\x12\x11\n\tquestions\x18\t \x03(\x05\x12\r\n\x05notes\x18\n \x03(\t*\x89\x01\n\x0eImportanceForm\x12\x1f\n\x1bIMPORTANCE_FORM_UNSPECIFIED\x10\x00\x12\x1c\n\x18IMPORTANCE_FORM_DIAGONAL\x10\x01\x12\x18\n\x14IMPORTANCE_FORM_FULL\x10\x02\x12\x1e\n\x1aIMPORTANCE_FORM_STRUCTURAL\x10\x03\x42\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,16 +35,22 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crossview.v1.changes_pb2', 
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z\030crossview/v1;crossviewv1'
-  _globals['_IMPORTANCEFORM']._serialized_start=1264
-  _globals['_IMPORTANCEFORM']._serialized_end=1401
-  _globals['_PAIRLABEL']._serialized_start=77
-  _globals['_PAIRLABEL']._serialized_end=158
-  _globals['_LEARNEDIMPORTANCE']._serialized_start=161
-  _globals['_LEARNEDIMPORTANCE']._serialized_end=387
-  _globals['_FINDCHANGESREQUEST']._serialized_start=390
-  _globals['_FINDCHANGESREQUEST']._serialized_end=692
-  _globals['_CHANGE']._serialized_start=695
-  _globals['_CHANGE']._serialized_end=959
-  _globals['_FINDCHANGESRESPONSE']._serialized_start=962
-  _globals['_FINDCHANGESRESPONSE']._serialized_end=1261
+  _globals['_PAIRLABEL'].fields_by_name['earlier']._loaded_options = None
+  _globals['_PAIRLABEL'].fields_by_name['earlier']._serialized_options = b'\342A\001\002'
+  _globals['_PAIRLABEL'].fields_by_name['later']._loaded_options = None
+  _globals['_PAIRLABEL'].fields_by_name['later']._serialized_options = b'\342A\001\002'
+  _globals['_FINDCHANGESREQUEST'].fields_by_name['parent']._loaded_options = None
+  _globals['_FINDCHANGESREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_IMPORTANCEFORM']._serialized_start=1347
+  _globals['_IMPORTANCEFORM']._serialized_end=1484
+  _globals['_PAIRLABEL']._serialized_start=138
+  _globals['_PAIRLABEL']._serialized_end=231
+  _globals['_LEARNEDIMPORTANCE']._serialized_start=234
+  _globals['_LEARNEDIMPORTANCE']._serialized_end=460
+  _globals['_FINDCHANGESREQUEST']._serialized_start=463
+  _globals['_FINDCHANGESREQUEST']._serialized_end=775
+  _globals['_CHANGE']._serialized_start=778
+  _globals['_CHANGE']._serialized_end=1042
+  _globals['_FINDCHANGESRESPONSE']._serialized_start=1045
+  _globals['_FINDCHANGESRESPONSE']._serialized_end=1344
 # @@protoc_insertion_point(module_scope)

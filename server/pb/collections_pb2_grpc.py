@@ -268,26 +268,28 @@ class CollectionServiceServicer:
     """
 
     def CreateCollection(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Makes an empty collection with views. ALREADY_EXISTS if its name is taken.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetCollection(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Describes a collection: its views, its spaces and the numbers of its items.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListCollections(self, request, context):
-        """Sorted by name. Only the names are set; GetCollection returns the rest.
+        """Lists the collections by name. Only the names are set; GetCollection returns the rest.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteCollection(self, request, context):
-        """FAILED_PRECONDITION if an alias stands for the collection.
+        """Deletes a collection with all its data. FAILED_PRECONDITION if an alias stands for it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -323,7 +325,7 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListAliases(self, request, context):
-        """Sorted by alias.
+        """Lists the aliases by name, each with its collection.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -377,20 +379,22 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetItem(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Returns an item without its rows.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListItems(self, request, context):
-        """Sorted by key.
+        """Lists the items that pass a filter, in pages. They have the order of their keys unless `sort_by` names a field.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CountItems(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Counts the items that pass a filter, also by the values of fields.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -411,13 +415,14 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteItem(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Deletes an item.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListDeletedItems(self, request, context):
-        """Returns the pictures of deleted items.
+        """Lists the deleted items that had pictures, in pages.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -438,7 +443,8 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetThumbnail(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Returns the small picture of an item. NOT_FOUND for an item without a picture.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -491,13 +497,15 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetSpace(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Describes the generation in use of a space.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListSpaces(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Lists the spaces of a collection, each as its generation in use.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -563,13 +571,15 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListMaps(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Lists the maps of a collection, the newest first.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteMap(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Deletes a map.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')

@@ -40,11 +40,13 @@ class CollectionServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> CollectionServiceAsyncStub: ...
     CreateCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CreateCollectionRequest, _collections_pb2.Collection]
+    """Makes an empty collection with views. ALREADY_EXISTS if its name is taken."""
     GetCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetCollectionRequest, _collections_pb2.Collection]
+    """Describes a collection: its views, its spaces and the numbers of its items."""
     ListCollections: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListCollectionsRequest, _collections_pb2.ListCollectionsResponse]
-    """Sorted by name. Only the names are set; GetCollection returns the rest."""
+    """Lists the collections by name. Only the names are set; GetCollection returns the rest."""
     DeleteCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteCollectionRequest, _empty_pb2.Empty]
-    """FAILED_PRECONDITION if an alias stands for the collection."""
+    """Deletes a collection with all its data. FAILED_PRECONDITION if an alias stands for it."""
     RenameCollection: _grpc.UnaryUnaryMultiCallable[_names_pb2.RenameCollectionRequest, _collections_pb2.Collection]
     """Renames a collection; its aliases follow. ABORTED during its jobs, trainings and imports. Only the name of the
     answer is set.
@@ -56,7 +58,7 @@ class CollectionServiceStub:
     DeleteAlias: _grpc.UnaryUnaryMultiCallable[_names_pb2.DeleteAliasRequest, _empty_pb2.Empty]
     """Deletes an alias; its collection stays."""
     ListAliases: _grpc.UnaryUnaryMultiCallable[_names_pb2.ListAliasesRequest, _names_pb2.ListAliasesResponse]
-    """Sorted by alias."""
+    """Lists the aliases by name, each with its collection."""
     AddView: _grpc.UnaryUnaryMultiCallable[_collections_pb2.AddViewRequest, _types_pb2.View]
     """Adds a view to a collection. Existing items get their rows when they are imported again."""
     FitViews: _grpc.StreamUnaryMultiCallable[_collections_pb2.FitViewsRequest, _collections_pb2.FitViewsResponse]
@@ -80,9 +82,11 @@ class CollectionServiceStub:
     item does not exist is a failure in the response and does not stop the others.
     """
     GetItem: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetItemRequest, _types_pb2.Item]
+    """Returns an item without its rows."""
     ListItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListItemsRequest, _collections_pb2.ListItemsResponse]
-    """Sorted by key."""
+    """Lists the items that pass a filter, in pages. They have the order of their keys unless `sort_by` names a field."""
     CountItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CountItemsRequest, _collections_pb2.CountItemsResponse]
+    """Counts the items that pass a filter, also by the values of fields."""
     FollowFiles: _grpc.UnaryUnaryMultiCallable[_collections_pb2.FollowFilesRequest, _empty_pb2.Empty]
     """Moves items along with their files, marks items whose files are missing, and removes the marks of others, all as
     one change. FAILED_PRECONDITION if other calls have changed the items meanwhile: look at the files again.
@@ -90,13 +94,15 @@ class CollectionServiceStub:
     ListAttributes: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListAttributesRequest, _collections_pb2.ListAttributesResponse]
     """Returns the names of the attributes of all items."""
     DeleteItem: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]
+    """Deletes an item."""
     ListDeletedItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListDeletedItemsRequest, _collections_pb2.ListDeletedItemsResponse]
-    """Returns the pictures of deleted items."""
+    """Lists the deleted items that had pictures, in pages."""
     CheckCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CheckCollectionRequest, _collections_pb2.CheckCollectionResponse]
     """Describes inconsistencies of a collection, one sentence each, such as one file that is two items."""
     DeleteItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemsRequest, _collections_pb2.DeleteItemsResponse]
     """Deletes the existing items among the given keys."""
     GetThumbnail: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]
+    """Returns the small picture of an item. NOT_FOUND for an item without a picture."""
     GetThumbnails: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailsRequest, _collections_pb2.GetThumbnailsResponse]
     """Returns the pictures of up to 500 items, up to 16 MiB in all: the first items that fit. An item without a picture,
     or that does not exist, has an empty entry.
@@ -119,7 +125,9 @@ class CollectionServiceStub:
     ActivateSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ActivateSpaceRequest, _types_pb2.Space]
     """Makes a space, and one of its generations, the active one."""
     GetSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]
+    """Describes the generation in use of a space."""
     ListSpaces: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListSpacesRequest, _collections_pb2.ListSpacesResponse]
+    """Lists the spaces of a collection, each as its generation in use."""
     CalibrateSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CalibrateSpaceRequest, _types_pb2.Threshold]
     """Learns from pairs the distance up to which two items are the same, and stores it with the generation in use.
     FAILED_PRECONDITION without pairs and labels. With `refit` it is a job, like Train.
@@ -144,7 +152,9 @@ class CollectionServiceStub:
     like Train.
     """
     ListMaps: _grpc.UnaryUnaryMultiCallable[_maps_pb2.ListMapsRequest, _maps_pb2.ListMapsResponse]
+    """Lists the maps of a collection, the newest first."""
     DeleteMap: _grpc.UnaryUnaryMultiCallable[_maps_pb2.DeleteMapRequest, _empty_pb2.Empty]
+    """Deletes a map."""
     ListMapPoints: _grpc.UnaryUnaryMultiCallable[_maps_pb2.ListMapPointsRequest, _maps_pb2.ListMapPointsResponse]
     """Returns the points of the items on a map that still exist, in the order in which the items were added."""
 
@@ -154,11 +164,13 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.CreateCollectionRequest, _collections_pb2.Collection]  # type: ignore[assignment]
+    """Makes an empty collection with views. ALREADY_EXISTS if its name is taken."""
     GetCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetCollectionRequest, _collections_pb2.Collection]  # type: ignore[assignment]
+    """Describes a collection: its views, its spaces and the numbers of its items."""
     ListCollections: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListCollectionsRequest, _collections_pb2.ListCollectionsResponse]  # type: ignore[assignment]
-    """Sorted by name. Only the names are set; GetCollection returns the rest."""
+    """Lists the collections by name. Only the names are set; GetCollection returns the rest."""
     DeleteCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteCollectionRequest, _empty_pb2.Empty]  # type: ignore[assignment]
-    """FAILED_PRECONDITION if an alias stands for the collection."""
+    """Deletes a collection with all its data. FAILED_PRECONDITION if an alias stands for it."""
     RenameCollection: _aio.UnaryUnaryMultiCallable[_names_pb2.RenameCollectionRequest, _collections_pb2.Collection]  # type: ignore[assignment]
     """Renames a collection; its aliases follow. ABORTED during its jobs, trainings and imports. Only the name of the
     answer is set.
@@ -170,7 +182,7 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     DeleteAlias: _aio.UnaryUnaryMultiCallable[_names_pb2.DeleteAliasRequest, _empty_pb2.Empty]  # type: ignore[assignment]
     """Deletes an alias; its collection stays."""
     ListAliases: _aio.UnaryUnaryMultiCallable[_names_pb2.ListAliasesRequest, _names_pb2.ListAliasesResponse]  # type: ignore[assignment]
-    """Sorted by alias."""
+    """Lists the aliases by name, each with its collection."""
     AddView: _aio.UnaryUnaryMultiCallable[_collections_pb2.AddViewRequest, _types_pb2.View]  # type: ignore[assignment]
     """Adds a view to a collection. Existing items get their rows when they are imported again."""
     FitViews: _aio.StreamUnaryMultiCallable[_collections_pb2.FitViewsRequest, _collections_pb2.FitViewsResponse]  # type: ignore[assignment]
@@ -194,9 +206,11 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     item does not exist is a failure in the response and does not stop the others.
     """
     GetItem: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetItemRequest, _types_pb2.Item]  # type: ignore[assignment]
+    """Returns an item without its rows."""
     ListItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListItemsRequest, _collections_pb2.ListItemsResponse]  # type: ignore[assignment]
-    """Sorted by key."""
+    """Lists the items that pass a filter, in pages. They have the order of their keys unless `sort_by` names a field."""
     CountItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.CountItemsRequest, _collections_pb2.CountItemsResponse]  # type: ignore[assignment]
+    """Counts the items that pass a filter, also by the values of fields."""
     FollowFiles: _aio.UnaryUnaryMultiCallable[_collections_pb2.FollowFilesRequest, _empty_pb2.Empty]  # type: ignore[assignment]
     """Moves items along with their files, marks items whose files are missing, and removes the marks of others, all as
     one change. FAILED_PRECONDITION if other calls have changed the items meanwhile: look at the files again.
@@ -204,13 +218,15 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     ListAttributes: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListAttributesRequest, _collections_pb2.ListAttributesResponse]  # type: ignore[assignment]
     """Returns the names of the attributes of all items."""
     DeleteItem: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]  # type: ignore[assignment]
+    """Deletes an item."""
     ListDeletedItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListDeletedItemsRequest, _collections_pb2.ListDeletedItemsResponse]  # type: ignore[assignment]
-    """Returns the pictures of deleted items."""
+    """Lists the deleted items that had pictures, in pages."""
     CheckCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.CheckCollectionRequest, _collections_pb2.CheckCollectionResponse]  # type: ignore[assignment]
     """Describes inconsistencies of a collection, one sentence each, such as one file that is two items."""
     DeleteItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemsRequest, _collections_pb2.DeleteItemsResponse]  # type: ignore[assignment]
     """Deletes the existing items among the given keys."""
     GetThumbnail: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]  # type: ignore[assignment]
+    """Returns the small picture of an item. NOT_FOUND for an item without a picture."""
     GetThumbnails: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailsRequest, _collections_pb2.GetThumbnailsResponse]  # type: ignore[assignment]
     """Returns the pictures of up to 500 items, up to 16 MiB in all: the first items that fit. An item without a picture,
     or that does not exist, has an empty entry.
@@ -233,7 +249,9 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     ActivateSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.ActivateSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
     """Makes a space, and one of its generations, the active one."""
     GetSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
+    """Describes the generation in use of a space."""
     ListSpaces: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListSpacesRequest, _collections_pb2.ListSpacesResponse]  # type: ignore[assignment]
+    """Lists the spaces of a collection, each as its generation in use."""
     CalibrateSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.CalibrateSpaceRequest, _types_pb2.Threshold]  # type: ignore[assignment]
     """Learns from pairs the distance up to which two items are the same, and stores it with the generation in use.
     FAILED_PRECONDITION without pairs and labels. With `refit` it is a job, like Train.
@@ -258,7 +276,9 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     like Train.
     """
     ListMaps: _aio.UnaryUnaryMultiCallable[_maps_pb2.ListMapsRequest, _maps_pb2.ListMapsResponse]  # type: ignore[assignment]
+    """Lists the maps of a collection, the newest first."""
     DeleteMap: _aio.UnaryUnaryMultiCallable[_maps_pb2.DeleteMapRequest, _empty_pb2.Empty]  # type: ignore[assignment]
+    """Deletes a map."""
     ListMapPoints: _aio.UnaryUnaryMultiCallable[_maps_pb2.ListMapPointsRequest, _maps_pb2.ListMapPointsResponse]  # type: ignore[assignment]
     """Returns the points of the items on a map that still exist, in the order in which the items were added."""
 
@@ -270,14 +290,16 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _collections_pb2.CreateCollectionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_collections_pb2.Collection, _abc.Awaitable[_collections_pb2.Collection]]: ...
+    ) -> _typing.Union[_collections_pb2.Collection, _abc.Awaitable[_collections_pb2.Collection]]:
+        """Makes an empty collection with views. ALREADY_EXISTS if its name is taken."""
 
     @_abc_1.abstractmethod
     def GetCollection(
         self,
         request: _collections_pb2.GetCollectionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_collections_pb2.Collection, _abc.Awaitable[_collections_pb2.Collection]]: ...
+    ) -> _typing.Union[_collections_pb2.Collection, _abc.Awaitable[_collections_pb2.Collection]]:
+        """Describes a collection: its views, its spaces and the numbers of its items."""
 
     @_abc_1.abstractmethod
     def ListCollections(
@@ -285,7 +307,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ListCollectionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ListCollectionsResponse, _abc.Awaitable[_collections_pb2.ListCollectionsResponse]]:
-        """Sorted by name. Only the names are set; GetCollection returns the rest."""
+        """Lists the collections by name. Only the names are set; GetCollection returns the rest."""
 
     @_abc_1.abstractmethod
     def DeleteCollection(
@@ -293,7 +315,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.DeleteCollectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]:
-        """FAILED_PRECONDITION if an alias stands for the collection."""
+        """Deletes a collection with all its data. FAILED_PRECONDITION if an alias stands for it."""
 
     @_abc_1.abstractmethod
     def RenameCollection(
@@ -335,7 +357,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _names_pb2.ListAliasesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_names_pb2.ListAliasesResponse, _abc.Awaitable[_names_pb2.ListAliasesResponse]]:
-        """Sorted by alias."""
+        """Lists the aliases by name, each with its collection."""
 
     @_abc_1.abstractmethod
     def AddView(
@@ -400,7 +422,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _collections_pb2.GetItemRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_types_pb2.Item, _abc.Awaitable[_types_pb2.Item]]: ...
+    ) -> _typing.Union[_types_pb2.Item, _abc.Awaitable[_types_pb2.Item]]:
+        """Returns an item without its rows."""
 
     @_abc_1.abstractmethod
     def ListItems(
@@ -408,14 +431,15 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ListItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ListItemsResponse, _abc.Awaitable[_collections_pb2.ListItemsResponse]]:
-        """Sorted by key."""
+        """Lists the items that pass a filter, in pages. They have the order of their keys unless `sort_by` names a field."""
 
     @_abc_1.abstractmethod
     def CountItems(
         self,
         request: _collections_pb2.CountItemsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_collections_pb2.CountItemsResponse, _abc.Awaitable[_collections_pb2.CountItemsResponse]]: ...
+    ) -> _typing.Union[_collections_pb2.CountItemsResponse, _abc.Awaitable[_collections_pb2.CountItemsResponse]]:
+        """Counts the items that pass a filter, also by the values of fields."""
 
     @_abc_1.abstractmethod
     def FollowFiles(
@@ -440,7 +464,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _collections_pb2.DeleteItemRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]: ...
+    ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]:
+        """Deletes an item."""
 
     @_abc_1.abstractmethod
     def ListDeletedItems(
@@ -448,7 +473,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ListDeletedItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ListDeletedItemsResponse, _abc.Awaitable[_collections_pb2.ListDeletedItemsResponse]]:
-        """Returns the pictures of deleted items."""
+        """Lists the deleted items that had pictures, in pages."""
 
     @_abc_1.abstractmethod
     def CheckCollection(
@@ -471,7 +496,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _collections_pb2.GetThumbnailRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_collections_pb2.Thumbnail, _abc.Awaitable[_collections_pb2.Thumbnail]]: ...
+    ) -> _typing.Union[_collections_pb2.Thumbnail, _abc.Awaitable[_collections_pb2.Thumbnail]]:
+        """Returns the small picture of an item. NOT_FOUND for an item without a picture."""
 
     @_abc_1.abstractmethod
     def GetThumbnails(
@@ -535,14 +561,16 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _collections_pb2.GetSpaceRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]: ...
+    ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
+        """Describes the generation in use of a space."""
 
     @_abc_1.abstractmethod
     def ListSpaces(
         self,
         request: _collections_pb2.ListSpacesRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_collections_pb2.ListSpacesResponse, _abc.Awaitable[_collections_pb2.ListSpacesResponse]]: ...
+    ) -> _typing.Union[_collections_pb2.ListSpacesResponse, _abc.Awaitable[_collections_pb2.ListSpacesResponse]]:
+        """Lists the spaces of a collection, each as its generation in use."""
 
     @_abc_1.abstractmethod
     def CalibrateSpace(
@@ -620,14 +648,16 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _maps_pb2.ListMapsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_maps_pb2.ListMapsResponse, _abc.Awaitable[_maps_pb2.ListMapsResponse]]: ...
+    ) -> _typing.Union[_maps_pb2.ListMapsResponse, _abc.Awaitable[_maps_pb2.ListMapsResponse]]:
+        """Lists the maps of a collection, the newest first."""
 
     @_abc_1.abstractmethod
     def DeleteMap(
         self,
         request: _maps_pb2.DeleteMapRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]: ...
+    ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]:
+        """Deletes a map."""
 
     @_abc_1.abstractmethod
     def ListMapPoints(

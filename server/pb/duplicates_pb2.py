@@ -22,11 +22,13 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from crossview.v1 import options_pb2 as crossview_dot_v1_dot_options__pb2
 from crossview.v1 import types_pb2 as crossview_dot_v1_dot_types__pb2
+from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x63rossview/v1/duplicates.proto\x12\x0c\x63rossview.v1\x1a\x18\x63rossview/v1/types.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x01\n\x15\x46indDuplicatesRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0f\n\x07\x61gainst\x18\x02 \x01(\t\x12$\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x14.crossview.v1.Filter\x12\x32\n\trelations\x18\x04 \x03(\x0e\x32\x1f.crossview.v1.DuplicateRelation\x12\r\n\x05limit\x18\x05 \x01(\x05\x12\x0c\n\x04seed\x18\x06 \x01(\x03\x12\x11\n\tpage_size\x18\x07 \x01(\x05\x12\x12\n\npage_token\x18\x08 \x01(\t\"\xd8\x01\n\x10\x44uplicatePicture\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x12\n\ncollection\x18\x02 \x01(\t\x12\x32\n\trelations\x18\x03 \x03(\x0e\x32\x1f.crossview.v1.DuplicateRelation\x12\x0f\n\x07\x64\x65grees\x18\x04 \x01(\x01\x12\r\n\x05share\x18\x05 \x01(\x01\x12\x12\n\nconfidence\x18\x06 \x01(\x01\x12\r\n\x05width\x18\x07 \x01(\x05\x12\x0e\n\x06height\x18\x08 \x01(\x05\x12\x0c\n\x04size\x18\t \x01(\x03\x12\x0e\n\x06source\x18\n \x01(\t\"\xac\x01\n\x0e\x44uplicateGroup\x12)\n\x04kind\x18\x01 \x01(\x0e\x32\x1b.crossview.v1.DuplicateKind\x12.\n\x06keeper\x18\x02 \x01(\x0b\x32\x1e.crossview.v1.DuplicatePicture\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12/\n\x07members\x18\x04 \x03(\x0b\x32\x1e.crossview.v1.DuplicatePicture\"\x80\x01\n\x16\x46indDuplicatesResponse\x12\x10\n\x08pictures\x18\x01 \x01(\x03\x12,\n\x06groups\x18\x02 \x03(\x0b\x32\x1c.crossview.v1.DuplicateGroup\x12\r\n\x05notes\x18\x03 \x03(\t\x12\x17\n\x0fnext_page_token\x18\x04 \x01(\t\"\x89\x01\n\rPairJudgement\x12\r\n\x05\x66irst\x18\x01 \x01(\t\x12\x0e\n\x06second\x18\x02 \x01(\t\x12\x0c\n\x04same\x18\x03 \x01(\x08\x12\x0e\n\x06person\x18\x04 \x01(\t\x12\n\n\x02id\x18\x05 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"R\n\x10JudgePairRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12.\n\tjudgement\x18\x02 \x01(\x0b\x32\x1b.crossview.v1.PairJudgement\":\n\x18UndoPairJudgementRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06person\x18\x02 \x01(\t\"R\n\x19ListPairJudgementsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"f\n\x1aListPairJudgementsResponse\x12/\n\njudgements\x18\x01 \x03(\x0b\x32\x1b.crossview.v1.PairJudgement\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*\xfd\x02\n\x11\x44uplicateRelation\x12\"\n\x1e\x44UPLICATE_RELATION_UNSPECIFIED\x10\x00\x12 \n\x1c\x44UPLICATE_RELATION_IDENTICAL\x10\x01\x12#\n\x1f\x44UPLICATE_RELATION_RECOMPRESSED\x10\x02\x12\x1e\n\x1a\x44UPLICATE_RELATION_RESIZED\x10\x03\x12 \n\x1c\x44UPLICATE_RELATION_GREYSCALE\x10\x04\x12\x1e\n\x1a\x44UPLICATE_RELATION_CROPPED\x10\x05\x12\x1e\n\x1a\x44UPLICATE_RELATION_ROTATED\x10\x06\x12\x1f\n\x1b\x44UPLICATE_RELATION_MIRRORED\x10\x07\x12\x1d\n\x19\x44UPLICATE_RELATION_EDITED\x10\x08\x12\x1d\n\x19\x44UPLICATE_RELATION_JUDGED\x10\t\x12\x1c\n\x18\x44UPLICATE_RELATION_BURST\x10\n*d\n\rDuplicateKind\x12\x1e\n\x1a\x44UPLICATE_KIND_UNSPECIFIED\x10\x00\x12\x19\n\x15\x44UPLICATE_KIND_COPIES\x10\x01\x12\x18\n\x14\x44UPLICATE_KIND_BURST\x10\x02\x42\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x63rossview/v1/duplicates.proto\x12\x0c\x63rossview.v1\x1a\x1a\x63rossview/v1/options.proto\x1a\x18\x63rossview/v1/types.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf2\x01\n\x15\x46indDuplicatesRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x15\n\x07\x61gainst\x18\x02 \x01(\tB\x04\xf8\xba\x18\x01\x12$\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x14.crossview.v1.Filter\x12\x32\n\trelations\x18\x04 \x03(\x0e\x32\x1f.crossview.v1.DuplicateRelation\x12\x13\n\x05limit\x18\x05 \x01(\x05\x42\x04\x80\xbb\x18\x00\x12\x0c\n\x04seed\x18\x06 \x01(\x03\x12\x17\n\tpage_size\x18\x07 \x01(\x05\x42\x04\x80\xbb\x18\x00\x12\x12\n\npage_token\x18\x08 \x01(\t\"\xd8\x01\n\x10\x44uplicatePicture\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x12\n\ncollection\x18\x02 \x01(\t\x12\x32\n\trelations\x18\x03 \x03(\x0e\x32\x1f.crossview.v1.DuplicateRelation\x12\x0f\n\x07\x64\x65grees\x18\x04 \x01(\x01\x12\r\n\x05share\x18\x05 \x01(\x01\x12\x12\n\nconfidence\x18\x06 \x01(\x01\x12\r\n\x05width\x18\x07 \x01(\x05\x12\x0e\n\x06height\x18\x08 \x01(\x05\x12\x0c\n\x04size\x18\t \x01(\x03\x12\x0e\n\x06source\x18\n \x01(\t\"\xac\x01\n\x0e\x44uplicateGroup\x12)\n\x04kind\x18\x01 \x01(\x0e\x32\x1b.crossview.v1.DuplicateKind\x12.\n\x06keeper\x18\x02 \x01(\x0b\x32\x1e.crossview.v1.DuplicatePicture\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12/\n\x07members\x18\x04 \x03(\x0b\x32\x1e.crossview.v1.DuplicatePicture\"\x80\x01\n\x16\x46indDuplicatesResponse\x12\x10\n\x08pictures\x18\x01 \x01(\x03\x12,\n\x06groups\x18\x02 \x03(\x0b\x32\x1c.crossview.v1.DuplicateGroup\x12\r\n\x05notes\x18\x03 \x03(\t\x12\x17\n\x0fnext_page_token\x18\x04 \x01(\t\"\x95\x01\n\rPairJudgement\x12\x13\n\x05\x66irst\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02\x12\x14\n\x06second\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\x0c\n\x04same\x18\x03 \x01(\x08\x12\x0e\n\x06person\x18\x04 \x01(\t\x12\n\n\x02id\x18\x05 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"b\n\x10JudgePairRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x34\n\tjudgement\x18\x02 \x01(\x0b\x32\x1b.crossview.v1.PairJudgementB\x04\xe2\x41\x01\x02\"D\n\x18UndoPairJudgementRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x0e\n\x06person\x18\x02 \x01(\t\"b\n\x19ListPairJudgementsRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x17\n\tpage_size\x18\x02 \x01(\x05\x42\x04\x80\xbb\x18\x00\x12\x12\n\npage_token\x18\x03 \x01(\t\"f\n\x1aListPairJudgementsResponse\x12/\n\njudgements\x18\x01 \x03(\x0b\x32\x1b.crossview.v1.PairJudgement\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*\xfd\x02\n\x11\x44uplicateRelation\x12\"\n\x1e\x44UPLICATE_RELATION_UNSPECIFIED\x10\x00\x12 \n\x1c\x44UPLICATE_RELATION_IDENTICAL\x10\x01\x12#\n\x1f\x44UPLICATE_RELATION_RECOMPRESSED\x10\x02\x12\x1e\n\x1a\x44UPLICATE_RELATION_RESIZED\x10\x03\x12 \n\x1c\x44UPLICATE_RELATION_GREYSCALE\x10\x04\x12\x1e\n\x1a\x44UPLICATE_RELATION_CROPPED\x10\x05\x12\x1e\n\x1a\x44UPLICATE_RELATION_ROTATED\x10\x06\x12\x1f\n\x1b\x44UPLICATE_RELATION_MIRRORED\x10\x07\x12\x1d\n\x19\x44UPLICATE_RELATION_EDITED\x10\x08\x12\x1d\n\x19\x44UPLICATE_RELATION_JUDGED\x10\t\x12\x1c\n\x18\x44UPLICATE_RELATION_BURST\x10\n*d\n\rDuplicateKind\x12\x1e\n\x1a\x44UPLICATE_KIND_UNSPECIFIED\x10\x00\x12\x19\n\x15\x44UPLICATE_KIND_COPIES\x10\x01\x12\x18\n\x14\x44UPLICATE_KIND_BURST\x10\x02\x42\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,26 +36,48 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crossview.v1.duplicates_pb2
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z\030crossview/v1;crossviewv1'
-  _globals['_DUPLICATERELATION']._serialized_start=1321
-  _globals['_DUPLICATERELATION']._serialized_end=1702
-  _globals['_DUPLICATEKIND']._serialized_start=1704
-  _globals['_DUPLICATEKIND']._serialized_end=1804
-  _globals['_FINDDUPLICATESREQUEST']._serialized_start=107
-  _globals['_FINDDUPLICATESREQUEST']._serialized_end=321
-  _globals['_DUPLICATEPICTURE']._serialized_start=324
-  _globals['_DUPLICATEPICTURE']._serialized_end=540
-  _globals['_DUPLICATEGROUP']._serialized_start=543
-  _globals['_DUPLICATEGROUP']._serialized_end=715
-  _globals['_FINDDUPLICATESRESPONSE']._serialized_start=718
-  _globals['_FINDDUPLICATESRESPONSE']._serialized_end=846
-  _globals['_PAIRJUDGEMENT']._serialized_start=849
-  _globals['_PAIRJUDGEMENT']._serialized_end=986
-  _globals['_JUDGEPAIRREQUEST']._serialized_start=988
-  _globals['_JUDGEPAIRREQUEST']._serialized_end=1070
-  _globals['_UNDOPAIRJUDGEMENTREQUEST']._serialized_start=1072
-  _globals['_UNDOPAIRJUDGEMENTREQUEST']._serialized_end=1130
-  _globals['_LISTPAIRJUDGEMENTSREQUEST']._serialized_start=1132
-  _globals['_LISTPAIRJUDGEMENTSREQUEST']._serialized_end=1214
-  _globals['_LISTPAIRJUDGEMENTSRESPONSE']._serialized_start=1216
-  _globals['_LISTPAIRJUDGEMENTSRESPONSE']._serialized_end=1318
+  _globals['_FINDDUPLICATESREQUEST'].fields_by_name['parent']._loaded_options = None
+  _globals['_FINDDUPLICATESREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_FINDDUPLICATESREQUEST'].fields_by_name['against']._loaded_options = None
+  _globals['_FINDDUPLICATESREQUEST'].fields_by_name['against']._serialized_options = b'\370\272\030\001'
+  _globals['_FINDDUPLICATESREQUEST'].fields_by_name['limit']._loaded_options = None
+  _globals['_FINDDUPLICATESREQUEST'].fields_by_name['limit']._serialized_options = b'\200\273\030\000'
+  _globals['_FINDDUPLICATESREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_FINDDUPLICATESREQUEST'].fields_by_name['page_size']._serialized_options = b'\200\273\030\000'
+  _globals['_PAIRJUDGEMENT'].fields_by_name['first']._loaded_options = None
+  _globals['_PAIRJUDGEMENT'].fields_by_name['first']._serialized_options = b'\342A\001\002'
+  _globals['_PAIRJUDGEMENT'].fields_by_name['second']._loaded_options = None
+  _globals['_PAIRJUDGEMENT'].fields_by_name['second']._serialized_options = b'\342A\001\002'
+  _globals['_JUDGEPAIRREQUEST'].fields_by_name['parent']._loaded_options = None
+  _globals['_JUDGEPAIRREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_JUDGEPAIRREQUEST'].fields_by_name['judgement']._loaded_options = None
+  _globals['_JUDGEPAIRREQUEST'].fields_by_name['judgement']._serialized_options = b'\342A\001\002'
+  _globals['_UNDOPAIRJUDGEMENTREQUEST'].fields_by_name['parent']._loaded_options = None
+  _globals['_UNDOPAIRJUDGEMENTREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_LISTPAIRJUDGEMENTSREQUEST'].fields_by_name['parent']._loaded_options = None
+  _globals['_LISTPAIRJUDGEMENTSREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_LISTPAIRJUDGEMENTSREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_LISTPAIRJUDGEMENTSREQUEST'].fields_by_name['page_size']._serialized_options = b'\200\273\030\000'
+  _globals['_DUPLICATERELATION']._serialized_start=1464
+  _globals['_DUPLICATERELATION']._serialized_end=1845
+  _globals['_DUPLICATEKIND']._serialized_start=1847
+  _globals['_DUPLICATEKIND']._serialized_end=1947
+  _globals['_FINDDUPLICATESREQUEST']._serialized_start=168
+  _globals['_FINDDUPLICATESREQUEST']._serialized_end=410
+  _globals['_DUPLICATEPICTURE']._serialized_start=413
+  _globals['_DUPLICATEPICTURE']._serialized_end=629
+  _globals['_DUPLICATEGROUP']._serialized_start=632
+  _globals['_DUPLICATEGROUP']._serialized_end=804
+  _globals['_FINDDUPLICATESRESPONSE']._serialized_start=807
+  _globals['_FINDDUPLICATESRESPONSE']._serialized_end=935
+  _globals['_PAIRJUDGEMENT']._serialized_start=938
+  _globals['_PAIRJUDGEMENT']._serialized_end=1087
+  _globals['_JUDGEPAIRREQUEST']._serialized_start=1089
+  _globals['_JUDGEPAIRREQUEST']._serialized_end=1187
+  _globals['_UNDOPAIRJUDGEMENTREQUEST']._serialized_start=1189
+  _globals['_UNDOPAIRJUDGEMENTREQUEST']._serialized_end=1257
+  _globals['_LISTPAIRJUDGEMENTSREQUEST']._serialized_start=1259
+  _globals['_LISTPAIRJUDGEMENTSREQUEST']._serialized_end=1357
+  _globals['_LISTPAIRJUDGEMENTSRESPONSE']._serialized_start=1359
+  _globals['_LISTPAIRJUDGEMENTSRESPONSE']._serialized_end=1461
 # @@protoc_insertion_point(module_scope)

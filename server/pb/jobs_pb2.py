@@ -24,11 +24,12 @@ _sym_db = _symbol_database.Default()
 
 from crossview.v1 import collections_pb2 as crossview_dot_v1_dot_collections__pb2
 from crossview.v1 import maps_pb2 as crossview_dot_v1_dot_maps__pb2
+from crossview.v1 import options_pb2 as crossview_dot_v1_dot_options__pb2
 from google.longrunning import operations_pb2 as google_dot_longrunning_dot_operations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x63rossview/v1/jobs.proto\x12\x0c\x63rossview.v1\x1a\x1e\x63rossview/v1/collections.proto\x1a\x17\x63rossview/v1/maps.proto\x1a#google/longrunning/operations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa1\x04\n\x10SubmitJobRequest\x12+\n\x05train\x18\x01 \x01(\x0b\x32\x1a.crossview.v1.TrainRequestH\x00\x12\x38\n\x0c\x65xtend_space\x18\x02 \x01(\x0b\x32 .crossview.v1.ExtendSpaceRequestH\x00\x12\x38\n\x0c\x61ssign_label\x18\x03 \x01(\x0b\x32 .crossview.v1.AssignLabelRequestH\x00\x12\x31\n\x08\x65valuate\x18\x04 \x01(\x0b\x32\x1d.crossview.v1.EvaluateRequestH\x00\x12\x32\n\tfit_views\x18\x05 \x01(\x0b\x32\x1d.crossview.v1.FitViewsRequestH\x00\x12\x38\n\x0cimport_items\x18\x06 \x01(\x0b\x32 .crossview.v1.ImportItemsRequestH\x00\x12>\n\x0f\x63\x61librate_space\x18\x07 \x01(\x0b\x32#.crossview.v1.CalibrateSpaceRequestH\x00\x12\x30\n\x08make_map\x18_ \x01(\x0b\x32\x1c.crossview.v1.MakeMapRequestH\x00\x12:\n\rreindex_space\x18` \x01(\x0b\x32!.crossview.v1.ReindexSpaceRequestH\x00\x12\x12\n\nrequest_id\x18\x08 \x01(\tB\t\n\x07request\"\x89\x05\n\x0bJobMetadata\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x12\n\ncollection\x18\x02 \x01(\t\x12.\n\x05state\x18\x03 \x01(\x0e\x32\x1f.crossview.v1.JobMetadata.State\x12\x34\n\x08progress\x18\x04 \x01(\x0b\x32\".crossview.v1.JobMetadata.Progress\x12/\n\x03log\x18\x05 \x03(\x0b\x32\".crossview.v1.JobMetadata.Progress\x12\x0e\n\x06logged\x18\x06 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrequest_id\x18\n \x01(\t\x12\x12\n\ncancelling\x18\x0b \x01(\x08\x12\x0f\n\x07\x63\x61ll_id\x18P \x01(\t\x12\x13\n\x0btraceparent\x18Q \x01(\t\x12\x12\n\ntracestate\x18R \x01(\t\x1a\x43\n\x08Progress\x12\x0c\n\x04what\x18\x01 \x01(\t\x12\x0c\n\x04\x64one\x18\x02 \x01(\x03\x12\r\n\x05total\x18\x03 \x01(\x03\x12\x0c\n\x04note\x18\x04 \x01(\t\"{\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x11\n\rSTATE_WAITING\x10\x01\x12\x11\n\rSTATE_RUNNING\x10\x02\x12\x0e\n\nSTATE_DONE\x10\x03\x12\x10\n\x0cSTATE_FAILED\x10\x04\x12\x13\n\x0fSTATE_CANCELLED\x10\x05\x32X\n\nJobService\x12J\n\tSubmitJob\x12\x1e.crossview.v1.SubmitJobRequest\x1a\x1d.google.longrunning.OperationB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x63rossview/v1/jobs.proto\x12\x0c\x63rossview.v1\x1a\x1e\x63rossview/v1/collections.proto\x1a\x17\x63rossview/v1/maps.proto\x1a\x1a\x63rossview/v1/options.proto\x1a#google/longrunning/operations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xad\x04\n\x10SubmitJobRequest\x12+\n\x05train\x18\x01 \x01(\x0b\x32\x1a.crossview.v1.TrainRequestH\x00\x12\x38\n\x0c\x65xtend_space\x18\x02 \x01(\x0b\x32 .crossview.v1.ExtendSpaceRequestH\x00\x12\x38\n\x0c\x61ssign_label\x18\x03 \x01(\x0b\x32 .crossview.v1.AssignLabelRequestH\x00\x12\x31\n\x08\x65valuate\x18\x04 \x01(\x0b\x32\x1d.crossview.v1.EvaluateRequestH\x00\x12\x32\n\tfit_views\x18\x05 \x01(\x0b\x32\x1d.crossview.v1.FitViewsRequestH\x00\x12\x38\n\x0cimport_items\x18\x06 \x01(\x0b\x32 .crossview.v1.ImportItemsRequestH\x00\x12>\n\x0f\x63\x61librate_space\x18\x07 \x01(\x0b\x32#.crossview.v1.CalibrateSpaceRequestH\x00\x12\x30\n\x08make_map\x18_ \x01(\x0b\x32\x1c.crossview.v1.MakeMapRequestH\x00\x12:\n\rreindex_space\x18` \x01(\x0b\x32!.crossview.v1.ReindexSpaceRequestH\x00\x12\x18\n\nrequest_id\x18\x08 \x01(\tB\x04\xf8\xba\x18\x06\x42\x0f\n\x07request\x12\x04\xf8\xba\x18\x01\"\x89\x05\n\x0bJobMetadata\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x12\n\ncollection\x18\x02 \x01(\t\x12.\n\x05state\x18\x03 \x01(\x0e\x32\x1f.crossview.v1.JobMetadata.State\x12\x34\n\x08progress\x18\x04 \x01(\x0b\x32\".crossview.v1.JobMetadata.Progress\x12/\n\x03log\x18\x05 \x03(\x0b\x32\".crossview.v1.JobMetadata.Progress\x12\x0e\n\x06logged\x18\x06 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrequest_id\x18\n \x01(\t\x12\x12\n\ncancelling\x18\x0b \x01(\x08\x12\x0f\n\x07\x63\x61ll_id\x18P \x01(\t\x12\x13\n\x0btraceparent\x18Q \x01(\t\x12\x12\n\ntracestate\x18R \x01(\t\x1a\x43\n\x08Progress\x12\x0c\n\x04what\x18\x01 \x01(\t\x12\x0c\n\x04\x64one\x18\x02 \x01(\x03\x12\r\n\x05total\x18\x03 \x01(\x03\x12\x0c\n\x04note\x18\x04 \x01(\t\"{\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x11\n\rSTATE_WAITING\x10\x01\x12\x11\n\rSTATE_RUNNING\x10\x02\x12\x0e\n\nSTATE_DONE\x10\x03\x12\x10\n\x0cSTATE_FAILED\x10\x04\x12\x13\n\x0fSTATE_CANCELLED\x10\x05\x32X\n\nJobService\x12J\n\tSubmitJob\x12\x1e.crossview.v1.SubmitJobRequest\x1a\x1d.google.longrunning.OperationB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,14 +37,18 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crossview.v1.jobs_pb2', _gl
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z\030crossview/v1;crossviewv1'
-  _globals['_SUBMITJOBREQUEST']._serialized_start=169
-  _globals['_SUBMITJOBREQUEST']._serialized_end=714
-  _globals['_JOBMETADATA']._serialized_start=717
-  _globals['_JOBMETADATA']._serialized_end=1366
-  _globals['_JOBMETADATA_PROGRESS']._serialized_start=1174
-  _globals['_JOBMETADATA_PROGRESS']._serialized_end=1241
-  _globals['_JOBMETADATA_STATE']._serialized_start=1243
-  _globals['_JOBMETADATA_STATE']._serialized_end=1366
-  _globals['_JOBSERVICE']._serialized_start=1368
-  _globals['_JOBSERVICE']._serialized_end=1456
+  _globals['_SUBMITJOBREQUEST'].oneofs_by_name['request']._loaded_options = None
+  _globals['_SUBMITJOBREQUEST'].oneofs_by_name['request']._serialized_options = b'\370\272\030\001'
+  _globals['_SUBMITJOBREQUEST'].fields_by_name['request_id']._loaded_options = None
+  _globals['_SUBMITJOBREQUEST'].fields_by_name['request_id']._serialized_options = b'\370\272\030\006'
+  _globals['_SUBMITJOBREQUEST']._serialized_start=197
+  _globals['_SUBMITJOBREQUEST']._serialized_end=754
+  _globals['_JOBMETADATA']._serialized_start=757
+  _globals['_JOBMETADATA']._serialized_end=1406
+  _globals['_JOBMETADATA_PROGRESS']._serialized_start=1214
+  _globals['_JOBMETADATA_PROGRESS']._serialized_end=1281
+  _globals['_JOBMETADATA_STATE']._serialized_start=1283
+  _globals['_JOBMETADATA_STATE']._serialized_end=1406
+  _globals['_JOBSERVICE']._serialized_start=1408
+  _globals['_JOBSERVICE']._serialized_end=1496
 # @@protoc_insertion_point(module_scope)

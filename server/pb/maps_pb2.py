@@ -22,10 +22,12 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from crossview.v1 import options_pb2 as crossview_dot_v1_dot_options__pb2
 from crossview.v1 import types_pb2 as crossview_dot_v1_dot_types__pb2
+from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x63rossview/v1/maps.proto\x12\x0c\x63rossview.v1\x1a\x18\x63rossview/v1/types.proto\"\xb4\x01\n\x0eMakeMapRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x0c\n\x04view\x18\x03 \x01(\t\x12\x0e\n\x06target\x18\x04 \x01(\t\x12$\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x14.crossview.v1.Filter\x12\x0e\n\x06method\x18\x06 \x01(\t\x12\x0c\n\x04seed\x18\x07 \x01(\x03\x12\r\n\x05renew\x18\x08 \x01(\x08\x12\x12\n\nrequest_id\x18\t \x01(\t\"\x98\x03\n\x03Map\x12\n\n\x02id\x18\x01 \x01(\x03\x12\r\n\x05space\x18\x02 \x01(\t\x12\x12\n\ngeneration\x18\x03 \x01(\x05\x12\x0c\n\x04view\x18\x04 \x01(\t\x12\x0e\n\x06target\x18\x05 \x01(\t\x12\x0e\n\x06method\x18\x06 \x01(\t\x12\r\n\x05where\x18\x07 \x01(\t\x12\x0f\n\x07\x63reated\x18\x08 \x01(\t\x12\x0c\n\x04seed\x18\t \x01(\x03\x12\r\n\x05items\x18\n \x01(\x03\x12\x0f\n\x07missing\x18\x0b \x01(\x03\x12\x0c\n\x04left\x18\x0c \x01(\x01\x12\r\n\x05right\x18\r \x01(\x01\x12\x0e\n\x06\x62ottom\x18\x0e \x01(\x01\x12\x0b\n\x03top\x18\x0f \x01(\x01\x12\x13\n\x06recall\x18\x10 \x01(\x01H\x00\x88\x01\x01\x12\x1c\n\x0ftrustworthiness\x18\x11 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\tneighbors\x18\x12 \x01(\x05\x12\x10\n\x08measured\x18\x13 \x01(\x03\x12\x16\n\texplained\x18\x14 \x01(\x01H\x02\x88\x01\x01\x12\x0f\n\x07seconds\x18\x15 \x01(\x01\x42\t\n\x07_recallB\x12\n\x10_trustworthinessB\x0c\n\n_explained\"!\n\x0fListMapsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\"3\n\x10ListMapsResponse\x12\x1f\n\x04maps\x18\x01 \x03(\x0b\x32\x11.crossview.v1.Map\".\n\x10\x44\x65leteMapRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x03\"\x8e\x01\n\x14ListMapPointsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x03\x12\r\n\x05\x66ield\x18\x03 \x01(\t\x12$\n\x06\x66ilter\x18\x04 \x01(\x0b\x32\x14.crossview.v1.Filter\x12\x11\n\tpage_size\x18\x05 \x01(\x05\x12\x12\n\npage_token\x18\x06 \x01(\t\"\x8e\x01\n\x15ListMapPointsResponse\x12\x0c\n\x04keys\x18\x01 \x03(\t\x12\t\n\x01x\x18\x02 \x03(\x02\x12\t\n\x01y\x18\x03 \x03(\x02\x12(\n\x06values\x18\x04 \x03(\x0b\x32\x18.crossview.v1.FieldValue\x12\x0e\n\x06places\x18\x05 \x03(\x05\x12\x17\n\x0fnext_page_token\x18\x06 \x01(\tB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x63rossview/v1/maps.proto\x12\x0c\x63rossview.v1\x1a\x1a\x63rossview/v1/options.proto\x1a\x18\x63rossview/v1/types.proto\x1a\x1fgoogle/api/field_behavior.proto\"\xc4\x01\n\x0eMakeMapRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\r\n\x05space\x18\x02 \x01(\t\x12\x0c\n\x04view\x18\x03 \x01(\t\x12\x0e\n\x06target\x18\x04 \x01(\t\x12$\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x14.crossview.v1.Filter\x12\x0e\n\x06method\x18\x06 \x01(\t\x12\x0c\n\x04seed\x18\x07 \x01(\x03\x12\r\n\x05renew\x18\x08 \x01(\x08\x12\x18\n\nrequest_id\x18\t \x01(\tB\x04\xf8\xba\x18\x06\"\x98\x03\n\x03Map\x12\n\n\x02id\x18\x01 \x01(\x03\x12\r\n\x05space\x18\x02 \x01(\t\x12\x12\n\ngeneration\x18\x03 \x01(\x05\x12\x0c\n\x04view\x18\x04 \x01(\t\x12\x0e\n\x06target\x18\x05 \x01(\t\x12\x0e\n\x06method\x18\x06 \x01(\t\x12\r\n\x05where\x18\x07 \x01(\t\x12\x0f\n\x07\x63reated\x18\x08 \x01(\t\x12\x0c\n\x04seed\x18\t \x01(\x03\x12\r\n\x05items\x18\n \x01(\x03\x12\x0f\n\x07missing\x18\x0b \x01(\x03\x12\x0c\n\x04left\x18\x0c \x01(\x01\x12\r\n\x05right\x18\r \x01(\x01\x12\x0e\n\x06\x62ottom\x18\x0e \x01(\x01\x12\x0b\n\x03top\x18\x0f \x01(\x01\x12\x13\n\x06recall\x18\x10 \x01(\x01H\x00\x88\x01\x01\x12\x1c\n\x0ftrustworthiness\x18\x11 \x01(\x01H\x01\x88\x01\x01\x12\x11\n\tneighbors\x18\x12 \x01(\x05\x12\x10\n\x08measured\x18\x13 \x01(\x03\x12\x16\n\texplained\x18\x14 \x01(\x01H\x02\x88\x01\x01\x12\x0f\n\x07seconds\x18\x15 \x01(\x01\x42\t\n\x07_recallB\x12\n\x10_trustworthinessB\x0c\n\n_explained\"+\n\x0fListMapsRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\"3\n\x10ListMapsResponse\x12\x1f\n\x04maps\x18\x01 \x03(\x0b\x32\x11.crossview.v1.Map\">\n\x10\x44\x65leteMapRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x10\n\x02id\x18\x02 \x01(\x03\x42\x04\xe2\x41\x01\x02\"\xa4\x01\n\x14ListMapPointsRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x10\n\x02id\x18\x02 \x01(\x03\x42\x04\xe2\x41\x01\x02\x12\r\n\x05\x66ield\x18\x03 \x01(\t\x12$\n\x06\x66ilter\x18\x04 \x01(\x0b\x32\x14.crossview.v1.Filter\x12\x17\n\tpage_size\x18\x05 \x01(\x05\x42\x04\x80\xbb\x18\x00\x12\x12\n\npage_token\x18\x06 \x01(\t\"\x8e\x01\n\x15ListMapPointsResponse\x12\x0c\n\x04keys\x18\x01 \x03(\t\x12\t\n\x01x\x18\x02 \x03(\x02\x12\t\n\x01y\x18\x03 \x03(\x02\x12(\n\x06values\x18\x04 \x03(\x0b\x32\x18.crossview.v1.FieldValue\x12\x0e\n\x06places\x18\x05 \x03(\x05\x12\x17\n\x0fnext_page_token\x18\x06 \x01(\tB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,18 +35,34 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crossview.v1.maps_pb2', _gl
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z\030crossview/v1;crossviewv1'
-  _globals['_MAKEMAPREQUEST']._serialized_start=68
-  _globals['_MAKEMAPREQUEST']._serialized_end=248
-  _globals['_MAP']._serialized_start=251
-  _globals['_MAP']._serialized_end=659
-  _globals['_LISTMAPSREQUEST']._serialized_start=661
-  _globals['_LISTMAPSREQUEST']._serialized_end=694
-  _globals['_LISTMAPSRESPONSE']._serialized_start=696
-  _globals['_LISTMAPSRESPONSE']._serialized_end=747
-  _globals['_DELETEMAPREQUEST']._serialized_start=749
-  _globals['_DELETEMAPREQUEST']._serialized_end=795
-  _globals['_LISTMAPPOINTSREQUEST']._serialized_start=798
-  _globals['_LISTMAPPOINTSREQUEST']._serialized_end=940
-  _globals['_LISTMAPPOINTSRESPONSE']._serialized_start=943
-  _globals['_LISTMAPPOINTSRESPONSE']._serialized_end=1085
+  _globals['_MAKEMAPREQUEST'].fields_by_name['parent']._loaded_options = None
+  _globals['_MAKEMAPREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_MAKEMAPREQUEST'].fields_by_name['request_id']._loaded_options = None
+  _globals['_MAKEMAPREQUEST'].fields_by_name['request_id']._serialized_options = b'\370\272\030\006'
+  _globals['_LISTMAPSREQUEST'].fields_by_name['parent']._loaded_options = None
+  _globals['_LISTMAPSREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_DELETEMAPREQUEST'].fields_by_name['parent']._loaded_options = None
+  _globals['_DELETEMAPREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_DELETEMAPREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_DELETEMAPREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002'
+  _globals['_LISTMAPPOINTSREQUEST'].fields_by_name['parent']._loaded_options = None
+  _globals['_LISTMAPPOINTSREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_LISTMAPPOINTSREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_LISTMAPPOINTSREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002'
+  _globals['_LISTMAPPOINTSREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_LISTMAPPOINTSREQUEST'].fields_by_name['page_size']._serialized_options = b'\200\273\030\000'
+  _globals['_MAKEMAPREQUEST']._serialized_start=129
+  _globals['_MAKEMAPREQUEST']._serialized_end=325
+  _globals['_MAP']._serialized_start=328
+  _globals['_MAP']._serialized_end=736
+  _globals['_LISTMAPSREQUEST']._serialized_start=738
+  _globals['_LISTMAPSREQUEST']._serialized_end=781
+  _globals['_LISTMAPSRESPONSE']._serialized_start=783
+  _globals['_LISTMAPSRESPONSE']._serialized_end=834
+  _globals['_DELETEMAPREQUEST']._serialized_start=836
+  _globals['_DELETEMAPREQUEST']._serialized_end=898
+  _globals['_LISTMAPPOINTSREQUEST']._serialized_start=901
+  _globals['_LISTMAPPOINTSREQUEST']._serialized_end=1065
+  _globals['_LISTMAPPOINTSRESPONSE']._serialized_start=1068
+  _globals['_LISTMAPPOINTSRESPONSE']._serialized_end=1210
 # @@protoc_insertion_point(module_scope)

@@ -22,9 +22,11 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from crossview.v1 import options_pb2 as crossview_dot_v1_dot_options__pb2
+from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x63rossview/v1/names.proto\x12\x0c\x63rossview.v1\"R\n\x17RenameCollectionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rcollection_id\x18\x02 \x01(\t\x12\x12\n\nkeep_alias\x18\x03 \x01(\x08\"<\n\x15\x43opyCollectionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rcollection_id\x18\x02 \x01(\t\"-\n\x05\x41lias\x12\x10\n\x08\x61lias_id\x18\x01 \x01(\t\x12\x12\n\ncollection\x18\x02 \x01(\t\"5\n\x0fSetAliasRequest\x12\"\n\x05\x61lias\x18\x01 \x01(\x0b\x32\x13.crossview.v1.Alias\"&\n\x12\x44\x65leteAliasRequest\x12\x10\n\x08\x61lias_id\x18\x01 \x01(\t\";\n\x12ListAliasesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"T\n\x13ListAliasesResponse\x12$\n\x07\x61liases\x18\x01 \x03(\x0b\x32\x13.crossview.v1.Alias\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\tB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x63rossview/v1/names.proto\x12\x0c\x63rossview.v1\x1a\x1a\x63rossview/v1/options.proto\x1a\x1fgoogle/api/field_behavior.proto\"f\n\x17RenameCollectionRequest\x12\x16\n\x04name\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x1f\n\rcollection_id\x18\x02 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x04\x12\x12\n\nkeep_alias\x18\x03 \x01(\x08\"P\n\x15\x43opyCollectionRequest\x12\x16\n\x04name\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x1f\n\rcollection_id\x18\x02 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x04\"A\n\x05\x41lias\x12\x1a\n\x08\x61lias_id\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x04\x12\x1c\n\ncollection\x18\x02 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\";\n\x0fSetAliasRequest\x12(\n\x05\x61lias\x18\x01 \x01(\x0b\x32\x13.crossview.v1.AliasB\x04\xe2\x41\x01\x02\"0\n\x12\x44\x65leteAliasRequest\x12\x1a\n\x08\x61lias_id\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x04\"A\n\x12ListAliasesRequest\x12\x17\n\tpage_size\x18\x01 \x01(\x05\x42\x04\x80\xbb\x18\x00\x12\x12\n\npage_token\x18\x02 \x01(\t\"T\n\x13ListAliasesResponse\x12$\n\x07\x61liases\x18\x01 \x03(\x0b\x32\x13.crossview.v1.Alias\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\tB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,18 +34,36 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crossview.v1.names_pb2', _g
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z\030crossview/v1;crossviewv1'
-  _globals['_RENAMECOLLECTIONREQUEST']._serialized_start=42
-  _globals['_RENAMECOLLECTIONREQUEST']._serialized_end=124
-  _globals['_COPYCOLLECTIONREQUEST']._serialized_start=126
-  _globals['_COPYCOLLECTIONREQUEST']._serialized_end=186
-  _globals['_ALIAS']._serialized_start=188
-  _globals['_ALIAS']._serialized_end=233
-  _globals['_SETALIASREQUEST']._serialized_start=235
-  _globals['_SETALIASREQUEST']._serialized_end=288
-  _globals['_DELETEALIASREQUEST']._serialized_start=290
-  _globals['_DELETEALIASREQUEST']._serialized_end=328
-  _globals['_LISTALIASESREQUEST']._serialized_start=330
-  _globals['_LISTALIASESREQUEST']._serialized_end=389
-  _globals['_LISTALIASESRESPONSE']._serialized_start=391
-  _globals['_LISTALIASESRESPONSE']._serialized_end=475
+  _globals['_RENAMECOLLECTIONREQUEST'].fields_by_name['name']._loaded_options = None
+  _globals['_RENAMECOLLECTIONREQUEST'].fields_by_name['name']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_RENAMECOLLECTIONREQUEST'].fields_by_name['collection_id']._loaded_options = None
+  _globals['_RENAMECOLLECTIONREQUEST'].fields_by_name['collection_id']._serialized_options = b'\342A\001\002\370\272\030\004'
+  _globals['_COPYCOLLECTIONREQUEST'].fields_by_name['name']._loaded_options = None
+  _globals['_COPYCOLLECTIONREQUEST'].fields_by_name['name']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_COPYCOLLECTIONREQUEST'].fields_by_name['collection_id']._loaded_options = None
+  _globals['_COPYCOLLECTIONREQUEST'].fields_by_name['collection_id']._serialized_options = b'\342A\001\002\370\272\030\004'
+  _globals['_ALIAS'].fields_by_name['alias_id']._loaded_options = None
+  _globals['_ALIAS'].fields_by_name['alias_id']._serialized_options = b'\342A\001\002\370\272\030\004'
+  _globals['_ALIAS'].fields_by_name['collection']._loaded_options = None
+  _globals['_ALIAS'].fields_by_name['collection']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_SETALIASREQUEST'].fields_by_name['alias']._loaded_options = None
+  _globals['_SETALIASREQUEST'].fields_by_name['alias']._serialized_options = b'\342A\001\002'
+  _globals['_DELETEALIASREQUEST'].fields_by_name['alias_id']._loaded_options = None
+  _globals['_DELETEALIASREQUEST'].fields_by_name['alias_id']._serialized_options = b'\342A\001\002\370\272\030\004'
+  _globals['_LISTALIASESREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_LISTALIASESREQUEST'].fields_by_name['page_size']._serialized_options = b'\200\273\030\000'
+  _globals['_RENAMECOLLECTIONREQUEST']._serialized_start=103
+  _globals['_RENAMECOLLECTIONREQUEST']._serialized_end=205
+  _globals['_COPYCOLLECTIONREQUEST']._serialized_start=207
+  _globals['_COPYCOLLECTIONREQUEST']._serialized_end=287
+  _globals['_ALIAS']._serialized_start=289
+  _globals['_ALIAS']._serialized_end=354
+  _globals['_SETALIASREQUEST']._serialized_start=356
+  _globals['_SETALIASREQUEST']._serialized_end=415
+  _globals['_DELETEALIASREQUEST']._serialized_start=417
+  _globals['_DELETEALIASREQUEST']._serialized_end=465
+  _globals['_LISTALIASESREQUEST']._serialized_start=467
+  _globals['_LISTALIASESREQUEST']._serialized_end=532
+  _globals['_LISTALIASESRESPONSE']._serialized_start=534
+  _globals['_LISTALIASESRESPONSE']._serialized_end=618
 # @@protoc_insertion_point(module_scope)

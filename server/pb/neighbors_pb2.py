@@ -22,10 +22,12 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from crossview.v1 import options_pb2 as crossview_dot_v1_dot_options__pb2
 from crossview.v1 import types_pb2 as crossview_dot_v1_dot_types__pb2
+from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x63rossview/v1/neighbors.proto\x12\x0c\x63rossview.v1\x1a\x18\x63rossview/v1/types.proto\"\xab\x01\n\x14ListNeighborsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0c\n\x04view\x18\x02 \x01(\t\x12\r\n\x05space\x18\x03 \x01(\t\x12\x0e\n\x06target\x18\x04 \x01(\t\x12\t\n\x01k\x18\x05 \x01(\x05\x12\x11\n\tpage_size\x18\x06 \x01(\x05\x12\x12\n\npage_token\x18\x07 \x01(\t\x12$\n\x06\x66ilter\x18\x08 \x01(\x0b\x32\x14.crossview.v1.Filter\"9\n\tNeighbors\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0c\n\x04keys\x18\x02 \x03(\t\x12\x11\n\tdistances\x18\x03 \x03(\x02\"\x9a\x01\n\x15ListNeighborsResponse\x12\r\n\x05space\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\x05\x12\x0e\n\x06target\x18\x03 \x01(\t\x12&\n\x05items\x18\x04 \x03(\x0b\x32\x17.crossview.v1.Neighbors\x12\r\n\x05\x65xact\x18\x05 \x01(\x08\x12\x17\n\x0fnext_page_token\x18\x06 \x01(\tB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x63rossview/v1/neighbors.proto\x12\x0c\x63rossview.v1\x1a\x1a\x63rossview/v1/options.proto\x1a\x18\x63rossview/v1/types.proto\x1a\x1fgoogle/api/field_behavior.proto\"\xc1\x01\n\x14ListNeighborsRequest\x12\x18\n\x06parent\x18\x01 \x01(\tB\x08\xe2\x41\x01\x02\xf8\xba\x18\x01\x12\x12\n\x04view\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02\x12\r\n\x05space\x18\x03 \x01(\t\x12\x0e\n\x06target\x18\x04 \x01(\t\x12\t\n\x01k\x18\x05 \x01(\x05\x12\x17\n\tpage_size\x18\x06 \x01(\x05\x42\x04\x80\xbb\x18\x00\x12\x12\n\npage_token\x18\x07 \x01(\t\x12$\n\x06\x66ilter\x18\x08 \x01(\x0b\x32\x14.crossview.v1.Filter\"9\n\tNeighbors\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0c\n\x04keys\x18\x02 \x03(\t\x12\x11\n\tdistances\x18\x03 \x03(\x02\"\x9a\x01\n\x15ListNeighborsResponse\x12\r\n\x05space\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\x05\x12\x0e\n\x06target\x18\x03 \x01(\t\x12&\n\x05items\x18\x04 \x03(\x0b\x32\x17.crossview.v1.Neighbors\x12\r\n\x05\x65xact\x18\x05 \x01(\x08\x12\x17\n\x0fnext_page_token\x18\x06 \x01(\tB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,10 +35,16 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crossview.v1.neighbors_pb2'
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z\030crossview/v1;crossviewv1'
-  _globals['_LISTNEIGHBORSREQUEST']._serialized_start=73
-  _globals['_LISTNEIGHBORSREQUEST']._serialized_end=244
-  _globals['_NEIGHBORS']._serialized_start=246
-  _globals['_NEIGHBORS']._serialized_end=303
-  _globals['_LISTNEIGHBORSRESPONSE']._serialized_start=306
-  _globals['_LISTNEIGHBORSRESPONSE']._serialized_end=460
+  _globals['_LISTNEIGHBORSREQUEST'].fields_by_name['parent']._loaded_options = None
+  _globals['_LISTNEIGHBORSREQUEST'].fields_by_name['parent']._serialized_options = b'\342A\001\002\370\272\030\001'
+  _globals['_LISTNEIGHBORSREQUEST'].fields_by_name['view']._loaded_options = None
+  _globals['_LISTNEIGHBORSREQUEST'].fields_by_name['view']._serialized_options = b'\342A\001\002'
+  _globals['_LISTNEIGHBORSREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_LISTNEIGHBORSREQUEST'].fields_by_name['page_size']._serialized_options = b'\200\273\030\000'
+  _globals['_LISTNEIGHBORSREQUEST']._serialized_start=134
+  _globals['_LISTNEIGHBORSREQUEST']._serialized_end=327
+  _globals['_NEIGHBORS']._serialized_start=329
+  _globals['_NEIGHBORS']._serialized_end=386
+  _globals['_LISTNEIGHBORSRESPONSE']._serialized_start=389
+  _globals['_LISTNEIGHBORSRESPONSE']._serialized_end=543
 # @@protoc_insertion_point(module_scope)

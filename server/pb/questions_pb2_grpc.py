@@ -123,7 +123,8 @@ class QuestionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AddAnswer(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Stores the answer of a person to a question. NOT_FOUND for an unknown key.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')

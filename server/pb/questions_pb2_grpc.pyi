@@ -41,6 +41,7 @@ class QuestionServiceStub:
     FAILED_PRECONDITION for too few items. CollectionService.GetThumbnail returns the items' pictures.
     """
     AddAnswer: _grpc.UnaryUnaryMultiCallable[_questions_pb2.AddAnswerRequest, _questions_pb2.Answer]
+    """Stores the answer of a person to a question. NOT_FOUND for an unknown key."""
     UndoAnswer: _grpc.UnaryUnaryMultiCallable[_questions_pb2.UndoAnswerRequest, _questions_pb2.Answer]
     """Deletes and returns the last answer of a person in a notion. NOT_FOUND if there is none."""
     ListAnswers: _grpc.UnaryUnaryMultiCallable[_questions_pb2.ListAnswersRequest, _questions_pb2.ListAnswersResponse]
@@ -82,6 +83,7 @@ class QuestionServiceAsyncStub(QuestionServiceStub):
     FAILED_PRECONDITION for too few items. CollectionService.GetThumbnail returns the items' pictures.
     """
     AddAnswer: _aio.UnaryUnaryMultiCallable[_questions_pb2.AddAnswerRequest, _questions_pb2.Answer]  # type: ignore[assignment]
+    """Stores the answer of a person to a question. NOT_FOUND for an unknown key."""
     UndoAnswer: _aio.UnaryUnaryMultiCallable[_questions_pb2.UndoAnswerRequest, _questions_pb2.Answer]  # type: ignore[assignment]
     """Deletes and returns the last answer of a person in a notion. NOT_FOUND if there is none."""
     ListAnswers: _aio.UnaryUnaryMultiCallable[_questions_pb2.ListAnswersRequest, _questions_pb2.ListAnswersResponse]  # type: ignore[assignment]
@@ -131,7 +133,8 @@ class QuestionServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _questions_pb2.AddAnswerRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_questions_pb2.Answer, _abc.Awaitable[_questions_pb2.Answer]]: ...
+    ) -> _typing.Union[_questions_pb2.Answer, _abc.Awaitable[_questions_pb2.Answer]]:
+        """Stores the answer of a person to a question. NOT_FOUND for an unknown key."""
 
     @_abc_1.abstractmethod
     def UndoAnswer(

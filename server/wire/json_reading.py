@@ -248,7 +248,7 @@ def _reader(field: FieldDescriptor) -> _Read:
     if field.enum_type is not None:
         return _enum_reader(field.enum_type)
     return {
-        _TYPES.TYPE_BYTES: _bytes,
+        _TYPES.TYPE_BYTES: bytes_of_base64,
         _TYPES.TYPE_STRING: _string,
         _TYPES.TYPE_BOOL: _boolean,
         _TYPES.TYPE_DOUBLE: _double,
@@ -289,7 +289,8 @@ def _boolean(value: Any) -> bool:
     return value
 
 
-def _bytes(value: Any) -> bytes:
+def bytes_of_base64(value: Any) -> bytes:
+    """Return the bytes of a string in base64, of either alphabet, padded or not; raise WrongValueError."""
     if not isinstance(value, str):
         raise WrongValueError(f"{_shown(value)} must be a string in base64")
     bare = value.rstrip("=").replace("-", "+").replace("_", "/")

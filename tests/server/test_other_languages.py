@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from certificates import authority
 from open_homes import copy_home
+from registries import fetched, needs
 
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
@@ -22,7 +23,6 @@ from crossview.server.settings import ServerSettings
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 pytestmark = pytest.mark.long
-_NO_NETWORK = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "ENETUNREACH", "no such host", "dial tcp")
 
 
 @pytest.fixture(scope="module", params=["node", "fetch", "go"])
@@ -52,7 +52,7 @@ def in_go(folder: Path) -> list[str]:
     """Generate the messages and build the example for Go."""
     needs("go", "protoc-gen-go", "protoc-gen-go-grpc")
     outputs = [f"--{kind}_{end}" for kind in ("go", "go-grpc") for end in ("out=.", "opt=module=crossview")]
-    names = [f"crossview/v1/{name}.proto" for name in ("search", "types", "changes", "duplicates")]
+    names = [f"crossview/v1/{name}.proto" for name in ("search", "types", "changes", "duplicates", "options")]
     protoc = (sys.executable, "-m", "grpc_tools.protoc", "-I../../proto", *outputs, *names)
     subprocess.run(protoc, cwd=folder, check=True)
     fetched(folder, "go", "mod", "tidy")
@@ -61,20 +61,6 @@ def in_go(folder: Path) -> list[str]:
 
 
 BUILT = {"node": in_node, "fetch": in_node_alone, "go": in_go}
-
-
-def needs(*commands: str) -> None:
-    """Skip the test without these commands."""
-    if missing := [name for name in commands if not shutil.which(name)]:
-        pytest.skip(f"needs {' and '.join(missing)}")
-
-
-def fetched(folder: Path, *command: str) -> None:
-    """Run a command that may need a registry of packages; skip the test if it reaches none."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    if done.returncode and any(word in done.stderr for word in _NO_NETWORK):
-        pytest.skip(f"{command[0]} reaches no registry")
-    assert done.returncode == 0, done.stderr
 
 
 def search(program: list[str], *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:

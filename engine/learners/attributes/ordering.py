@@ -49,7 +49,7 @@ class Ordering:
 
     def __init__(self, amounts: Values) -> None:
         _, self._groups = np.unique(amounts, return_inverse=True)
-        self.count = len(amounts) * (len(amounts) - 1) / 2
+        self.count: float = len(amounts) * (len(amounts) - 1) / 2
 
     def around(self, scores: Values) -> LocalLoss:
         """Return the loss near (n,) scores."""

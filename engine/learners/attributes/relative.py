@@ -94,7 +94,7 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
     """
 
     name = "attributes"
-    capabilities = Capabilities(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         cross_view=True, needs_labels=True, orders_items=True, adds_views=True, main_parameter="C"
     )
 
@@ -116,9 +116,9 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
         return frozenset(map(str, self.orderings or ()))
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self.classes_ = self._ordered_classes(given)
-        self.names_ = self._found_names(given.comparisons)
-        self.orderings_ = self._checked_orderings(given.comparisons)
+        self.classes_: NDArray[Any] = self._ordered_classes(given)
+        self.names_: tuple[str, ...] = self._found_names(given.comparisons)
+        self.orderings_: NDArray[np.float64] = self._checked_orderings(given.comparisons)
         self._check_names()
         super()._fit(views, given)
 

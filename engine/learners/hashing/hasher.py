@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,7 @@ class Hasher(MultiViewLearner):
     A subclass defines ``_scores``, and ``_fit`` like any learner. A parameter ``n_bits`` comes first.
     """
 
-    capabilities = Capabilities(binary=True, codes_of_vectors=True, main_parameter="n_bits")
+    capabilities: ClassVar[Capabilities] = Capabilities(binary=True, codes_of_vectors=True, main_parameter="n_bits")
 
     def scores(self, rows: ArrayLike, view: int = 0) -> Rows:
         """Return the (n, B) scores of rows of one view, (n, d_view); their signs are the bits.
@@ -79,7 +79,7 @@ class StageHasher(SeparateLearner):
             all views.
     """
 
-    capabilities = Capabilities(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         adds_views=True,
         keeps_cross_view=True,
         auxiliary=True,
@@ -138,7 +138,7 @@ class Sign(StageHasher, Hasher):
     """
 
     name = "sign"
-    capabilities = replace(StageHasher.capabilities, main_parameter=None)
+    capabilities: ClassVar[Capabilities] = replace(StageHasher.capabilities, main_parameter=None)
 
     def __init__(self, view_slices: Sequence[int] | None = None) -> None:
         self.view_slices = view_slices

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.cost import FitCost, FitSize
 from crossview.engine.learners.hashing.hasher import Hasher
 from crossview.engine.learners.hashing.product_codes import (
@@ -154,7 +155,9 @@ class NPPHash(Hasher):
     """
 
     name = "npp-hash"
-    capabilities = replace(MultiNPP.capabilities, binary=True, codes_of_vectors=True, main_parameter="n_bits")
+    capabilities: ClassVar[Capabilities] = replace(
+        MultiNPP.capabilities, binary=True, codes_of_vectors=True, main_parameter="n_bits"
+    )
 
     classes_: NDArray[Any] = field(init=False)
     predictors_: list[Predictor] = field(init=False)

@@ -71,6 +71,8 @@ class ComparisonLoss:
         loss: the loss of a constraint.
     """
 
+    shape: tuple[int, int]
+
     def __init__(self, notions: Notions, rows: int, loss: Loss) -> None:
         constraints = notions.constraints
         self.shape, self._loss = (notions.count, rows), loss

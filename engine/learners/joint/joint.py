@@ -65,7 +65,7 @@ class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
     """
 
     name = "joint"
-    capabilities = Capabilities(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         needs_labels=True, takes_comparisons=True, notions=True, adds_views=True, main_parameter="n_components"
     )
     groups: ClassVar[Mapping[str, Any]] = {"bounds": Bounds(), "solving": Solving()}
@@ -125,8 +125,8 @@ class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
         for view, added in enumerate([self._added(rows, given, view, new) for view, rows in enumerate(views)]):
             for name, values in added.items():
                 getattr(self, name)[view] = values
-        self.metric_names_ = [*self.metric_names_, *new]
-        self.n_metrics_ = len(self.metric_names_)
+        self.metric_names_: list[str] = [*self.metric_names_, *new]
+        self.n_metrics_: int = len(self.metric_names_)
         return self
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:

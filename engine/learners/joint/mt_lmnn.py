@@ -54,7 +54,7 @@ class MultiTaskLMNN(LinearLearner, SeparateLearner, MultiViewLearner):
     """
 
     name = "mt-lmnn"
-    capabilities = Capabilities(needs_labels=True, notions=True, adds_views=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(needs_labels=True, notions=True, adds_views=True)
     groups: ClassVar[Mapping[str, Any]] = {"descent": Descent(max_iter=300, smoothing=0.1)}
 
     objective_: list[float]
@@ -85,8 +85,10 @@ class MultiTaskLMNN(LinearLearner, SeparateLearner, MultiViewLearner):
         return max(self.steps_)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self.metric_names_ = [] if given.notion_classes is None else [str(name) for name in given.notion_classes]
-        self.n_metrics_ = max(len(self.metric_names_), 1)
+        self.metric_names_: list[str] = (
+            [] if given.notion_classes is None else [str(name) for name in given.notion_classes]
+        )
+        self.n_metrics_: int = max(len(self.metric_names_), 1)
         super()._fit(views, given)
 
     def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:

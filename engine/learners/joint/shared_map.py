@@ -72,7 +72,7 @@ class SharedMap:
 
     def __init__(self, tasks: Sequence[Loss], shares: Rows, width: int, alpha: float) -> None:
         self.parameters: Parameters = LowRank()
-        self.regularizer = Regularizer()
+        self.regularizer: Regularizer = Regularizer()
         self._tasks, self._shares, self._width, self._alpha = tasks, shares, width, alpha
         self._latest: tuple[Metric, list[Metric]] | None = None
 

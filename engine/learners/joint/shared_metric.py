@@ -40,7 +40,7 @@ class SharedMetric:
 
     def __init__(self, tasks: Sequence[Loss], width: int, shared: float, own: float) -> None:
         self.parameters: Parameters = LowRank()
-        self.regularizer = Regularizer()
+        self.regularizer: Regularizer = Regularizer()
         self._tasks, self._width, self._shared, self._own = tasks, width, shared, own
         self._latest: tuple[Metric, list[Metric]] | None = None
 

@@ -31,7 +31,7 @@ class Differences:
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        self.width = rows.shape[1]
+        self.width: int = rows.shape[1]
         centered = rows - rows.mean(axis=0)  # without the mean, inner products keep more digits
         self._centered = centered if centered.size <= _LARGE else centered.astype(np.float32)
         self._latest: tuple[Rows, Rows] | None = None

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import astuple
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,7 +74,7 @@ class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
         steps_: list of the numbers of steps.
     """
 
-    capabilities = Capabilities(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         needs_labels=True,
         takes_comparisons=True,
         takes_taxonomy=True,

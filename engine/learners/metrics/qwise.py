@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.losses.constraints import Bounds, Constraints
 from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.losses.parameters import Diagonal, Full, Metric
@@ -71,7 +72,7 @@ class QuadrupletWise(MetricLearner):
     """
 
     name = "qwise"
-    capabilities = replace(MetricLearner.capabilities, main_parameter="C")
+    capabilities: ClassVar[Capabilities] = replace(MetricLearner.capabilities, main_parameter="C")
     groups: ClassVar[Mapping[str, Any]] = {"sampling": Sampling(constraints="quadruplets"), "bounds": Bounds()}
 
     objective_: list[float] = field(init=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,7 +81,9 @@ class MuSL(SeparateLearner, MultiViewLearner):
     """
 
     name = "musl"
-    capabilities = Capabilities(needs_labels=True, adds_views=True, binary=True, main_parameter="n_bits")
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        needs_labels=True, adds_views=True, binary=True, main_parameter="n_bits"
+    )
 
     categories_: list[NDArray[Any]] = field(init=False)
     assignments_: list[Codes] = field(init=False)
@@ -166,9 +168,9 @@ class MuSL(SeparateLearner, MultiViewLearner):
         return int(likelihoods_under(sample, np.arange(width).reshape(self.n_metrics_, -1))[:, 1].argmax())
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self.classes_ = shared_classes(given.classes)
+        self.classes_: NDArray[Any] = shared_classes(given.classes)
         known = self._known()
-        self.n_metrics_ = min(int(self.n_metrics), len(self.classes_)) if known is None else int(known.max()) + 1
+        self.n_metrics_: int = min(int(self.n_metrics), len(self.classes_)) if known is None else int(known.max()) + 1
         if self.n_metrics_ * self.n_bits > _MOST_BITS:
             raise ValueError(f"n_metrics={self.n_metrics_} times n_bits={self.n_bits} is more than {_MOST_BITS:,} bits")
         super()._fit(views, given)

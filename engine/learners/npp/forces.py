@@ -80,9 +80,9 @@ class Repelled:
 
     def __init__(self, relations: Sequence[Relation], totals: Sequence[float] | None = None) -> None:
         self.relations = relations
-        self.rows = relations[0].shape[0]
-        self.columns = sum(relation.shape[1] for relation in relations)
-        self.dtype = np.float64 if self.rows * self.columns <= _MANY else np.float32
+        self.rows: int = relations[0].shape[0]
+        self.columns: int = sum(relation.shape[1] for relation in relations)
+        self.dtype: type[np.floating[Any]] = np.float64 if self.rows * self.columns <= _MANY else np.float32
         sums = totals or [1.0] * len(relations)
         self._shares = [total / max(one.size, 1) for one, total in zip(relations, sums, strict=True)]
         self._cached: dict[int, Weights] = {}

@@ -79,7 +79,7 @@ class MultiNPP(LinearLearner, MultiViewLearner):
 
     name = "multi-npp"
     max_items = MANY_ITEMS
-    capabilities = Capabilities(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         cross_view=True,
         needs_labels=True,
         multilabel=True,
@@ -156,7 +156,7 @@ class MultiNPP(LinearLearner, MultiViewLearner):
         near = None if k is None else attracting(similar, views, mask, frozen, k)
         drawing = generator if self._neighborhood.pairs == "sampled" and batch is None else None
         relations = pair_relations(similar, items, near, drawing, self._neighborhood.weighting)
-        self.means_ = [
+        self.means_: list[NDArray[np.float64]] = [
             fixed[v].mean if v in fixed else _mean(_present(x, i), how.scaled)
             for v, (x, i) in enumerate(zip(views, items, strict=True))
         ]
@@ -192,9 +192,9 @@ class MultiNPP(LinearLearner, MultiViewLearner):
         turns = Alternation(problem, batch, generator)
         if not (frozen or given):
             turns.rescale()
-        self.objective_ = turns.run(how)
-        self.n_iter_ = len(self.objective_) - 1
-        self.weights_ = [
+        self.objective_: NDArray[np.float64] = turns.run(how)
+        self.n_iter_: int = len(self.objective_) - 1
+        self.weights_: list[NDArray[np.float64]] = [
             view.span.lifted(W) / view.scale for W, view in zip(problem.weights, problem.views, strict=True)
         ]
 

@@ -16,6 +16,9 @@ Numbers = NDArray[np.int64]
 class _AttributeRelation:
     """Base class of relations that compare an attribute of each row: its class or its labels."""
 
+    first: Any
+    second: Any
+
     def __init__(self, first: Any, second: Any) -> None:
         self.first, self.second = first, second
 
@@ -75,7 +78,7 @@ class Listed:
     """
 
     def __init__(self, matrix: Any) -> None:
-        self.matrix = sp.csr_array(matrix != 0)
+        self.matrix: sp.csr_array = sp.csr_array(matrix != 0)
 
     @property
     def shape(self) -> tuple[int, int]:

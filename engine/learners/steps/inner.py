@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.steps.step import Step
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.view_rows import Rows, present_rows
@@ -37,7 +38,7 @@ class InnerProduct(Step):
     """
 
     name = "dot"
-    capabilities = replace(Step.capabilities, keeps_cross_view=True)
+    capabilities: ClassVar[Capabilities] = replace(Step.capabilities, keeps_cross_view=True)
     views: Sequence[int] | None = None  # always all views: a view that is left out would keep another width
 
     radii_: list[float]

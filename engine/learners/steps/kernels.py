@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances
 from sklearn.utils import check_random_state
 
 from crossview.engine.learners.base import MAX_ITEMS
+from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.cost import FitCost, FitSize, linear_cost
 from crossview.engine.learners.settings import Between, OneView, Positive, Seed
 from crossview.engine.learners.steps.step import Step
@@ -56,7 +57,7 @@ class KernelMap(Step):
     """
 
     name = "kernel"
-    capabilities = replace(Step.capabilities, main_parameter="kernel")
+    capabilities: ClassVar[Capabilities] = replace(Step.capabilities, main_parameter="kernel")
     max_items = MAX_ITEMS  # a row becomes as many columns as there are landmarks
 
     landmarks_: list[Rows] = field(init=False)

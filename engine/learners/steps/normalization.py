@@ -3,12 +3,13 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Between, Count, OneView
 from crossview.engine.learners.steps.step import Step, is_for, refuse_unknown
 from crossview.engine.learners.supervision import Supervision
@@ -33,7 +34,7 @@ class Normalization(SeparateLearner, MultiViewLearner):
         ValueError: from ``fit``, if a view to map lacks the columns.
     """
 
-    capabilities = Step.capabilities
+    capabilities: ClassVar[Capabilities] = Step.capabilities
     max_items = None
 
     def __init__(
@@ -89,7 +90,7 @@ class L1(Normalization):
     stay."""
 
     name = "l1"
-    capabilities = replace(Step.capabilities, keeps_cross_view=True)
+    capabilities: ClassVar[Capabilities] = replace(Step.capabilities, keeps_cross_view=True)
 
     def _normalized(self, rows: Rows, view: int) -> Rows:
         return _divide(rows, np.abs(rows).sum(axis=1, keepdims=True))
@@ -99,7 +100,7 @@ class L2(Normalization):
     """Division of each row by its Euclidean length. Rows of zeros stay."""
 
     name = "l2"
-    capabilities = replace(Step.capabilities, keeps_cross_view=True)
+    capabilities: ClassVar[Capabilities] = replace(Step.capabilities, keeps_cross_view=True)
 
     def _normalized(self, rows: Rows, view: int) -> Rows:
         return _divide(rows, np.linalg.norm(rows, axis=1, keepdims=True))
@@ -109,7 +110,7 @@ class Sqrt(Normalization):
     """Signed square root of each value: on frequencies, the Euclidean distance becomes Hellinger's."""
 
     name = "sqrt"
-    capabilities = replace(Step.capabilities, keeps_cross_view=True)
+    capabilities: ClassVar[Capabilities] = replace(Step.capabilities, keeps_cross_view=True)
 
     def _normalized(self, rows: Rows, view: int) -> Rows:
         return signed_root(rows)

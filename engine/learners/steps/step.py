@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
@@ -21,7 +21,7 @@ class Step(SeparateLearner, MultiViewLearner):
         view_slices: widths of the views in a 2-D ``X``; None: one view.
     """
 
-    capabilities = Capabilities(adds_views=True, auxiliary=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(adds_views=True, auxiliary=True)
     max_items: int | None = None
 
     def __init__(self, views: Sequence[OneView] | None = None, view_slices: Sequence[int] | None = None) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.linalg
@@ -46,7 +46,7 @@ class CanonicalCorrelation(LinearLearner, MultiViewLearner):
 
     name = "cca"
     max_items = MANY_ITEMS
-    capabilities = Capabilities(cross_view=True, least_views=2, main_parameter="n_components")
+    capabilities: ClassVar[Capabilities] = Capabilities(cross_view=True, least_views=2, main_parameter="n_components")
 
     n_components: Dimensions = 50
     shrinkage: Shrinkage = "auto"
@@ -59,12 +59,14 @@ class CanonicalCorrelation(LinearLearner, MultiViewLearner):
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         views = complete(views, given.mask)
-        self.means_ = [rows.mean(axis=0) for rows in views]
+        self.means_: list[NDArray[np.float64]] = [rows.mean(axis=0) for rows in views]
         spectra = [Spectrum.of(Span.of(rows - mean)) for rows, mean in zip(views, self.means_, strict=True)]
-        self.shrinkage_ = shrinkages([one.span for one in spectra], self.shrinkage)
+        self.shrinkage_: list[float] = shrinkages([one.span for one in spectra], self.shrinkage)
         directions, correlations = directions_of(spectra, self.shrinkage_, self.n_components)
-        self.correlations_ = np.clip(correlations, 0.0, 1.0)
-        self.weights_ = [self.correlations_[:, None] ** self.power * found for found in directions]
+        self.correlations_: NDArray[np.float64] = np.clip(correlations, 0.0, 1.0)
+        self.weights_: list[NDArray[np.float64]] = [
+            self.correlations_[:, None] ** self.power * found for found in directions
+        ]
 
 
 def shrinkages(views: Sequence[Span], shrinkage: Shrinkage) -> list[float]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -95,7 +95,7 @@ class ClassInstance(MultiViewLearner):
     """
 
     name = "class-instance"
-    capabilities = Capabilities(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         cross_view=True, takes_neighbors=True, multilabel=True, adds_views=True, main_parameter="classes"
     )
 

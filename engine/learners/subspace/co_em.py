@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,9 @@ class CoEM(ClassPosteriors):
     """
 
     name = "co-em"
-    capabilities = Capabilities(cross_view=True, takes_neighbors=True, adds_views=True, main_parameter="new_classes")
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        cross_view=True, takes_neighbors=True, adds_views=True, main_parameter="new_classes"
+    )
 
     new_classes_: int = field(init=False)
     start_: int = field(init=False)
@@ -149,7 +151,9 @@ class CoEM(ClassPosteriors):
         for name in fitted[0]:
             setattr(self, name, [attributes[name] for attributes in fitted])
         if len(items) < len(given.mask):
-            self.left_out_ = [self._all_left_out(views, given.mask, items, view) for view in range(len(views))]
+            self.left_out_: list[NDArray[np.float32]] = [
+                self._all_left_out(views, given.mask, items, view) for view in range(len(views))
+            ]
 
     def _learned(
         self,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +55,7 @@ class CanonicalSimilarity(LinearLearner, MultiViewLearner):
 
     name = "csa"
     max_items = MANY_ITEMS
-    capabilities = Capabilities(cross_view=True, least_views=2, main_parameter="n_components")
+    capabilities: ClassVar[Capabilities] = Capabilities(cross_view=True, least_views=2, main_parameter="n_components")
 
     correlations_: NDArray[np.float64] = field(init=False)
     shrinkage_: float = field(init=False)

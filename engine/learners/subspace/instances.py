@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations, permutations
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +90,7 @@ class Instances(MultiViewLearner):
     """
 
     name = "instances"
-    capabilities = Capabilities(cross_view=True, adds_views=True, main_parameter="n_components")
+    capabilities: ClassVar[Capabilities] = Capabilities(cross_view=True, adds_views=True, main_parameter="n_components")
 
     penalty_: float = field(init=False)
     scaling_: Scaling = field(init=False, default="root")  # that of states of earlier versions, which name none

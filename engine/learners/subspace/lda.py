@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,9 @@ class LinearDiscriminants(LinearLearner, SeparateLearner, MultiViewLearner):
 
     name = "lda"
     max_items = MANY_ITEMS
-    capabilities = Capabilities(needs_labels=True, adds_views=True, main_parameter="n_components")
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        needs_labels=True, adds_views=True, main_parameter="n_components"
+    )
 
     shrinkage_: list[float] = field(init=False)
 
@@ -62,7 +64,7 @@ class LinearDiscriminants(LinearLearner, SeparateLearner, MultiViewLearner):
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         if not isinstance(self.shrinkage, str | float | int) and len(self.shrinkage) != len(views):
             raise ValueError(f"shrinkage has {len(self.shrinkage)} numbers: give one, or one for each view")
-        self.classes_ = shared_classes(given.classes)
+        self.classes_: NDArray[Any] = shared_classes(given.classes)
         super()._fit(views, given)
 
     def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ class PCA(LinearLearner, SeparateLearner, MultiViewLearner):
 
     name = "pca"
     max_items = MANY_ITEMS
-    capabilities = Capabilities(adds_views=True, main_parameter="n_components")
+    capabilities: ClassVar[Capabilities] = Capabilities(adds_views=True, main_parameter="n_components")
 
     n_components: Dimensions | Annotated[float, Between(0, 1, above=True)] | None = None
     whiten: bool = False

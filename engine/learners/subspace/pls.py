@@ -1,6 +1,7 @@
 """Partial least squares of two views, by one singular value decomposition."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,9 @@ class PartialLeastSquares(LinearLearner, MultiViewLearner):
 
     name = "pls"
     max_items = MANY_ITEMS
-    capabilities = Capabilities(cross_view=True, least_views=2, most_views=2, main_parameter="n_components")
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        cross_view=True, least_views=2, most_views=2, main_parameter="n_components"
+    )
 
     covariances_: NDArray[np.float64]
 
@@ -58,6 +61,8 @@ class PartialLeastSquares(LinearLearner, MultiViewLearner):
         rank = int((covariances > max(first.width, second.width) * np.finfo(float).eps * covariances[0]).sum())
         count = min(self.n_components, max(rank, 1))
         self.covariances_ = covariances[:count]
-        self.means_ = scaler.means_
+        self.means_: list[NDArray[np.float64]] = scaler.means_
         projections = first.lifted(left[:, :count].T), second.lifted(right[:count])
-        self.weights_ = [W / deviation for W, deviation in zip(projections, scaler.deviations_, strict=True)]
+        self.weights_: list[NDArray[np.float64]] = [
+            W / deviation for W, deviation in zip(projections, scaler.deviations_, strict=True)
+        ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,7 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
     """
 
     name = "posteriors"
-    capabilities = Capabilities(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         cross_view=True, needs_labels=True, multilabel=True, adds_views=True, main_parameter="row_kernel"
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,9 @@ class SemanticMatching(LinearLearner, SeparateLearner, MultiViewLearner):
 
     name = "semantic"
     max_items = MANY_ITEMS
-    capabilities = Capabilities(cross_view=True, needs_labels=True, adds_views=True, main_parameter="alpha")
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        cross_view=True, needs_labels=True, adds_views=True, main_parameter="alpha"
+    )
 
     alphas_: list[float] = field(init=False)
     offsets_: list[NDArray[np.float64]] = field(init=False)
@@ -73,7 +75,7 @@ class SemanticMatching(LinearLearner, SeparateLearner, MultiViewLearner):
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         if isinstance(self.alpha, Sequence | np.ndarray) and len(self.alpha) != len(views):
             raise ValueError(f"alpha={self.alpha} must be one number, or one for each of the {len(views)} views")
-        self.classes_ = shared_classes(given.classes)
+        self.classes_: NDArray[Any] = shared_classes(given.classes)
         super()._fit(views, given)
 
     def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:

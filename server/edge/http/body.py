@@ -39,7 +39,7 @@ class Body:
     def __init__(self, receive: Receive, budget: Budget, length: int | None, ended: Callable[[], None]) -> None:
         self._receive, self._budget, self._length, self._ended = receive, budget, length, ended
         self._held = 0
-        self.whole = length == 0
+        self.whole: bool = length == 0
         """Whether the last piece has arrived."""
 
     async def piece(self) -> bytes:

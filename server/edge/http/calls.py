@@ -1,8 +1,9 @@
-"""The methods over HTTP: plain JSON and Connect for one message, Connect and gRPC-Web for streams."""
+"""The methods over HTTP: plain JSON and Connect for one message, also by GET, Connect and gRPC-Web for streams."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from starlette.routing import BaseRoute, Match
@@ -11,6 +12,8 @@ from crossview.engine.errors import CancelledError, CrossviewError, InvalidInput
 from crossview.server.dispatch.call import PROTOBUF, Codec
 from crossview.server.dispatch.dispatcher import Dispatcher, RefusedError
 from crossview.server.dispatch.streams import END, Read
+from crossview.server.edge.http.address import NEVER_STORED, check_site, read_address
+from crossview.server.edge.http.body import inflated_message
 from crossview.server.edge.http.codecs import JSON, JSON_BYTES
 from crossview.server.edge.http.exchange import JSON_TYPE, ClientLeftError, Exchange, exact_status
 from crossview.server.edge.http.frames import FRAMINGS, Frames, Framing
@@ -27,8 +30,11 @@ _RETRY_SECONDS = 1.0
 class Calls:
     """The dispatcher and the limits that all calls over HTTP share."""
 
+    dispatcher: Dispatcher
+
     def __init__(self, dispatcher: Dispatcher, settings: ServerSettings) -> None:
         self.dispatcher, self._settings = dispatcher, settings
+        self.origins: tuple[str, ...] = settings.http_origins
         self._under_way = 0
 
     @contextmanager
@@ -82,14 +88,19 @@ class MethodRoute(BaseRoute):
         exchange = Exchange(scope, receive, send, self._calls.dispatcher.budget)
         try:
             async with exchange.cancelled_with_client():
-                await self._handle(method, scope["method"], exchange)
+                await self._handle(method, scope, exchange)
         except ClientLeftError:
             return
 
-    async def _handle(self, method: Method, verb: str, exchange: Exchange) -> None:
+    async def _handle(self, method: Method, scope: Any, exchange: Exchange) -> None:
+        verb = scope["method"]
+        if verb == "GET" and method.in_address:
+            await self._handle_address(method, scope, exchange)
+            return
         if verb != "POST":
-            wrong = _invalid(f"{method.path} takes POST, not {verb[:20]}")
-            await exchange.refuse(wrong, 405, [("allow", "POST")])
+            verbs = "GET, POST" if method.in_address else "POST"
+            wrong = _invalid(f"{method.path} takes {verbs.replace(',', ' or')}, not {verb[:20]}")
+            await exchange.refuse(wrong, 405, [("allow", verbs)])
             return
         if (charset := exchange.charset) not in ("", "utf-8", "utf8"):
             await exchange.refuse(_invalid(f"text is UTF-8, not {charset[:20]!r}: leave the charset out"), 415)
@@ -97,7 +108,9 @@ class MethodRoute(BaseRoute):
         codec, framing = _UNARY.get(exchange.content_type), FRAMINGS.get(exchange.content_type)
         streams = method.streams or method.each is not None
         if codec is not None and method.each is None:  # one message is a stream of one
-            await self._calls.answer(method, exchange, codec, self._reader(exchange, codec))
+            encoding = exchange.headers.get("content-encoding", "")
+            body = partial(exchange.body.read, self._calls.most(codec), encoding)
+            await self._calls.answer(method, exchange, codec, _reader(exchange, body))
         elif framing is not None and (streams or framing.unary):
             await self._handle_frames(method, exchange, framing)
         else:
@@ -109,20 +122,22 @@ class MethodRoute(BaseRoute):
             )
             await exchange.refuse(wrong, 415, [("accept-post", ", ".join(types))])
 
-    def _reader(self, exchange: Exchange, codec: Codec) -> Read:
-        """Return the function that reads the only message of a call, and then its end."""
-        most, ended = self._calls.most(codec), False
+    async def _handle_address(self, method: Method, scope: Any, exchange: Exchange) -> None:
+        """Answer a call whose request is in its address."""
+        exchange.headers_of_answer = [*NEVER_STORED]
+        try:
+            check_site(exchange.headers, self._calls.origins)
+            address = read_address(scope)
+        except CrossviewError as error:
+            await exchange.refuse_error(error)
+            return
+        most = self._calls.most(address.codec)
 
-        async def read() -> Any:
-            nonlocal ended
-            if ended:
-                return END
-            ended = True
-            data = await exchange.body.read(most, exchange.headers.get("content-encoding", ""))
-            exchange.body.release()  # the dispatcher counts the request from now on
-            return data
+        async def message() -> bytes:
+            hold = exchange.body.hold
+            return await inflated_message(address.message, most, hold) if address.compressed else address.message
 
-        return read
+        await self._calls.answer(method, exchange, address.codec, _reader(exchange, message))
 
     async def _handle_frames(self, method: Method, exchange: Exchange, framing: Framing) -> None:
         """Answer a call in frames; its refusal is the last frame."""
@@ -177,6 +192,22 @@ class MethodRoute(BaseRoute):
             ) from error
         if failed:
             raise failed[0]
+
+
+def _reader(exchange: Exchange, message: Callable[[], Awaitable[bytes]]) -> Read:
+    """Return the function that reads the only message of a call, and then its end."""
+    ended = False
+
+    async def read() -> Any:
+        nonlocal ended
+        if ended:
+            return END
+        ended = True
+        data = await message()
+        exchange.body.release()  # the dispatcher counts the request from now on
+        return data
+
+    return read
 
 
 def _invalid(message: str) -> Refusal:

@@ -21,7 +21,13 @@ _WATCH_SECONDS = 0.05
 """Time after which the server watches whether the client of a call leaves; most calls end before."""
 _LINGER_SECONDS, _LINGER_BYTES = 2.0, 1 << 26
 """Maximum time and bytes of a refused body that the server discards, so that its client reads the refusal."""
-_STATUSES = {TooLargeError: 413, EncodingError: 415, SilentStreamError: 408}
+
+
+class LongAddressError(InvalidInputError):
+    """An address is longer than the limit."""
+
+
+EXACT_STATUSES = {SilentStreamError: 408, TooLargeError: 413, LongAddressError: 414, EncodingError: 415}
 """HTTP statuses that are more exact than those of the codes."""
 _MILLISECONDS = re.compile(r"[0-9]{1,10}")
 _GRPC_TIMEOUT = re.compile(r"([0-9]{1,8})([HMSmun])")
@@ -48,14 +54,18 @@ class Exchange:
     def __init__(self, scope: Any, receive: Any, send: Send, budget: Budget) -> None:
         self._send, self._receive = send, receive
         self._pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-        self.headers = dict(self._pairs)
+        self.headers: dict[str, str] = dict(self._pairs)
         length = self.headers.get("content-length", "" if "transfer-encoding" in self.headers else "0")
-        self.body = Body(receive, budget, int(length[:20]) if length.isdecimal() else None, self._body_ended)
+        self.body: Body = Body(receive, budget, int(length[:20]) if length.isdecimal() else None, self._body_ended)
         self._started = False
+        self.headers_of_answer: list[_Header] = []
+        """Headers of the response, whatever it is."""
         self._timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._caller: asyncio.Task[Any] | None = None
         self._left = self._finished = False
+        if self.body.whole:
+            self._body_ended()
 
     @property
     def content_type(self) -> str:
@@ -136,7 +146,12 @@ class Exchange:
     async def start(self, content_type: str, status: int = 200, headers: Iterable[_Header] = ()) -> None:
         """Send the start of the response."""
         self._started = True
-        lines = [("content-type", content_type), ("x-content-type-options", "nosniff"), *headers]
+        lines = [
+            ("content-type", content_type),
+            ("x-content-type-options", "nosniff"),
+            *self.headers_of_answer,
+            *headers,
+        ]
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in lines]
         await self._send({"type": "http.response.start", "status": status, "headers": encoded})
 
@@ -188,4 +203,4 @@ class Exchange:
 
 def exact_status(error: BaseException | None) -> int | None:
     """Return the HTTP status of an error, if it is more exact than that of its code."""
-    return next((status for cls, status in _STATUSES.items() if isinstance(error, cls)), None)
+    return next((status for cls, status in EXACT_STATUSES.items() if isinstance(error, cls)), None)

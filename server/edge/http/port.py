@@ -1,6 +1,7 @@
 """The port for HTTP: uvicorn in the server's event loop, with limits for each connection."""
 
 import asyncio
+import json
 import logging
 import socket
 import ssl
@@ -119,6 +120,18 @@ class Connection(HttpToolsProtocol):
             self.send_400_response("The headers are too large.")
         if self.cycle is None or self.cycle.response_complete:
             self._limit_head()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request that cannot be read, in the form of other refusals, and close the connection."""
+        body = json.dumps({"code": "invalid_argument", "message": msg}).encode()
+        further = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"connection", b"close"),
+        ]
+        lines = [b"%s: %s" % pair for pair in [*self.server_state.default_headers, *further]]
+        self.transport.write(b"\r\n".join([b"HTTP/1.1 400 Bad Request", *lines, b"", body]))
+        self.transport.close()
 
     def _limit_head(self) -> None:
         if self._head is None:
