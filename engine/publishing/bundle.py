@@ -31,7 +31,7 @@ from crossview.engine.errors import InvalidInputError, ModelError, NotReadyError
 from crossview.engine.home import Home
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.suggesting import read_calibrations
-from crossview.features.files import open_regular
+from crossview.features.files import open_regular, read_regular
 from crossview.features.inputs import models_of
 from crossview.features.models.stored import damaged
 
@@ -193,7 +193,7 @@ def fetch(bundle: Bundle, storage: ObjectStorage, home: Home) -> None:
             if _sha256(file) != sha256:
                 raise _damaged(storage, bundle.folder, f"{path} has changed")
         try:
-            read_calibrations((home.path / VOTES).read_bytes())
+            read_calibrations(read_regular(home.path / VOTES))
             for model in home.models.all():
                 if not bundle.files.keys() >= {f"{_FILES}{one}" for one in model.manifest.files.values()}:
                     raise ValueError(f"it has no file of model {model.name!r}")

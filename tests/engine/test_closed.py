@@ -95,7 +95,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "maps.points": lambda one: one.maps.points(1),
     "maps.delete": lambda one: one.maps.delete(1),
 }
-ALWAYS = {"name", "opened", "storage.is_alive", "close"}
+ALWAYS = {"name", "opened", "storage.is_alive", "memory.runs_models_on_texts", "close"}
 """What needs no open catalog."""
 SERVICES = {"items": Items, "views": Views, "spaces": Spaces, "maps": Maps, "memory": Memory, "storage": Storage}
 

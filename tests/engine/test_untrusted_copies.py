@@ -338,7 +338,7 @@ def test_a_copy_of_an_earlier_version_is_brought_up_to_date(home: Home, base: Pa
 def test_a_pipe_is_refused_at_once(home: Home, tmp_path: Path):
     """Whoever opened it would wait for somebody who writes into it."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InvalidInputError, match="pipe is not a file: name a copy of a collection"):
+    with pytest.raises(InvalidInputError, match="pipe cannot be read: not a regular file"):
         home.restore("new", tmp_path / "pipe")
 
 

@@ -109,7 +109,7 @@ def test_what_is_too_large_is_refused(page: Path) -> None:
 
 def test_what_is_no_file_is_refused(page: Path) -> None:
     """A named pipe would be waited for without end."""
-    with pytest.raises(PageError, match="not a regular file"):
+    with pytest.raises(PageError, match="No such file"):
         read_page(page)
     os.mkfifo(page)
     with pytest.raises(PageError, match="not a regular file"):
