@@ -15,151 +15,151 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossview.engine.errors import engine_installed
+from crossview.engine.values.errors import engine_installed
 
 if TYPE_CHECKING:
     from crossview import extractors as extractors
     from crossview import learners as learners
-    from crossview.engine.any_collection import AnyCollection as AnyCollection
-    from crossview.engine.audit.report import Audit as Audit
-    from crossview.engine.audit.report import AuditRequest as AuditRequest
-    from crossview.engine.audit.report import Finding as Finding
-    from crossview.engine.changes.request import Change as Change
-    from crossview.engine.changes.request import Changes as Changes
-    from crossview.engine.changes.request import ChangesRequest as ChangesRequest
-    from crossview.engine.changes.request import LearnedImportance as LearnedImportance
-    from crossview.engine.changes.request import PairLabel as PairLabel
-    from crossview.engine.collection import Collection as Collection
-    from crossview.engine.comparisons import Answer as Answer
-    from crossview.engine.comparisons import ItemComparisons as ItemComparisons
-    from crossview.engine.comparisons import Question as Question
-    from crossview.engine.comparisons import QuestionRequest as QuestionRequest
-    from crossview.engine.conditions.filter import Filter as Filter
-    from crossview.engine.conditions.filter import field as field
-    from crossview.engine.duplicate import DuplicateGroup as DuplicateGroup
-    from crossview.engine.duplicate import DuplicatePicture as DuplicatePicture
-    from crossview.engine.duplicate import Duplicates as Duplicates
-    from crossview.engine.duplicate import DuplicatesRequest as DuplicatesRequest
-    from crossview.engine.duplicate import PairJudgement as PairJudgement
-    from crossview.engine.errors import AlreadyExistsError as AlreadyExistsError
-    from crossview.engine.errors import BusyError as BusyError
-    from crossview.engine.errors import CancelledError as CancelledError
-    from crossview.engine.errors import CrossviewError as CrossviewError
-    from crossview.engine.errors import EmptyImageError as EmptyImageError
-    from crossview.engine.errors import EngineFullError as EngineFullError
-    from crossview.engine.errors import EngineUnavailableError as EngineUnavailableError
-    from crossview.engine.errors import ExtractorError as ExtractorError
-    from crossview.engine.errors import ImageError as ImageError
-    from crossview.engine.errors import ImageTooLargeError as ImageTooLargeError
-    from crossview.engine.errors import InputWarning as InputWarning
-    from crossview.engine.errors import InvalidInputError as InvalidInputError
-    from crossview.engine.errors import ModelError as ModelError
-    from crossview.engine.errors import NotAnImageError as NotAnImageError
-    from crossview.engine.errors import NotEnoughMemoryError as NotEnoughMemoryError
-    from crossview.engine.errors import NotFoundError as NotFoundError
-    from crossview.engine.errors import NotInstalledError as NotInstalledError
-    from crossview.engine.errors import NotReadyError as NotReadyError
-    from crossview.engine.errors import StorageError as StorageError
-    from crossview.engine.errors import TruncatedImageError as TruncatedImageError
-    from crossview.engine.evaluation import Confused as Confused
-    from crossview.engine.evaluation import Confusion as Confusion
-    from crossview.engine.evaluation import Curve as Curve
-    from crossview.engine.evaluation import Evaluation as Evaluation
-    from crossview.engine.evaluation import EvaluationDifference as EvaluationDifference
-    from crossview.engine.evaluation import EvaluationRequest as EvaluationRequest
-    from crossview.engine.evaluation import EvaluationRow as EvaluationRow
-    from crossview.engine.evaluation import Overlap as Overlap
-    from crossview.engine.evaluation import PerQuery as PerQuery
-    from crossview.engine.evaluation import QueryExample as QueryExample
-    from crossview.engine.explanation import AgreeingPart as AgreeingPart
-    from crossview.engine.explanation import Agreement as Agreement
-    from crossview.engine.explanation import Contribution as Contribution
-    from crossview.engine.explanation import ExplainRequest as ExplainRequest
-    from crossview.engine.explanation import Explanation as Explanation
-    from crossview.engine.explanation import Place as Place
-    from crossview.engine.feedback import FeedbackInfo as FeedbackInfo
-    from crossview.engine.feedback import Judgement as Judgement
-    from crossview.engine.hits import HitLists as HitLists
-    from crossview.engine.home import Home as Home
-    from crossview.engine.info import CollectionInfo as CollectionInfo
-    from crossview.engine.info import SpaceInfo as SpaceInfo
-    from crossview.engine.info import Threshold as Threshold
-    from crossview.engine.info import TrainingCost as TrainingCost
-    from crossview.engine.info import Tuning as Tuning
-    from crossview.engine.info import ViewInfo as ViewInfo
-    from crossview.engine.item import DeletedPicture as DeletedPicture
-    from crossview.engine.item import Failure as Failure
-    from crossview.engine.item import ImportReport as ImportReport
-    from crossview.engine.item import IndexOptions as IndexOptions
-    from crossview.engine.item import Item as Item
-    from crossview.engine.item import ItemUpdate as ItemUpdate
-    from crossview.engine.item import NewItem as NewItem
-    from crossview.engine.item import Picture as Picture
-    from crossview.engine.item import ValueCount as ValueCount
-    from crossview.engine.query import CalibrationRequest as CalibrationRequest
-    from crossview.engine.query import Embedding as Embedding
-    from crossview.engine.query import Hit as Hit
-    from crossview.engine.query import HitList as HitList
-    from crossview.engine.query import ItemEmbeddings as ItemEmbeddings
-    from crossview.engine.query import ItemNeighbors as ItemNeighbors
-    from crossview.engine.query import LabelShare as LabelShare
-    from crossview.engine.query import LikeliestClass as LikeliestClass
-    from crossview.engine.query import OneQuery as OneQuery
-    from crossview.engine.query import Query as Query
-    from crossview.engine.query import RequestOptions as RequestOptions
-    from crossview.engine.query import SameRequest as SameRequest
-    from crossview.engine.query import SearchRequest as SearchRequest
-    from crossview.engine.query import SuggestedLabels as SuggestedLabels
-    from crossview.engine.query import Suggestions as Suggestions
-    from crossview.engine.query import SuggestRequest as SuggestRequest
-    from crossview.engine.query import Verdict as Verdict
-    from crossview.engine.recipe import Grouping as Grouping
-    from crossview.engine.recipe import Pair as Pair
-    from crossview.engine.recipe import Recipe as Recipe
-    from crossview.engine.recipe import Tune as Tune
-    from crossview.engine.strategy import Combined as Combined
-    from crossview.engine.strategy import Listed as Listed
-    from crossview.engine.strategy import Moved as Moved
-    from crossview.engine.strategy import Nearest as Nearest
-    from crossview.engine.strategy import Weighted as Weighted
+    from crossview.engine.collections.collection import Collection as Collection
+    from crossview.engine.collections.home import Home as Home
+    from crossview.engine.values.any_collection import AnyCollection as AnyCollection
+    from crossview.engine.values.audit import Audit as Audit
+    from crossview.engine.values.audit import AuditRequest as AuditRequest
+    from crossview.engine.values.audit import Finding as Finding
+    from crossview.engine.values.changes import Change as Change
+    from crossview.engine.values.changes import Changes as Changes
+    from crossview.engine.values.changes import ChangesRequest as ChangesRequest
+    from crossview.engine.values.changes import LearnedImportance as LearnedImportance
+    from crossview.engine.values.changes import PairLabel as PairLabel
+    from crossview.engine.values.comparisons import Answer as Answer
+    from crossview.engine.values.comparisons import ItemComparisons as ItemComparisons
+    from crossview.engine.values.comparisons import Question as Question
+    from crossview.engine.values.comparisons import QuestionRequest as QuestionRequest
+    from crossview.engine.values.conditions.filter import Filter as Filter
+    from crossview.engine.values.conditions.filter import field as field
+    from crossview.engine.values.duplicate import DuplicateGroup as DuplicateGroup
+    from crossview.engine.values.duplicate import DuplicatePicture as DuplicatePicture
+    from crossview.engine.values.duplicate import Duplicates as Duplicates
+    from crossview.engine.values.duplicate import DuplicatesRequest as DuplicatesRequest
+    from crossview.engine.values.duplicate import PairJudgement as PairJudgement
+    from crossview.engine.values.errors import AlreadyExistsError as AlreadyExistsError
+    from crossview.engine.values.errors import BusyError as BusyError
+    from crossview.engine.values.errors import CancelledError as CancelledError
+    from crossview.engine.values.errors import CrossviewError as CrossviewError
+    from crossview.engine.values.errors import EmptyImageError as EmptyImageError
+    from crossview.engine.values.errors import EngineFullError as EngineFullError
+    from crossview.engine.values.errors import EngineUnavailableError as EngineUnavailableError
+    from crossview.engine.values.errors import ExtractorError as ExtractorError
+    from crossview.engine.values.errors import ImageError as ImageError
+    from crossview.engine.values.errors import ImageTooLargeError as ImageTooLargeError
+    from crossview.engine.values.errors import InputWarning as InputWarning
+    from crossview.engine.values.errors import InvalidInputError as InvalidInputError
+    from crossview.engine.values.errors import ModelError as ModelError
+    from crossview.engine.values.errors import NotAnImageError as NotAnImageError
+    from crossview.engine.values.errors import NotEnoughMemoryError as NotEnoughMemoryError
+    from crossview.engine.values.errors import NotFoundError as NotFoundError
+    from crossview.engine.values.errors import NotInstalledError as NotInstalledError
+    from crossview.engine.values.errors import NotReadyError as NotReadyError
+    from crossview.engine.values.errors import StorageError as StorageError
+    from crossview.engine.values.errors import TruncatedImageError as TruncatedImageError
+    from crossview.engine.values.evaluation import Confused as Confused
+    from crossview.engine.values.evaluation import Confusion as Confusion
+    from crossview.engine.values.evaluation import Curve as Curve
+    from crossview.engine.values.evaluation import Evaluation as Evaluation
+    from crossview.engine.values.evaluation import EvaluationDifference as EvaluationDifference
+    from crossview.engine.values.evaluation import EvaluationRequest as EvaluationRequest
+    from crossview.engine.values.evaluation import EvaluationRow as EvaluationRow
+    from crossview.engine.values.evaluation import Overlap as Overlap
+    from crossview.engine.values.evaluation import PerQuery as PerQuery
+    from crossview.engine.values.evaluation import QueryExample as QueryExample
+    from crossview.engine.values.explanation import AgreeingPart as AgreeingPart
+    from crossview.engine.values.explanation import Agreement as Agreement
+    from crossview.engine.values.explanation import Contribution as Contribution
+    from crossview.engine.values.explanation import ExplainRequest as ExplainRequest
+    from crossview.engine.values.explanation import Explanation as Explanation
+    from crossview.engine.values.explanation import Place as Place
+    from crossview.engine.values.feedback import FeedbackInfo as FeedbackInfo
+    from crossview.engine.values.feedback import Judgement as Judgement
+    from crossview.engine.values.hits import HitLists as HitLists
+    from crossview.engine.values.info import CollectionInfo as CollectionInfo
+    from crossview.engine.values.info import SpaceInfo as SpaceInfo
+    from crossview.engine.values.info import Threshold as Threshold
+    from crossview.engine.values.info import TrainingCost as TrainingCost
+    from crossview.engine.values.info import Tuning as Tuning
+    from crossview.engine.values.info import ViewInfo as ViewInfo
+    from crossview.engine.values.item import DeletedPicture as DeletedPicture
+    from crossview.engine.values.item import Failure as Failure
+    from crossview.engine.values.item import ImportReport as ImportReport
+    from crossview.engine.values.item import IndexOptions as IndexOptions
+    from crossview.engine.values.item import Item as Item
+    from crossview.engine.values.item import ItemUpdate as ItemUpdate
+    from crossview.engine.values.item import NewItem as NewItem
+    from crossview.engine.values.item import Picture as Picture
+    from crossview.engine.values.item import ValueCount as ValueCount
+    from crossview.engine.values.query import CalibrationRequest as CalibrationRequest
+    from crossview.engine.values.query import Embedding as Embedding
+    from crossview.engine.values.query import Hit as Hit
+    from crossview.engine.values.query import HitList as HitList
+    from crossview.engine.values.query import ItemEmbeddings as ItemEmbeddings
+    from crossview.engine.values.query import ItemNeighbors as ItemNeighbors
+    from crossview.engine.values.query import LabelShare as LabelShare
+    from crossview.engine.values.query import LikeliestClass as LikeliestClass
+    from crossview.engine.values.query import OneQuery as OneQuery
+    from crossview.engine.values.query import Query as Query
+    from crossview.engine.values.query import RequestOptions as RequestOptions
+    from crossview.engine.values.query import SameRequest as SameRequest
+    from crossview.engine.values.query import SearchRequest as SearchRequest
+    from crossview.engine.values.query import SuggestedLabels as SuggestedLabels
+    from crossview.engine.values.query import Suggestions as Suggestions
+    from crossview.engine.values.query import SuggestRequest as SuggestRequest
+    from crossview.engine.values.query import Verdict as Verdict
+    from crossview.engine.values.recipe import Grouping as Grouping
+    from crossview.engine.values.recipe import Pair as Pair
+    from crossview.engine.values.recipe import Recipe as Recipe
+    from crossview.engine.values.recipe import Tune as Tune
+    from crossview.engine.values.strategy import Combined as Combined
+    from crossview.engine.values.strategy import Listed as Listed
+    from crossview.engine.values.strategy import Moved as Moved
+    from crossview.engine.values.strategy import Nearest as Nearest
+    from crossview.engine.values.strategy import Weighted as Weighted
     from crossview.server.client.channels import ClientTls as ClientTls
     from crossview.server.client.client import AsyncClient as AsyncClient
     from crossview.server.client.client import Client as Client
-    from crossview.server.errors import DeadlineExceededError as DeadlineExceededError
-    from crossview.server.errors import OverloadedError as OverloadedError
-    from crossview.server.errors import ServerFaultError as ServerFaultError
-    from crossview.server.errors import ServerStoppedError as ServerStoppedError
-    from crossview.server.errors import ServerUnavailableError as ServerUnavailableError
+    from crossview.server.wire.errors import DeadlineExceededError as DeadlineExceededError
+    from crossview.server.wire.errors import OverloadedError as OverloadedError
+    from crossview.server.wire.errors import ServerFaultError as ServerFaultError
+    from crossview.server.wire.errors import ServerStoppedError as ServerStoppedError
+    from crossview.server.wire.errors import ServerUnavailableError as ServerUnavailableError
 
 _NAMES = {
-    "crossview.engine.any_collection": "AnyCollection",
-    "crossview.engine.audit.report": "Audit AuditRequest Finding",
-    "crossview.engine.changes.request": "Change Changes ChangesRequest LearnedImportance PairLabel",
-    "crossview.engine.duplicate": "DuplicateGroup DuplicatePicture Duplicates DuplicatesRequest PairJudgement",
-    "crossview.engine.collection": "Collection",
-    "crossview.engine.comparisons": "Answer ItemComparisons Question QuestionRequest",
-    "crossview.engine.conditions.filter": "Filter field",
-    "crossview.engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError EmptyImageError "
+    "crossview.engine.values.any_collection": "AnyCollection",
+    "crossview.engine.values.audit": "Audit AuditRequest Finding",
+    "crossview.engine.values.changes": "Change Changes ChangesRequest LearnedImportance PairLabel",
+    "crossview.engine.values.duplicate": "DuplicateGroup DuplicatePicture Duplicates DuplicatesRequest PairJudgement",
+    "crossview.engine.collections.collection": "Collection",
+    "crossview.engine.values.comparisons": "Answer ItemComparisons Question QuestionRequest",
+    "crossview.engine.values.conditions.filter": "Filter field",
+    "crossview.engine.values.errors": "AlreadyExistsError BusyError CancelledError CrossviewError EmptyImageError "
     "EngineFullError EngineUnavailableError ExtractorError ImageError ImageTooLargeError "
     "InputWarning InvalidInputError ModelError NotAnImageError "
     "NotEnoughMemoryError NotFoundError NotInstalledError NotReadyError StorageError TruncatedImageError",
-    "crossview.engine.evaluation": "Confused Confusion Curve Evaluation EvaluationDifference EvaluationRequest "
+    "crossview.engine.values.evaluation": "Confused Confusion Curve Evaluation EvaluationDifference EvaluationRequest "
     "EvaluationRow Overlap PerQuery QueryExample",
-    "crossview.engine.explanation": "AgreeingPart Agreement Contribution Explanation ExplainRequest Place",
-    "crossview.engine.feedback": "FeedbackInfo Judgement",
-    "crossview.engine.hits": "HitLists",
-    "crossview.engine.home": "Home",
-    "crossview.engine.info": "CollectionInfo SpaceInfo Threshold TrainingCost Tuning ViewInfo",
-    "crossview.engine.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture "
+    "crossview.engine.values.explanation": "AgreeingPart Agreement Contribution Explanation ExplainRequest Place",
+    "crossview.engine.values.feedback": "FeedbackInfo Judgement",
+    "crossview.engine.values.hits": "HitLists",
+    "crossview.engine.collections.home": "Home",
+    "crossview.engine.values.info": "CollectionInfo SpaceInfo Threshold TrainingCost Tuning ViewInfo",
+    "crossview.engine.values.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture "
     "ValueCount",
-    "crossview.engine.query": "CalibrationRequest Embedding Hit HitList ItemEmbeddings ItemNeighbors LabelShare "
+    "crossview.engine.values.query": "CalibrationRequest Embedding Hit HitList ItemEmbeddings ItemNeighbors LabelShare "
     "LikeliestClass OneQuery Query RequestOptions SameRequest SearchRequest SuggestedLabels SuggestRequest "
     "Suggestions Verdict",
-    "crossview.engine.recipe": "Grouping Pair Recipe Tune",
-    "crossview.engine.strategy": "Combined Listed Moved Nearest Weighted",
+    "crossview.engine.values.recipe": "Grouping Pair Recipe Tune",
+    "crossview.engine.values.strategy": "Combined Listed Moved Nearest Weighted",
     "crossview.server.client.channels": "ClientTls",
     "crossview.server.client.client": "AsyncClient Client",
-    "crossview.server.errors": "DeadlineExceededError OverloadedError ServerFaultError ServerStoppedError "
+    "crossview.server.wire.errors": "DeadlineExceededError OverloadedError ServerFaultError ServerStoppedError "
     "ServerUnavailableError",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
@@ -198,7 +198,7 @@ def open(name: str, home: Path | str | None = None) -> "Collection":  # noqa: A0
         InvalidInputError: the home is a file.
         StorageError: the collection cannot be read.
     """
-    from crossview.engine.home import Home
+    from crossview.engine.collections.home import Home
 
     return Home(home).open(name)
 
@@ -211,7 +211,7 @@ def create(
     ``views`` are specifications of views, such as ``sift:words=200`` [default: color, sift and gist]. ``home`` is as in
     ``open``. Raises InvalidInputError, AlreadyExistsError, StorageError.
     """
-    from crossview.engine.home import DEFAULT_VIEWS, Home
+    from crossview.engine.collections.home import DEFAULT_VIEWS, Home
 
     return Home(home).create(name, DEFAULT_VIEWS if views is None else views, description)
 

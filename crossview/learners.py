@@ -5,30 +5,33 @@ that learners share, and ``check_learner`` for its tests. Importing this module 
 seconds.
 """
 
-from crossview.engine.errors import engine_installed
+from crossview.engine.values.errors import engine_installed
 
 with engine_installed():
-    from crossview.engine.learners.attributes.relative import RelativeAttributes
-    from crossview.engine.learners.base import MultiViewLearner
-    from crossview.engine.learners.capabilities import Capabilities
-    from crossview.engine.learners.chain import Chain
-    from crossview.engine.learners.checks import check_learner
+    from crossview.engine.learners.frame.base import MultiViewLearner
+    from crossview.engine.learners.frame.capabilities import Capabilities
+    from crossview.engine.learners.frame.chain import Chain
+    from crossview.engine.learners.frame.checks import check_learner
+    from crossview.engine.learners.frame.inner import InnerProduct
+    from crossview.engine.learners.frame.kernels import KernelMap
+    from crossview.engine.learners.frame.normalization import L1, L2, Scale, Sqrt, Standardize
+    from crossview.engine.learners.frame.settings import Dimensions, Share
+    from crossview.engine.learners.frame.supervision import Supervision
+    from crossview.engine.learners.frame.traits import LinearLearner, SeparateLearner
+    from crossview.engine.learners.frame.view_rows import Rows, present_rows
     from crossview.engine.learners.hashing.hasher import Sign
     from crossview.engine.learners.hashing.itq import ITQ
     from crossview.engine.learners.hashing.lsh import LSH
     from crossview.engine.learners.hashing.npp_hash import NPPHash
-    from crossview.engine.learners.joint.joint import JointMetrics
-    from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
-    from crossview.engine.learners.metrics.fantope import Fantope
-    from crossview.engine.learners.metrics.lmnn import LMNN
-    from crossview.engine.learners.metrics.qwise import QuadrupletWise
-    from crossview.engine.learners.musl.musl import MuSL
-    from crossview.engine.learners.npp.hybrid import Hybrid
-    from crossview.engine.learners.npp.multi_npp import MultiNPP
-    from crossview.engine.learners.settings import Dimensions, Share
-    from crossview.engine.learners.steps.inner import InnerProduct
-    from crossview.engine.learners.steps.kernels import KernelMap
-    from crossview.engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
+    from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
+    from crossview.engine.learners.papers.joint.joint import JointMetrics
+    from crossview.engine.learners.papers.joint.mt_lmnn import MultiTaskLMNN
+    from crossview.engine.learners.papers.metrics.fantope import Fantope
+    from crossview.engine.learners.papers.metrics.lmnn import LMNN
+    from crossview.engine.learners.papers.metrics.qwise import QuadrupletWise
+    from crossview.engine.learners.papers.musl.musl import MuSL
+    from crossview.engine.learners.papers.npp.hybrid import Hybrid
+    from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
     from crossview.engine.learners.subspace.cca import CanonicalCorrelation
     from crossview.engine.learners.subspace.class_instance import ClassInstance
     from crossview.engine.learners.subspace.co_em import CoEM
@@ -39,9 +42,6 @@ with engine_installed():
     from crossview.engine.learners.subspace.pls import PartialLeastSquares
     from crossview.engine.learners.subspace.posteriors import ClassPosteriors
     from crossview.engine.learners.subspace.semantic import SemanticMatching
-    from crossview.engine.learners.supervision import Supervision
-    from crossview.engine.learners.traits import LinearLearner, SeparateLearner
-    from crossview.engine.learners.view_rows import Rows, present_rows
 
 __all__ = [
     "ITQ",

@@ -14,14 +14,14 @@ import grpc
 import numpy as np
 import pytest
 
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
 from crossview.v1 import search_pb2, search_pb2_grpc
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT.parent / "shared/data/corel1k/images"
 SEED = 0
-CLI = [sys.executable, "-m", "crossview.server.cli"]
+CLI = [sys.executable, "-m", "crossview.server.commands.cli"]
 
 pytestmark = [
     pytest.mark.long,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from crossview.server.configuration import configured
+from crossview.server.wire.configuration import configured
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"

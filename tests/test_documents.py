@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crossview.engine.ingest import vectors
+from crossview.engine.catalog.ingest import vectors
 
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)

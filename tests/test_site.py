@@ -23,8 +23,8 @@ from markdown_it import MarkdownIt
 from numpy.typing import ArrayLike, NDArray
 
 import crossview
-from crossview.server.cli import COMMANDS
-from crossview.server.methods import METHODS, SERVICES
+from crossview.server.commands.cli import COMMANDS
+from crossview.server.wire.methods import METHODS, SERVICES
 from crossview.server.wire.status import BY_NAME
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,8 +9,8 @@ import pytest
 import typer
 
 import crossview
-from crossview.engine.conditions.filter import filter_of
-from crossview.server.cli import COMMANDS, app
+from crossview.engine.values.conditions.filter import filter_of
+from crossview.server.commands.cli import COMMANDS, app
 
 NOTES = (Path(__file__).parents[1] / "docs" / "upgrade.md").read_text(encoding="utf-8")
 MOVED = re.findall(r"^\| `crossview (.*?)` \| `crossview (.*?)` \|$", NOTES, re.M)

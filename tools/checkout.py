@@ -1,16 +1,14 @@
 """Measures a checkout: its files and lines, functions, rooms, learners and imports.
 
-A room is a folder that ``[tool.house.rooms]`` in pyproject.toml lists with its budget: the most files and lines it may
-have. A file counts towards the innermost room that contains it. Budgets leave room to grow. A room that reaches its
-budget is cut, or its budget is raised with a reason in the commit; nobody cuts or merges files to meet a number.
+A room is a folder of the engine or of the server, such as ``engine/catalog``, with all that is in it; a module beside
+the rooms is a box of its own. Each other folder at the top is one room.
 
-An import anywhere in a module counts, deferred ones and those for type checkers included. The engine's drawing has a
-box for each module at the root of ``engine`` and of ``engine.learners`` and for each folder below them; the
-migrations are left out. The floor of a box is one above the highest floor that it imports.
+An import anywhere in a module counts, deferred ones and those for type checkers included. The drawing of the engine,
+and that of the server, has a box for each room. The migrations are left out. The floor of a box is one above the
+highest floor that it imports.
 """
 
 import ast
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
@@ -18,9 +16,9 @@ from functools import cached_property
 from pathlib import Path
 
 SOURCES = ("features", "index", "engine", "server", "benchmarks", "crossview", "tools")
-GENERATED = ("server", "pb")
-ROOMS_OF = ("engine", "engine.learners")
-"""Packages whose own modules are boxes; any other package is one box."""
+GENERATED = ("server", "wire", "pb")
+HOUSES = ("engine", "server")
+"""Folders with rooms."""
 
 FEW_LINES = 60
 """Files below are listed: a thought that is cut over several files hides there."""
@@ -59,33 +57,6 @@ class Function:
             yield f"{self.place}: {self.parameters} parameters, at most {most}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Room:
-    """A folder with a budget, and what is in it.
-
-    Attributes:
-        folder: from the checkout's root.
-        files: number of source files that no listed room further inside contains.
-        lines: of these files.
-        most_files: the budget of files.
-        most_lines: the budget of lines.
-    """
-
-    folder: str
-    files: int
-    lines: int
-    most_files: int
-    most_lines: int
-
-    def excesses(self) -> Iterator[str]:
-        """Yield a message for each budget it exceeds, and one for a budget of nothing."""
-        if not self.files:
-            yield f"{self.folder}: holds no file; remove its budget from pyproject.toml"
-        for what, count, most in (("files", self.files, self.most_files), ("lines", self.lines, self.most_lines)):
-            if count > most:
-                yield f"{self.folder}: {count} {what}, at most {most}; cut it, or raise its budget in pyproject.toml"
-
-
 class Checkout:
     """The Python files of a checkout, without generated ones.
 
@@ -102,7 +73,7 @@ class Checkout:
     def _read(self, folder: str) -> Iterator[tuple[Path, str]]:
         for path in sorted((self.root / folder).rglob("*.py")):
             relative = path.relative_to(self.root)
-            if relative.parts[:2] != GENERATED:
+            if relative.parts[:3] != GENERATED:
                 yield relative, path.read_text(encoding="utf-8")
 
     @cached_property
@@ -111,31 +82,14 @@ class Checkout:
         return {path: ast.parse(text) for path, text in self.sources.items()}
 
     @cached_property
-    def rooms(self) -> list[Room]:
-        """Every room that pyproject.toml gives a budget, in the order of the folders."""
-        held = [(self.room_of(path), self.lines[path]) for path in self.sources]
-        return [
-            Room(
-                folder=folder,
-                files=sum(room == folder for room, _ in held),
-                lines=sum(lines for room, lines in held if room == folder),
-                most_files=budget["files"],
-                most_lines=budget["lines"],
-            )
-            for folder, budget in sorted(self.budgets.items())
-        ]
-
-    def room_of(self, path: Path) -> str | None:
-        """Return the innermost folder above a file that has a budget; None if none has."""
-        return next((str(folder) for folder in path.parents if str(folder) in self.budgets), None)
-
-    @cached_property
-    def budgets(self) -> dict[str, dict[str, int]]:
-        """The most files and lines of each room, as pyproject.toml gives them."""
-        path = self.root / "pyproject.toml"
-        tools = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}) if path.is_file() else {}
-        rooms: dict[str, dict[str, int]] = tools.get("house", {}).get("rooms", {})
-        return rooms
+    def rooms(self) -> dict[str, tuple[int, int]]:
+        """The number of source files and of lines of each room, in the order of the names."""
+        counts: dict[str, tuple[int, int]] = {}
+        for path in self.sources:
+            room = room_of(_module(path))
+            files, lines = counts.get(room, (0, 0))
+            counts[room] = files + 1, lines + self.lines[path]
+        return dict(sorted(counts.items()))
 
     @cached_property
     def one_importer(self) -> dict[Path, str]:
@@ -246,19 +200,35 @@ class Checkout:
 
     @cached_property
     def drawing(self) -> Graph:
-        """The engine's boxes, and for each the boxes that it imports."""
-        boxes = {name: box for name in self.modules if (box := self._box(name))}
-        arrows: dict[str, frozenset[str]] = {box: frozenset() for box in boxes.values()}
-        for name, box in boxes.items():
-            arrows[box] |= {boxes[target] for target in self.imports[name] if target in boxes} - {box}
+        """The rooms of the engine and of the server, and for each the rooms of the same house that it imports."""
+        rooms = {name: room for name in self.modules if "." in (room := room_of(name)) and "migrations" not in name}
+        arrows: dict[str, frozenset[str]] = {room: frozenset() for room in rooms.values()}
+        for name, room in rooms.items():
+            below = {rooms[target] for target in self.imports[name] if target in rooms}
+            arrows[room] |= {other for other in below - {room} if other.split(".")[0] == room.split(".")[0]}
         return arrows
 
-    def _box(self, module: str) -> str | None:
-        package = module.rpartition(".")[0]
-        if not module.startswith("engine.") or module in ROOMS_OF or "migrations" in module.split("."):
-            return None
-        is_package = any(other.startswith(f"{module}.") for other in self.modules)
-        return module if is_package or package in ROOMS_OF else package
+    def drawing_of(self, house: str) -> Graph:
+        """Return the part of the drawing that is the engine's or the server's."""
+        return {room: below for room, below in self.drawing.items() if room.startswith(f"{house}.")}
+
+    @cached_property
+    def folders(self) -> Graph:
+        """The innermost folders, and the modules beside folders, and for each of both those that it imports."""
+        packages = {_module(path) for path in self.sources if path.name == "__init__.py"}
+        outer = {package.rpartition(".")[0] for package in packages}
+        inner = {name: name if name in packages else name.rpartition(".")[0] for name in self.modules}
+        boxes = {name: name if package in outer else package for name, package in inner.items()}
+        arrows: dict[str, frozenset[str]] = {box: frozenset() for box in boxes.values()}
+        for name, box in boxes.items():
+            arrows[box] |= {boxes[target] for target in self.imports[name]} - {box}
+        return arrows
+
+
+def room_of(module: str) -> str:
+    """Return the room of a module, such as ``engine.catalog`` for ``engine.catalog.ingest.walk``."""
+    parts = module.split(".")
+    return ".".join(parts[: 2 if parts[0] in HOUSES else 1])
 
 
 def _module(path: Path) -> str:

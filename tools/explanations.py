@@ -37,7 +37,7 @@ def crop(picture: Image.Image, x: float, y: float) -> Image.Image:
 
 def crossview(home: Path, *words: object) -> None:
     """Run a command on the collection of the crops."""
-    command = [sys.executable, "-m", "crossview.server.cli", *map(str, words), "--home", str(home)]
+    command = [sys.executable, "-m", "crossview.server.commands.cli", *map(str, words), "--home", str(home)]
     subprocess.run(command, check=True, cwd=ROOT)
 
 

@@ -1,28 +1,37 @@
-"""Prints the figures of a checkout, and what exceeds the limits and budgets that it must keep.
+"""Prints the figures of a checkout, and what exceeds the limits that it must keep.
 
     python tools/house.py [DIR]                   a table of this checkout, or of the one in DIR
     python tools/house.py [DIR] --against OLD     the same with the figures of another checkout beside it
     python tools/house.py [DIR] --json            the figures as JSON
-    python tools/house.py [DIR] --rooms           the files and lines of each room, beside its budget
+    python tools/house.py [DIR] --rooms           the files and lines of each room
     python tools/house.py [DIR] --files           the files to look at: one importer, few lines, a repeated name
-    python tools/house.py [DIR] --check           print what exceeds a limit or a budget; exit 1 if anything does
+    python tools/house.py [DIR] --check           print what exceeds a limit; exit 1 if anything does
 
-``checkout.py`` defines the figures.
+``checkout.py`` defines the figures. Those of the last release are in ``tools/house.json``. The figures of RATCHET may
+only fall, unless a line of the table in ``docs/decisions/house.md`` allows one a higher value and gives the reason.
 """
 
 import argparse
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median_low
 
-from checkout import FEW_LINES, MOST_LINES_OF_FUNCTION, SOURCES, Checkout, cycles, floors
+from checkout import FEW_LINES, HOUSES, MOST_LINES_OF_FUNCTION, SOURCES, Checkout, cycles, floors
 
 TYPE_IGNORE = re.compile(r"#\s*type: ignore")
 MOST_LINES_OF_FILE = 500
 MOST_CLASSES_OF_LEARNER = 3
 """From a learner to its highest class of ours: deeper, a reader must hold several files in mind to follow one fit."""
+
+PRODUCT = ("features", "index", "engine", "server", "crossview")
+"""The folders that are installed."""
+RATCHET = (
+    *(f"{house}: {figure}" for house in HOUSES for figure in ("rooms", "floors", "arrows")),
+    *("source files with one importer", "repeated names of source files", "type: ignore", "lines of the product"),
+)
+RELEASE, RISES = Path("tools/house.json"), Path("docs/decisions/house.md")
 
 
 def figures(checkout: Checkout) -> dict[str, float]:
@@ -33,6 +42,7 @@ def figures(checkout: Checkout) -> dict[str, float]:
     return {
         "source files": len(files),
         "source lines": sum(files),
+        "lines of the product": sum(lines[path] for path in checkout.sources if path.parts[0] in PRODUCT),
         **{f"  {folder}": sum(lines[path] for path in lines if path.parts[0] == folder) for folder in SOURCES},
         "test files": len(tests),
         "test lines": sum(tests),
@@ -43,7 +53,6 @@ def figures(checkout: Checkout) -> dict[str, float]:
         "source files with one importer": len(checkout.one_importer),
         f"source files below {FEW_LINES} lines": len(checkout.short),
         "repeated names of source files": len(checkout.repeated),
-        "rooms above their budget": sum(bool([*room.excesses()]) for room in checkout.rooms),
         "files above the limit": sum(count > MOST_LINES_OF_FILE for count in lines.values()),
         "functions": len(functions),
         "median lines of a function": median_low(functions),
@@ -51,11 +60,7 @@ def figures(checkout: Checkout) -> dict[str, float]:
         "functions above the limit": sum(count > MOST_LINES_OF_FUNCTION for count in functions),
         "most parameters of a public function": max(one.parameters for one in checkout.functions if one.public),
         "most parameters of an estimator": max([0, *(one.parameters for one in checkout.functions if one.estimator)]),
-        "engine: boxes": len(checkout.drawing),
-        "engine: floors": max(floors(checkout.drawing).values(), default=0),
-        "engine: arrows": sum(map(len, checkout.drawing.values())),
-        "engine: cycles of boxes": len(cycles(checkout.drawing)),
-        "engine: modules at its root": sum(path.parent == Path("engine") for path in checkout.sources) - 1,
+        **{f"{house}: {figure}": value for house in HOUSES for figure, value in drawn(checkout, house).items()},
         "cycles of modules": len(cycles(checkout.imports)),
         "capabilities as class variables": len(checkout.capabilities),
         "deepest inheritance of the learners": max(checkout.depths.values(), default=0),
@@ -63,23 +68,51 @@ def figures(checkout: Checkout) -> dict[str, float]:
     }
 
 
+def drawn(checkout: Checkout, house: str) -> dict[str, float]:
+    """Return the figures of the drawing of the engine or of the server."""
+    graph = checkout.drawing_of(house)
+    return {
+        "rooms": len(graph),
+        "floors": max(floors(graph).values(), default=0),
+        "arrows": sum(map(len, graph.values())),
+        "cycles of rooms": len(cycles(graph)),
+        "modules at its root": sum(path.parent == Path(house) for path in checkout.sources if path.stem != "__init__"),
+    }
+
+
 def excesses(checkout: Checkout) -> list[str]:
-    """Return the violations of a limit or a budget, one line each."""
+    """Return the violations of a limit, one line each."""
     long = {path: lines for path, lines in checkout.lines.items() if lines > MOST_LINES_OF_FILE}
     files = [f"{path}: {lines} lines, at most {MOST_LINES_OF_FILE}" for path, lines in long.items()]
-    homeless = sorted({path.parts[0] for path in checkout.sources if not checkout.room_of(path)})
-    rooms = [f"{folder}: has no budget; give it one in [tool.house.rooms] of pyproject.toml" for folder in homeless]
-    rooms += [message for room in checkout.rooms for message in room.excesses()]
     most = MOST_CLASSES_OF_LEARNER
     deep = [f"{name}: {depth} classes deep, at most {most}" for name, depth in checkout.depths.items() if depth > most]
-    return rooms + files + deep + [message for function in checkout.functions for message in function.excesses()]
+    functions = [message for function in checkout.functions for message in function.excesses()]
+    return [*rises(checkout), *files, *deep, *functions]
+
+
+def rises(checkout: Checkout) -> Iterator[str]:
+    """Yield a line for each figure of RATCHET above that of the last release and above what a decision allows."""
+    if not (checkout.root / RELEASE).is_file():
+        return
+    now, release = figures(checkout), json.loads((checkout.root / RELEASE).read_text(encoding="utf-8"))
+    decisions = checkout.root / RISES
+    allowed = _allowed(decisions.read_text(encoding="utf-8")) if decisions.is_file() else {}
+    for name in RATCHET:
+        most = max(release[name], allowed.get(name, 0))
+        if now[name] > most:
+            yield f"{name}: {now[name]:,}, at most {most:,}; lower it, or give the value and the reason in {RISES}"
+
+
+def _allowed(text: str) -> dict[str, float]:
+    """Return the values of the table of a page, whose lines are | figure | value | reason |."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    return {row[0]: float(row[1].replace(",", "")) for row in rows if row[0] in RATCHET}
 
 
 def room_table(checkout: Checkout) -> str:
-    """Return the files and lines of each room beside its budget, as aligned columns."""
-    counts = ((room.folder, room.files, room.most_files, room.lines, room.most_lines) for room in checkout.rooms)
-    rows = ([folder, *(f"{number:,}" for number in numbers)] for folder, *numbers in counts)
-    return _aligned([["", "files", "of at most", "lines", "of at most"], *rows])
+    """Return the files and lines of each room, as aligned columns."""
+    rows = ([room, f"{files:,}", f"{lines:,}"] for room, (files, lines) in checkout.rooms.items())
+    return _aligned([["", "files", "lines"], *rows])
 
 
 def file_list(checkout: Checkout) -> str:
@@ -114,9 +147,9 @@ def main() -> int:
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent.parent, metavar="DIR")
     parser.add_argument("--against", type=Path, metavar="OLD", help="another checkout, whose figures come first")
     parser.add_argument("--json", action="store_true", help="the figures as JSON, by checkout")
-    parser.add_argument("--rooms", action="store_true", help="the files and lines of each room, beside its budget")
+    parser.add_argument("--rooms", action="store_true", help="the files and lines of each room")
     parser.add_argument("--files", action="store_true", help="files with one importer, few lines or a repeated name")
-    parser.add_argument("--check", action="store_true", help="print what exceeds a limit or budget; exit 1 if any does")
+    parser.add_argument("--check", action="store_true", help="print what exceeds a limit; exit 1 if any does")
     arguments = parser.parse_args()
     if arguments.rooms or arguments.files:
         checkout = Checkout(arguments.folder)

@@ -13,9 +13,9 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from crossview.engine.learners.base import MultiViewLearner  # noqa: E402
+from crossview.engine.learners.frame.base import MultiViewLearner  # noqa: E402
+from crossview.engine.learners.frame.settings import setting_types, words  # noqa: E402
 from crossview.engine.learners.registry import LEARNERS  # noqa: E402
-from crossview.engine.learners.settings import setting_types, words  # noqa: E402
 from crossview.engine.training.grids import GRIDS, KERNEL  # noqa: E402
 from crossview.engine.training.guide import FILE  # noqa: E402
 

@@ -1,11 +1,11 @@
-"""Regenerates server/pb from proto/: messages, stubs, their types, and comments.
+"""Regenerates server/wire/pb from proto/: messages, stubs, their types, and comments.
 
-    python tools/proto.py            write server/pb
-    python tools/proto.py --check    change nothing; exit 1 if server/pb differs from what proto/ gives
+    python tools/proto.py            write server/wire/pb
+    python tools/proto.py --check    change nothing; exit 1 if server/wire/pb differs from what proto/ gives
     python tools/proto.py --lint     change nothing; check proto/ by buf and buf.yaml, with npx
 
-The generated code imports itself as ``crossview.v1``, which is a link to server/pb. proto/google has those files of
-googleapis-common-protos that proto/crossview imports, so that clients in other languages need no other files; Python
+The generated code imports itself as ``crossview.v1``, which is a link to server/wire/pb. proto/google has those files
+of googleapis-common-protos that proto/crossview imports, so that clients in other languages need no other files; Python
 takes their generated code from that package.
 """
 
@@ -52,7 +52,7 @@ def compile_protos(out: Path) -> None:
 
 
 def generate(out: Path) -> None:
-    """Write all of server/pb into ``out``, which must not exist."""
+    """Write all of server/wire/pb into ``out``, which must not exist."""
     with tempfile.TemporaryDirectory() as scratch:
         compile_protos(Path(scratch))
         shutil.copytree(Path(scratch) / "crossview" / "v1", out)
@@ -98,7 +98,7 @@ def generated(folder: Path) -> Iterator[Path]:
 
 
 def differences(fresh: Path) -> list[str]:
-    """Return the names of files that differ between a fresh generation and server/pb, or exist in one only."""
+    """Return the names of files that differ between a fresh generation and server/wire/pb, or exist in one only."""
     names = {str(path.relative_to(folder)) for folder in (fresh, PB) for path in generated(folder)}
     _, unequal, missing = filecmp.cmpfiles(fresh, PB, sorted(names), shallow=False)
     return sorted(unequal + missing)
@@ -111,9 +111,9 @@ def lint() -> int:
 
 
 def main() -> int:
-    """Regenerate server/pb, or check it or proto/; return the exit status."""
-    parser = argparse.ArgumentParser(description="Regenerate server/pb from proto/.")
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if server/pb is out of date")
+    """Regenerate server/wire/pb, or check it or proto/; return the exit status."""
+    parser = argparse.ArgumentParser(description="Regenerate server/wire/pb from proto/.")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if server/wire/pb is out of date")
     parser.add_argument("--lint", action="store_true", help="change nothing; check proto/ by buf and buf.yaml")
     chosen = parser.parse_args()
     if chosen.lint:
@@ -125,7 +125,7 @@ def main() -> int:
         stale = differences(fresh)
         if check:
             late = f"out of date, run `make proto`: {', '.join(stale)}"
-            print(f"server/pb is {late if stale else 'up to date'}")
+            print(f"server/wire/pb is {late if stale else 'up to date'}")
             return bool(stale)
         shutil.rmtree(PB, ignore_errors=True)
         shutil.copytree(fresh, PB)

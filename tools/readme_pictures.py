@@ -21,12 +21,12 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from crossview import Collection, Hit, Home, Query, QuestionRequest, Recipe, SearchRequest  # noqa: E402
-from crossview.server.demo import notions  # noqa: E402
-from crossview.server.drawing.search_results import strips  # noqa: E402
-from crossview.server.drawing.sheet import MARGIN, PAPER, contact_sheet  # noqa: E402
-from crossview.server.drawing.strip import Strip  # noqa: E402
-from crossview.server.listen import RunningServer  # noqa: E402
-from crossview.server.settings import ServerSettings  # noqa: E402
+from crossview.server.commands.demo import notions  # noqa: E402
+from crossview.server.commands.drawing.search_results import strips  # noqa: E402
+from crossview.server.commands.drawing.sheet import MARGIN, PAPER, contact_sheet  # noqa: E402
+from crossview.server.commands.drawing.strip import Strip  # noqa: E402
+from crossview.server.edge.listen import RunningServer  # noqa: E402
+from crossview.server.wire.settings import ServerSettings  # noqa: E402
 
 OUT = ROOT / "docs/readme"
 NAME, EXAMPLE, COPIED, WORDS = "photos", "kodim16.jpg", "kodim23.jpg", "houses"

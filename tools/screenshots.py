@@ -92,8 +92,8 @@ def shoot(browser: Any, address: str, states: dict[str, tuple[str, Act]]) -> Non
 def main(homes: list[Path]) -> None:
     """Draw the gallery from copies of homes."""
     sys.path.insert(0, str(ROOT))
-    from crossview.server.listen import RunningServer
-    from crossview.server.settings import ServerSettings
+    from crossview.server.edge.listen import RunningServer
+    from crossview.server.wire.settings import ServerSettings
 
     OUT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as driver:

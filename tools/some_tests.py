@@ -53,7 +53,7 @@ def parts(seconds: dict[str, float]) -> list[list[str]]:
 
 
 def rooms_of(changed: list[str]) -> set[str]:
-    """Return the folders of files, such as server/pages; documents have one room."""
+    """Return the folders of files, such as server/edge/pages; documents have one room."""
     folders = {Path(path).parent for path in changed}
     return {"documents" if folder.parts[:1] == ("docs",) else str(folder) for folder in folders}
 

@@ -21,7 +21,7 @@ PATHS = (
     "crossview/*.py",
 )
 GENERATED = (
-    *("docs/benchmarks/*.md", "server/pb/**/*.py", "docs/reference/[!p]*.md", "docs/reference/*/*.md"),
+    *("docs/benchmarks/*.md", "server/wire/pb/**/*.py", "docs/reference/[!p]*.md", "docs/reference/*/*.md"),
     *(f"docs/{name}.md" for name in ("architecture", "changelog", "contributing")),
 )
 """Files that programs write; ``make docs`` checks the links of the pages."""

@@ -36,7 +36,7 @@ from benchmarks.attributes.methods import (
 )
 from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
 from benchmarks.frame.journal import cache_folder, run_trials
-from crossview.engine.learners.attributes.described_odds import ODDS
+from crossview.engine.learners.papers.attributes.described_odds import ODDS
 
 SETS = ("osr8", "pubfig")
 PAIRS = (1, 2, 3, 5, 8, 11, 15, 20, 24, 28)

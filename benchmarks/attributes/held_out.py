@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from benchmarks.attributes.data import Pictures
 from benchmarks.attributes.methods import Codes
-from crossview.engine.learners.attributes.described import log_densities
-from crossview.engine.learners.attributes.described_odds import ODDS, Shares, held_out_in_turn, shares_at_odds
-from crossview.engine.learners.attributes.relative import RelativeAttributes
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.steps.normalization import Standardize
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.normalization import Standardize
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.attributes.described import log_densities
+from crossview.engine.learners.papers.attributes.described_odds import ODDS, Shares, held_out_in_turn, shares_at_odds
+from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
 from crossview.engine.spaces.parts import own_learners
 
 HELD_OUT_WEIGHTS = (30.0, 100.0, 300.0)

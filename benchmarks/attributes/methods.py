@@ -13,8 +13,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.attributes.data import TRAIN, Pictures
-from crossview.engine.learners.attributes import relative
-from crossview.engine.learners.attributes.class_relations import (
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.normalization import Standardize
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.attributes import relative
+from crossview.engine.learners.papers.attributes.class_relations import (
     ClassPair,
     Relations,
     class_pairs,
@@ -22,10 +25,7 @@ from crossview.engine.learners.attributes.class_relations import (
     direction,
     usable,
 )
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.metrics.lmnn import LMNN
-from crossview.engine.learners.steps.normalization import Standardize
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.papers.metrics.lmnn import LMNN
 from crossview.engine.spaces.parts import own_learners
 
 Codes = NDArray[np.int64]

@@ -12,12 +12,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from benchmarks import peers
-from crossview.engine.learners.attributes.relative import RelativeAttributes
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.metrics.lmnn import LMNN
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.normalization import Standardize
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
+from crossview.engine.learners.papers.metrics.lmnn import LMNN
 from crossview.engine.learners.selection import search
-from crossview.engine.learners.steps.normalization import Standardize
-from crossview.engine.learners.view_rows import Rows
 from crossview.engine.spaces.parts import Part, own_learners
 
 FOLDS, REPEATS = 5, 2

@@ -12,12 +12,12 @@ from sklearn.metrics import average_precision_score
 
 from benchmarks.changes.history import AMBIGUOUS, DISSIMILAR, IDENTICAL, SIMILAR
 from benchmarks.changes.pages import TO_LEARN, Page
-from crossview.engine.changes.decision import decide, least_sure
-from crossview.engine.changes.importance import Importance, Labels, learn
-from crossview.engine.changes.monotony import monotony
-from crossview.engine.changes.request import Form
-from crossview.engine.changes.version_distances import region_distances
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.findings.changes.decision import decide, least_sure
+from crossview.engine.findings.changes.importance import Importance, Labels, learn
+from crossview.engine.findings.changes.monotony import monotony
+from crossview.engine.findings.changes.version_distances import region_distances
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.values.changes import Form
 
 Places = NDArray[np.int64]
 GRID = 10

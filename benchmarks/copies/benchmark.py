@@ -23,13 +23,13 @@ from benchmarks.frame.beside import best_in_bold
 from benchmarks.frame.journal import by_seed, run_trials
 from benchmarks.frame.tables import rows_with, summary, table
 from benchmarks.photographs import pictures_by_class, train_and_test
-from crossview.engine.collection import Collection
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions
-from crossview.engine.recipe import DEFAULT, Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.training.copies import LENGTHS, Original, Ranks, originals, ranks
 from crossview.engine.training.default_learner import OF_ITEMS
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import IndexOptions
+from crossview.engine.values.recipe import DEFAULT, Recipe
 from crossview.features.copies import KINDS
 
 PHOTOGRAPHS = "corel1k"

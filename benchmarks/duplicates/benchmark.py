@@ -30,10 +30,10 @@ from benchmarks.frame.headlines import stated
 from benchmarks.frame.journal import by_seed, run_trials
 from benchmarks.frame.tables import Row, rows_with, summary, table
 from benchmarks.photographs import pictures_by_class
-from crossview.engine.collection import Collection
-from crossview.engine.duplicate import DuplicatesRequest
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.duplicate import DuplicatesRequest
+from crossview.engine.values.item import IndexOptions
 
 PHOTOGRAPHS = "corel1k"
 VIEWS = ("color", "gist", "sift")

@@ -32,9 +32,9 @@ from benchmarks.frame.headlines import stated
 from benchmarks.frame.journal import by_seed, run_trials
 from benchmarks.frame.tables import rows_with, summary, table
 from benchmarks.photographs import pictures_by_class
-from crossview.engine.duplicate import DuplicatesRequest
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions
+from crossview.engine.collections.home import Home
+from crossview.engine.values.duplicate import DuplicatesRequest
+from crossview.engine.values.item import IndexOptions
 
 PAGES, SCREENSHOTS, PHOTOGRAPHS = "pages", "screenshots", "photographs"
 EVERY: Mapping[str, int] = {PAGES: 10, SCREENSHOTS: 10, PHOTOGRAPHS: 4}

@@ -23,7 +23,7 @@ from benchmarks.frame.tables import rows_of_trials
 from benchmarks.sets.named import load, sets_argument, sets_of
 from crossview.engine.spaces.examples import scored
 from crossview.engine.spaces.target import Target
-from crossview.engine.strategy import COMBINE
+from crossview.engine.values.strategy import COMBINE
 from crossview.index.flat import FlatIndex
 
 SETS = ("corel1k", "merged20", "osr8")

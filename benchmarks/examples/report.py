@@ -10,7 +10,7 @@ from benchmarks.examples.trial import GIVEN, JUDGED, METHODS, ONE, OWN, ROUNDS, 
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import mean_and_error, table
-from crossview.engine.strategy import COMBINE
+from crossview.engine.values.strategy import COMBINE
 
 Trials = Sequence[Mapping[str, Any]]
 LEARN = COMBINE[0]

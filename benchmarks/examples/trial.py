@@ -18,14 +18,14 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.sets.named import load
 from benchmarks.sets.split import Split
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.examples import BACKGROUND, standard
 from crossview.engine.spaces.item_embeddings import every_page
-from crossview.engine.strategy import COMBINE
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
+from crossview.engine.values.strategy import COMBINE
 
 FIRST, GIVEN, ROUNDS = 10, 3, 5
 """Hits that count, examples of each kind, and rounds of feedback."""

@@ -17,11 +17,11 @@ import numpy as np
 from benchmarks.fantope_toy import report
 from benchmarks.frame.benchmark import Benchmark, positive, seeds_of, trial_arguments
 from benchmarks.frame.journal import by_seed, run_trials
-from crossview.engine.learners.losses.constraints import Constraints, quadruplets
-from crossview.engine.learners.losses.differences import Differences
-from crossview.engine.learners.losses.spectrum import Spectrum
-from crossview.engine.learners.metrics.fantope import Fantope
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.losses.constraints import Constraints, quadruplets
+from crossview.engine.learners.papers.losses.differences import Differences
+from crossview.engine.learners.papers.losses.spectrum import Spectrum
+from crossview.engine.learners.papers.metrics.fantope import Fantope
 
 WIDTH, RANK = 50, 10
 SIZES = {"rows": 8_000, "train": 10_000, "validation": 1_000_000, "test": 1_000_000}

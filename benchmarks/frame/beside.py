@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.evaluation import FIRST, RECALLS
 from crossview.engine.training import measures
+from crossview.engine.values.evaluation import FIRST, RECALLS
 
 MAP, RECALL, MEDIAN_RANK, COVERAGE, HUBNESS = "map", "recall@10", "median_rank", "coverage", "hubness"
 OWN = (*(f"recall@{k}" for k in RECALLS), MEDIAN_RANK)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.frame.tables import Row
-from crossview.engine.evaluation import TRAINED, UNSEEN
 from crossview.engine.training.measures import ranking
+from crossview.engine.values.evaluation import TRAINED, UNSEEN
 
 TEST = "test"
 """All test items, the query's own among them, as some papers have it."""

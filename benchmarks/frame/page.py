@@ -8,8 +8,8 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from crossview.engine.markup import Markup, data_uri, element, markup
-from crossview.server.drawing.page import Page, Section
+from crossview.engine.values.markup import Markup, data_uri, element, markup
+from crossview.server.commands.drawing.page import Page, Section
 
 _NUMBER = re.compile(r"^[*+−-]*\d")
 _PUBLISHED = re.compile(r"\b(paper|papers|published)\b", re.IGNORECASE)

@@ -22,10 +22,10 @@ from benchmarks.frame.journal import cache_folder, run_trials
 from benchmarks.frame.tables import mean_and_error, rows_of_trials, table
 from benchmarks.fusion.trial import ERROR, MAP, RAW, WAYS, run
 from benchmarks.sets.named import load, sets_argument, sets_of
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 
 SETS = ("corel1k", "merged20", "osr8")
 DIM, VIEWS, CLASSES, TIMES, AT_ONCE = 64, ("first", "second", "third"), 20, 9, 20_000

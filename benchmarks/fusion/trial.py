@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from benchmarks.sets.named import load
 from benchmarks.sets.split import Split
-from crossview.engine.collection import Collection
-from crossview.engine.hits import HitList
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
-from crossview.engine.strategy import DISTANCE, LEARN, MATCH, RANK
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.hits import HitList
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
+from crossview.engine.values.strategy import DISTANCE, LEARN, MATCH, RANK
 
 RAW, LEARNED = "raw", "default"
 FIRST = 20

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.settings import Bits, Positive, Seed
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.hashing.hasher import Hasher
-from crossview.engine.learners.settings import Bits, Positive, Seed
 from crossview.engine.learners.subspace.ridge_path import RidgePath
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows
 
 _PENALTIES = np.logspace(-6, 1, 15)
 

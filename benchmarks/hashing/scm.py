@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
-from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.settings import Bits
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows, complete
 from crossview.engine.learners.hashing.hasher import Hasher
-from crossview.engine.learners.settings import Bits
 from crossview.engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
 from crossview.engine.learners.subspace.span import Span
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows, complete
 
 
 class SemanticCorrelation(Hasher):

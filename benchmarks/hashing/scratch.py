@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.settings import Bits, Positive, Seed, Steps
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows, complete
 from crossview.engine.learners.hashing.hasher import Hasher
 from crossview.engine.learners.hashing.itq import turned_to
-from crossview.engine.learners.settings import Bits, Positive, Seed, Steps
 from crossview.engine.learners.subspace.span import Span
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows, complete
 from crossview.engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]

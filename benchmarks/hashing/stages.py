@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.registry import parse_chain
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows
 
 Labels = NDArray[Any]
 

@@ -17,8 +17,8 @@ from benchmarks.hashing.stages import Embedded, Labels, Stages
 from benchmarks.hashing.ties import average_precision, average_precision_of_codes
 from benchmarks.photographs import photographs, train_and_test
 from benchmarks.wikipedia.benchmark import read_documents
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.selection import distances, search
-from crossview.engine.learners.view_rows import Rows
 
 LABELLED = "labelled"
 """The training items, coded by their labels, as the protocol of supervised cross-modal hashing has it."""

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows, present_rows
 from crossview.engine.learners.hashing.hasher import fitted_projection
 from crossview.engine.learners.hashing.itq import ITQ, rotated_components
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows, present_rows
 
 
 class WideITQ(ITQ):

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from benchmarks.rivals.known import UNKNOWN, Known
 from benchmarks.rivals.named import OF_CLASSES, OF_GRAPHS, OF_VIEWS, Learn
 from benchmarks.rivals.tuned import pipeline
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.training.default_learner import OF_ITEMS, OF_LABELS, spec_for
 
 Rows = list[NDArray[Any]]

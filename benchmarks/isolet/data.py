@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.frame.benchmark import read_arrays
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows
 
 FILE = "isolet_g1_g5.npz"
 VARIANCE = 0.99

@@ -10,11 +10,11 @@ import numpy as np
 
 from benchmarks import peers
 from benchmarks.isolet.data import Division, Letters, errors
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.joint.joint import JointMetrics
-from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
-from crossview.engine.learners.metrics.lmnn import LMNN
-from crossview.engine.learners.view_rows import Rows, cut
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.view_rows import Rows, cut
+from crossview.engine.learners.papers.joint.joint import JointMetrics
+from crossview.engine.learners.papers.joint.mt_lmnn import MultiTaskLMNN
+from crossview.engine.learners.papers.metrics.lmnn import LMNN
 
 Factors = Mapping[int, Rows]
 WAYS = ("own", "all")

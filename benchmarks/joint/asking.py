@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from benchmarks.joint.people import Person, Table, Triplets, seconds, wrong
-from crossview.engine.learners.joint.compared import Notions
-from crossview.engine.learners.joint.joint_fit import JointSettings, Learned, learn
-from crossview.engine.learners.joint.losses import LossName
-from crossview.engine.learners.joint.objectives import Objects
-from crossview.engine.learners.losses.constraints import triplets
-from crossview.engine.questions import Places, choose
-from crossview.engine.questions.places import FIRST
+from crossview.engine.findings.questions import Places, choose
+from crossview.engine.findings.questions.places import FIRST
+from crossview.engine.learners.papers.joint.compared import Notions
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Learned, learn
+from crossview.engine.learners.papers.joint.losses import LossName
+from crossview.engine.learners.papers.joint.objectives import Objects
+from crossview.engine.learners.papers.losses.constraints import triplets
 
 DIMENSIONS, PENALTY = 10, 5.0
 """Dimension of the embedding, and the weight of its penalty divided by the number of triplets."""

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.frame.view_rows import Rows
 
 Kind = Literal["uniform", "clustered"]
 KINDS: tuple[Kind, ...] = ("uniform", "clustered")

@@ -19,12 +19,12 @@ from benchmarks.frame.benchmark import Benchmark, Document, numbers, positive, s
 from benchmarks.frame.journal import run_trials
 from benchmarks.frame.tables import mean_and_error, summary, table
 from benchmarks.joint.data import DIMENSIONS, OBJECTS, of, synthetic, triplets
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.hidden import Hidden, learn_hidden, matched
-from crossview.engine.learners.joint.joint_fit import JointSettings
-from crossview.engine.learners.joint.joint_objects import JointObjects
-from crossview.engine.learners.joint.objectives import Objects
-from crossview.engine.learners.losses.constraints import triplets as constrained
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.papers.joint.hidden import Hidden, learn_hidden, matched
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings
+from crossview.engine.learners.papers.joint.joint_objects import JointObjects
+from crossview.engine.learners.papers.joint.objectives import Objects
+from crossview.engine.learners.papers.losses.constraints import triplets as constrained
 from crossview.engine.training.notion_measures import triplet_error
 
 GRID = (3e-4, 1e-3, 3e-3)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from benchmarks.joint.data import of
 from benchmarks.joint.people import Triplets
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.joint_fit import JointSettings, Sharing
-from crossview.engine.learners.joint.joint_objects import JointObjects
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Sharing
+from crossview.engine.learners.papers.joint.joint_objects import JointObjects
 from crossview.engine.training.notion_measures import triplet_error
 
 FOLDS, ENOUGH = 5, 2_000

@@ -23,9 +23,9 @@ from benchmarks.joint.methods import ENOUGH, FOLDS, SOLVING, Method, best_of, we
 from benchmarks.joint.people import Triplets, drawn
 from benchmarks.joint.sets import SYNTHETIC, Notions
 from benchmarks.joint.synthetic_report import COLORS
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.joint_objects import JointObjects
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.joint.joint_objects import JointObjects
 from crossview.engine.training.notion_measures import triplet_error
 
 DIMENSIONS, MANY = 10, 3_000

@@ -11,7 +11,7 @@ from benchmarks.frame.journal import by_seed, run_trials
 from benchmarks.joint import tables
 from benchmarks.joint.methods import ENOUGH, FOLDS, SOLVING, Method
 from benchmarks.joint.sets import ATTRIBUTES, PICTURES, Notions, aeroplanes, faces
-from crossview.engine.learners.joint.joint_fit import Sharing
+from crossview.engine.learners.papers.joint.joint_fit import Sharing
 
 GRIDS: Mapping[Sharing, Sequence[float]] = {
     "joint": (3e-2, 1e-2, 3e-3),

@@ -9,7 +9,7 @@ from benchmarks.frame.tables import mean_and_error, summary, table
 from benchmarks.joint.methods import Method, area, tuned
 from benchmarks.joint.people import drawn
 from benchmarks.joint.sets import Notions
-from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.training.notion_measures import neighbor_error
 
 Trials = Sequence[Mapping[str, Any]]

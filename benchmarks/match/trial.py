@@ -13,15 +13,15 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.sets.named import load
 from benchmarks.sets.split import Split
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.selection import distances
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.query import HitList, Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import HitList, Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 FIRST = 10
 """Hits of each list whose match is compared with their relevance."""

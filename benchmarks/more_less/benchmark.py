@@ -32,12 +32,12 @@ from benchmarks.more_less.orderings import ATTRIBUTES, ranks_of, ranks_of_classe
 from benchmarks.photographs import photographs
 from benchmarks.serve.process import serving
 from crossview import connect
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import AMOUNT, HitList, Query, SearchRequest
-from crossview.engine.recipe import Recipe
-from crossview.engine.strategy import EVERY_AXIS
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import AMOUNT, HitList, Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
+from crossview.engine.values.strategy import EVERY_AXIS
 from crossview.features.base import FeatureRows
 
 TRAIN, HITS = 30, 20

@@ -14,7 +14,7 @@ from benchmarks.frame.databases import TRAINED, UNSEEN, ranking_of_others
 from benchmarks.frame.journal import Journal
 from benchmarks.multi_npp.methods import AS_PRINTED, GROUPS, HEADLINE, VIEWS, Method, Views, methods
 from benchmarks.photographs import Photographs, train_and_test
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.selection import ClassValidation, Crossing, Measure, distances, select
 from crossview.engine.training.measures import (

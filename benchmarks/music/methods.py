@@ -9,13 +9,13 @@ import numpy as np
 from benchmarks.joint.methods import SOLVING
 from benchmarks.joint.people import Triplets
 from benchmarks.music.data import Music
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.joint import JointMetrics
-from crossview.engine.learners.joint.joint_fit import Sharing, Solving
-from crossview.engine.learners.joint.joint_objects import JointObjects
-from crossview.engine.learners.joint.losses import LossName
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.joint.joint import JointMetrics
+from crossview.engine.learners.papers.joint.joint_fit import Sharing, Solving
+from crossview.engine.learners.papers.joint.joint_objects import JointObjects
+from crossview.engine.learners.papers.joint.losses import LossName
 
 DIMENSIONS, BY_GENRES = 10, 10_000
 """Dimension of the embeddings; and triplets that genres order."""

@@ -5,13 +5,13 @@ from numpy.typing import NDArray
 
 from benchmarks.joint.asking import LEAST, ROUND, TOGETHER, learned
 from benchmarks.joint.people import Triplets
-from crossview.engine.learners.joint.joint_fit import Learned
-from crossview.engine.learners.joint.losses import LossName
-from crossview.engine.learners.joint.objectives import Objects
-from crossview.engine.learners.view_rows import Rows
-from crossview.engine.questions import Places
-from crossview.engine.questions.belief import information_gain
-from crossview.engine.questions.places import FIRST
+from crossview.engine.findings.questions import Places
+from crossview.engine.findings.questions.belief import information_gain
+from crossview.engine.findings.questions.places import FIRST
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.joint.joint_fit import Learned
+from crossview.engine.learners.papers.joint.losses import LossName
+from crossview.engine.learners.papers.joint.objectives import Objects
 
 LOSS: LossName = "tste"
 ALPHA = 1e-2

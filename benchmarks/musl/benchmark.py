@@ -18,7 +18,7 @@ from benchmarks.frame.journal import by_seed, run_trials
 from benchmarks.musl import report
 from benchmarks.musl.features import Pictures, pictures
 from benchmarks.musl.trial import ALPHAS, AS_PRINTED, DRAWS, FOLDS, NEIGHBORS, THRESHOLDS, TRAIN, run
-from crossview.engine.learners.musl.musl import MuSL
+from crossview.engine.learners.papers.musl.musl import MuSL
 
 COUNTS = (2, 3, 5, 10, 20)
 

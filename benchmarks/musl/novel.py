@@ -24,7 +24,7 @@ from benchmarks.musl.benchmark import check_counts
 from benchmarks.musl.features import pictures
 from benchmarks.musl.novel_trial import CHOSEN, DEFAULT, EXAMPLES, GRID, KINDS, ONE_PRINTED, ONE_WIDE, PRINTED_FEW, run
 from benchmarks.musl.trial import AS_PRINTED, FEW, FOLDS, KMEANS, NEIGHBORS, PRINTED, RETRAINED, TRAIN
-from crossview.engine.learners.musl.musl import MuSL
+from crossview.engine.learners.papers.musl.musl import MuSL
 
 COUNTS = (1, 2, 3, 5, 10, 20)
 ACCURACIES = tuple(f"{k}-NN" for k in NEIGHBORS)

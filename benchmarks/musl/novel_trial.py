@@ -19,9 +19,9 @@ from benchmarks.musl.trial import (
     measure,
     split,
 )
-from crossview.engine.learners.musl.grouping import by_means
-from crossview.engine.learners.musl.musl import MuSL
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.musl.grouping import by_means
+from crossview.engine.learners.papers.musl.musl import MuSL
 
 EXAMPLES = (5, TRAIN)
 """How many pictures of a novel class its metric is found by."""

@@ -24,11 +24,11 @@ from benchmarks.frame.tables import summary, table
 from benchmarks.pretrained.rows import COLOR, GIST, IMAGENET, MODEL, model_folder, rows_of
 from benchmarks.rivals.tuned import pipeline
 from benchmarks.sets.standing import standard_error
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.normalization import Scale
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.selection import distances
-from crossview.engine.learners.steps.normalization import Scale
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows
 from crossview.engine.training.default_learner import OF_ITEMS, OF_VIEWS
 from crossview.features.color import Color
 from crossview.features.gist import Gist

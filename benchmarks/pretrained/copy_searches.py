@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from benchmarks.pretrained.rows import COLOR, GIST, MODEL
 from benchmarks.pretrained.taught_methods import ALL, RAW, SIFT, TAUGHT, TAUGHT_BESIDE
-from crossview.engine.collection import Collection
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.training.copies import Original, Ranks, ranks
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.recipe import Recipe
 from crossview.features.copies import copies
 
 SPACES = {"raw": RAW, "alone": TAUGHT, "beside": TAUGHT_BESIDE}

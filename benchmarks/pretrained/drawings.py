@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.frame.benchmark import MissingDataError
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query
 
 FOLDER, ARTISTS, MODELS = "emoji2", ("google", "twitter"), ("lite0", "minilm")
 PICTURES, WORDS, NAMES = "lite0", "words", "names"

@@ -10,11 +10,11 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer
 
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.traits import SeparateLearner
-from crossview.engine.learners.view_rows import Rows, present_rows
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.traits import SeparateLearner
+from crossview.engine.learners.frame.view_rows import Rows, present_rows
 
 CS = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 """Inverse penalties to choose from; the middle one for classes of a single item."""

@@ -14,7 +14,7 @@ from benchmarks.frame.record import usable_cores
 from benchmarks.frame.workers import each
 from crossview.engine.catalog.model_views import model_extractor
 from crossview.engine.catalog.models import FOLDER
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.features.color import Color
 from crossview.features.copies import EXACT, copies
 from crossview.features.gist import Gist

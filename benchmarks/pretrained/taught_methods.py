@@ -9,10 +9,10 @@ from benchmarks.pretrained.probe import LinearProbe
 from benchmarks.pretrained.rows import COLOR, GIST, MODEL
 from benchmarks.rivals.known import UNKNOWN, Classes, Known
 from benchmarks.rivals.tuned import pipeline
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.steps.inner import InnerProduct
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.inner import InnerProduct
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.training.default_learner import OF_LABELS, OF_SOME_LABELS
 
 SIFT = "sift"

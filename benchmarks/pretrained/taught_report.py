@@ -15,7 +15,7 @@ from benchmarks.pretrained.taught_methods import METHODS, PROBE, RAW, TAUGHT, TA
 from benchmarks.pretrained.taught_trial import ACCURACY, COPY, SEARCHES
 from benchmarks.sets.standing import standard_error
 from benchmarks.unseen.report import Figures, figures_of
-from crossview.engine.evaluation import MIXED
+from crossview.engine.values.evaluation import MIXED
 from crossview.features.copies import EXACT, KINDS
 
 Values = NDArray[np.float64]

@@ -16,8 +16,8 @@ from benchmarks.photographs import photographs, pictures_by_class, train_and_tes
 from benchmarks.pretrained.copy_searches import SPACES, found_copies
 from benchmarks.pretrained.rows import MODEL, model_folder, rows_of
 from benchmarks.pretrained.taught_methods import METHODS, SIFT, Method
-from crossview.engine.evaluation import MIXED
 from crossview.engine.learners.selection import distances
+from crossview.engine.values.evaluation import MIXED
 from crossview.features.copies import EXACT, KINDS
 
 ACCURACY, COPY = "accuracy", "copy first, "

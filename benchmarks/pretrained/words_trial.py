@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sklearn.linear_model import RidgeCV
 
 from benchmarks.pretrained.drawings import NAMES, PICTURES, WORDS, Concepts, drawn, home_with_models, unit_rows
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import DEFAULT, Recipe, Tune
+from crossview.engine.collections.collection import Collection
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import DEFAULT, Recipe, Tune
 
 FOLDS, LENGTH = 5, 10
 CONSE, CCA, CSA, RIDGE, LEARNED, FUSED = "ConSE", "CCA", "CSA", "ridge", "default, pairs", "default, pairs and ConSE"

@@ -32,7 +32,7 @@ from benchmarks.frame.tables import rows_with, table
 from benchmarks.store.timing import take_turns
 
 if TYPE_CHECKING:
-    from crossview.engine.collection import Collection
+    from crossview.engine.collections.collection import Collection
     from crossview.engine.publishing.collection import PublishedCollection
 
 DIM, CENTRES, LABELS, K, CALLERS = 64, 1_000, 50, 10, 32
@@ -70,9 +70,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 @contextmanager
 def milvus(folder: Path) -> Iterator[str]:
     """Run a server of Milvus in a folder; give its address once it answers."""
-    from crossview.engine.errors import CrossviewError
     from crossview.engine.publishing.address import engine_address
     from crossview.engine.publishing.milvus import Milvus
+    from crossview.engine.values.errors import CrossviewError
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -9,15 +9,15 @@ import numpy as np
 
 from benchmarks.rivals.known import Known, Rows
 from benchmarks.rivals.tuned import SCALINGS, WIDTHS, pipeline, tuned
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.settings import Dimensions
-from crossview.engine.learners.steps.inner import InnerProduct
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.inner import InnerProduct
+from crossview.engine.learners.frame.settings import Dimensions
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows as Floats
 from crossview.engine.learners.subspace.cca import CanonicalCorrelation, Shrinkage
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows as Floats
-from crossview.engine.recipe import ITEMS
+from crossview.engine.values.recipe import ITEMS
 
 LINEAR = {"scaling": SCALINGS, "n_components": (50, 10, 20, 100), "shrinkage": ("auto", 0.1, 0.3, 0.6)}
 KERNEL = {"scaling": SCALINGS, "kernel__bandwidth": WIDTHS, **LINEAR}

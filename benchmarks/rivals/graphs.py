@@ -19,9 +19,9 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
 from benchmarks.rivals.known import Known, Rows
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import parse_chain
-from crossview.engine.learners.supervision import Supervision
 
 NEIGHBORS = 10
 ALPHA = 0.9

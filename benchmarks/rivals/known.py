@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.training.examples import Examples
 
 Classes = NDArray[np.int64]

@@ -15,15 +15,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from benchmarks.rivals.known import UNKNOWN, Known, Rows
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.steps.inner import InnerProduct
-from crossview.engine.learners.steps.normalization import signed_root
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.traits import SeparateLearner
-from crossview.engine.learners.view_rows import Rows as Floats
-from crossview.engine.learners.view_rows import present_rows
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.inner import InnerProduct
+from crossview.engine.learners.frame.normalization import signed_root
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.traits import SeparateLearner
+from crossview.engine.learners.frame.view_rows import Rows as Floats
+from crossview.engine.learners.frame.view_rows import present_rows
 
 LANDMARKS = 250
 CS = (1.0, 10.0, 100.0, 1000.0)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.rivals import canonical, graphs, logistic, tuned
 from benchmarks.rivals.known import Known, Rows
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.chain import Chain
 
 Learn = Callable[[Sequence[Rows], Known], Chain | None]
 """Learns from rows by view, (n, d_v) with NaN for a missing view, and what is known of the items; returns a fitted

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rivals.known import Known, Rows
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.selection import Scores, search
-from crossview.engine.recipe import FOLDS, MEASURES
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.learning import learn
 from crossview.engine.training.validation import by_crossing, validate_retrieval
+from crossview.engine.values.recipe import FOLDS, MEASURES
 
 SCALINGS = ("sqrt,", "", "standardize,")
 """Beginnings of pipelines."""

@@ -29,7 +29,7 @@ from benchmarks.frame.workers import alone
 from benchmarks.store.timing import take_turns
 
 if TYPE_CHECKING:
-    from crossview.engine.collection import Collection
+    from crossview.engine.collections.collection import Collection
 
 WIDTHS: Mapping[str, int] = {"a": 128, "b": 64}
 LABELS, CENTRES, LATENT, K, RECALL = 50, 1_000, 48, 10, 0.99
@@ -104,7 +104,7 @@ def load(folder: Path, way: str) -> dict[str, float]:
     annotates items that have vectors; "Parquet" loads the view b with all columns.
     """
     import crossview
-    from crossview.engine.transfer.foreign import ForeignData
+    from crossview.engine.catalog.transfer.foreign import ForeignData
 
     home, other = crossview.Home(folder / "home"), f"other-{LOADS.index(way)}"
     if way == "vectors":

@@ -15,9 +15,9 @@ from benchmarks.frame.record import ROOT
 from benchmarks.serve.drawn import picture
 from benchmarks.store.data import DIM, VIEW, Data, K, draw, keys
 from benchmarks.store.writing import import_items
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.recipe import Recipe
 from crossview.v1 import search_pb2 as pb
 from crossview.v1.types_pb2 import Vector
 

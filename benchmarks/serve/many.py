@@ -20,9 +20,9 @@ from benchmarks.frame.tables import table
 from benchmarks.serve.figures import OURS, figure
 from benchmarks.serve.process import Limits, ServerProcess, serving
 from crossview import connect
-from crossview.engine.errors import CrossviewError
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import CrossviewError
+from crossview.engine.values.query import Query, SearchRequest
 
 _LOOK = 50
 """Collections between two looks at the descriptors."""

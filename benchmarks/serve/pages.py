@@ -26,10 +26,10 @@ from benchmarks.frame.workers import alone
 from benchmarks.serve.data import SHARED, pictures
 from benchmarks.serve.figures import OURS, Limit, figure, judged
 from benchmarks.serve.process import free_port, serving
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.map import MapRequest
-from crossview.engine.query import Query
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.map import MapRequest
+from crossview.engine.values.query import Query
 
 LIMITS = {
     "a click, ms": Limit(most=300),

@@ -20,7 +20,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from benchmarks.frame.record import ROOT
 from benchmarks.frame.resident_memory import family
 
-CLI = (sys.executable, "-m", "crossview.server.cli")
+CLI = (sys.executable, "-m", "crossview.server.commands.cli")
 _STARTED, _SOON, _TICK = 300.0, 300.0, 0.02  # seconds
 
 

@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.serve.data import JOINED, PICTURES, TOGETHER, drawn
 from benchmarks.store.data import DIM, K
-from crossview.engine.home import Home
-from crossview.engine.query import Query
+from crossview.engine.collections.home import Home
+from crossview.engine.values.query import Query
 from crossview.v1 import search_pb2 as pb
 
 

@@ -19,8 +19,8 @@ from rich.console import Console
 from benchmarks.frame.benchmark import Benchmark, Document, positive
 from benchmarks.frame.tables import figures_by, table
 from benchmarks.frame.workers import alone, start_worker
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.registry import parse_chain
-from crossview.engine.learners.view_rows import Rows
 
 
 class Shape(NamedTuple):

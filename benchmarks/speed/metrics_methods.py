@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
 from benchmarks import peers
-from crossview.engine.learners.losses.differences import Differences
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.losses.differences import Differences
 from crossview.engine.learners.registry import LEARNERS
-from crossview.engine.learners.view_rows import Rows
 
 RANK, CLASSES = 10, 20
 FLIPPED = 0.05  # share of training comparisons that are wrong

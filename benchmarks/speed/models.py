@@ -27,12 +27,12 @@ from benchmarks.frame.tables import figures_table, table
 from benchmarks.frame.workers import alone
 from benchmarks.photographs import pictures_by_class
 from benchmarks.speed.bare_models import BarePictures, BareSentences, session
+from crossview.engine.catalog.ingest.extraction import extract, rows_of_picture
 from crossview.engine.catalog.model_rows import row_of_text
 from crossview.engine.catalog.models import FOLDER
 from crossview.engine.catalog.row_cache import forget_rows
-from crossview.engine.home import Home
-from crossview.engine.ingest.extraction import extract, rows_of_picture
-from crossview.engine.item import IndexOptions
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import IndexOptions
 from crossview.features.decode import decode
 from crossview.features.onnx import Onnx
 from crossview.features.picture_pool import PicturePool

@@ -21,7 +21,7 @@ from benchmarks.frame.benchmark import Benchmark, Document, numbers
 from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import figures_by, rows_with, table
 from benchmarks.frame.workers import alone
-from crossview.engine.learners.npp.multi_npp import MultiNPP
+from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
 from crossview.features.base import FeatureRows
 
 SIZES = (1_000, 3_000, 10_000, 100_000, 1_000_000)

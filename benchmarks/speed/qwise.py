@@ -22,9 +22,9 @@ from benchmarks.frame.headlines import stated
 from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import figures_by, rows_with, table
 from benchmarks.frame.workers import alone
-from crossview.engine.learners.losses.contrasts import SignedContrasts
-from crossview.engine.learners.metrics.qwise import QuadrupletWise
-from crossview.engine.learners.solvers.newton import Newton, VectorProblem, minimize
+from crossview.engine.learners.papers.losses.contrasts import SignedContrasts
+from crossview.engine.learners.papers.metrics.qwise import QuadrupletWise
+from crossview.engine.learners.papers.solvers.newton import Newton, VectorProblem, minimize
 
 COLUMNS, FLIPPED = 50, 0.05
 VECTOR = "vector, huber"

@@ -23,10 +23,10 @@ from rich.console import Console
 from benchmarks.frame.benchmark import Benchmark, Document, numbers
 from benchmarks.frame.tables import figures_by, table
 from benchmarks.frame.workers import alone
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.recipe import DEFAULT, Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.recipe import DEFAULT, Recipe
 
 SIZES = (2_000, 10_000, 50_000, 100_000)
 CLASSES, LATENT, WIDTHS, SPREAD = 100, 40, {"first": 128, "second": 64}, 1.6

@@ -21,11 +21,11 @@ from rich.console import Console
 
 from benchmarks.frame.benchmark import Benchmark, positive
 from benchmarks.frame.workers import alone
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import IndexOptions, NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 Figures = dict[str, float]
 _DIMS = {"a": 300, "b": 500, "c": 384}

@@ -32,8 +32,8 @@ from benchmarks.store.searching import BATCH, CODES, FLAT, measure_codes, measur
 from benchmarks.store.stores import PEERS
 from benchmarks.store.timing import OURS, compared, figure
 from benchmarks.store.writing import import_items, import_rows, measure_changes, measure_writes
-from crossview.engine.home import Home
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.recipe import Recipe
 
 NAME = "items"
 OPENINGS = 5

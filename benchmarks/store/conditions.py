@@ -28,8 +28,8 @@ from benchmarks.frame.workers import alone
 from benchmarks.store.data import VIEW, draw, keys
 from benchmarks.store.searching import measure_filtered
 from benchmarks.store.timing import OURS, figure
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
 
 NAME, ITEMS_AT_ONCE = "items", 2_000
 CAMERAS = [f"camera {number}" for number in range(40)]

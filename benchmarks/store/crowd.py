@@ -20,10 +20,10 @@ import numpy as np
 from benchmarks.store.data import DIM, VIEW, Data, K, keys
 from benchmarks.store.timing import OURS, Seconds, figure
 from benchmarks.store.writing import ITEMS_AT_ONCE
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 
 NAME, WRITERS, A_SECOND = "crowded", 8, 20
 PICTURE_VIEW, PICTURES = "gist", 400
@@ -75,7 +75,7 @@ def _draw(folder: Path) -> None:
 
 
 def _started(home: Home, *arguments: str) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "crossview.server.cli", *arguments, "--home", str(home.path)]
+    command = [sys.executable, "-m", "crossview.server.commands.cli", *arguments, "--home", str(home.path)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL)
 
 

@@ -24,8 +24,8 @@ from benchmarks.frame.benchmark import Benchmark, Document, positive
 from benchmarks.frame.headlines import stated
 from benchmarks.frame.tables import figures_by, table
 from benchmarks.store.timing import OURS, figure
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import ItemUpdate
 from crossview.features.encoding import png
 
 NAME, VIEWS = "photos", ("color", "sift", "gist")
@@ -68,7 +68,7 @@ def _write(path: Path, seed: int, number: int) -> None:
 
 def _index(folder: Path, root: Path) -> tuple[float, dict[str, Any]]:
     """Return the seconds and the report of a run."""
-    command = [sys.executable, "-m", "crossview.server.cli", "index", NAME, str(root), "--json"]
+    command = [sys.executable, "-m", "crossview.server.commands.cli", "index", NAME, str(root), "--json"]
     began = time.perf_counter()
     done = subprocess.run([*command, "--home", str(folder / "home")], check=True, capture_output=True)
     return time.perf_counter() - began, json.loads(done.stdout)["result"]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from benchmarks.store.data import KEPT, VIEW, Data, K, keys
 from benchmarks.store.timing import OURS, Run, compared, figure, take_turns
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import EVERY_ITEM, Filter
-from crossview.engine.query import HitList, Query, SearchRequest
+from crossview.engine.collections.collection import Collection
 from crossview.engine.spaces.item_embeddings import every_page
+from crossview.engine.values.conditions.filter import EVERY_ITEM, Filter
+from crossview.engine.values.query import HitList, Query, SearchRequest
 
 BATCH, CALLERS, BY_KEY = 64, (1, 4), 500
 CODES = "lsh"

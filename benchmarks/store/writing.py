@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmarks.store.data import VIEW, Data, K, keys
 from benchmarks.store.timing import OURS, Seconds, compared, figure
-from crossview.engine.collection import Collection
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 
 ROWS_AT_ONCE, ITEMS_AT_ONCE, CHANGED_AT_ONCE, CHANGES = 5_000, 2_000, 1_000, 5
 """Items of one commit of each kind of import; items of one deletion or replacement, and the number of these."""

@@ -13,12 +13,12 @@ from benchmarks.frame.benchmark import read_arrays
 from benchmarks.isolet.data import FILE
 from benchmarks.photographs import Photographs, photographs
 from benchmarks.verification.data import histograms
-from crossview.engine.ingest.taxonomy_file import read_taxonomy
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.comparisons import Taxonomy
-from crossview.engine.learners.steps.normalization import Scale
+from crossview.engine.catalog.ingest.taxonomy_file import read_taxonomy
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.comparisons import Taxonomy
+from crossview.engine.learners.frame.normalization import Scale
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.subspace.pca import PCA
-from crossview.engine.learners.view_rows import Rows
 from crossview.engine.spaces.parts import Part, own_learners
 
 LETTERS, PHOTOGRAPHS = "letters", "photographs"

@@ -11,12 +11,12 @@ from scipy.spatial.distance import cdist
 from sklearn.svm import LinearSVC
 
 from benchmarks.taxonomy.data import Sample, Trial
-from crossview.engine.learners.comparisons import Taxonomy
-from crossview.engine.learners.losses.parameters import Form
-from crossview.engine.learners.metrics.lmnn import LMNN
+from crossview.engine.learners.frame.comparisons import Taxonomy
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.losses.parameters import Form
+from crossview.engine.learners.papers.metrics.lmnn import LMNN
 from crossview.engine.learners.selection import search
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows
 from crossview.engine.training.measures import knn_votes, members, ranking
 from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, LCA_LOSS, costs
 

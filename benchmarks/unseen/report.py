@@ -12,7 +12,7 @@ from benchmarks.frame.databases import TRAINED, UNSEEN
 from benchmarks.frame.tables import summary, table
 from benchmarks.sets.standing import VERDICT, Standing, division_of, interval, of_worst, points, verdict
 from benchmarks.unseen.trial import DEFAULT, METHODS, SECONDS, SHARE
-from crossview.engine.evaluation import MIXED
+from crossview.engine.values.evaluation import MIXED
 
 Trials = Sequence[Mapping[str, Any]]
 Figures = dict[tuple[str, str, str, str, str], dict[str, NDArray[np.float64]]]

@@ -16,12 +16,12 @@ from benchmarks.rivals.named import OF_CLASSES, OF_VIEWS, Learn
 from benchmarks.rivals.tuned import pipeline
 from benchmarks.sets.named import load
 from benchmarks.sets.split import Split
-from crossview.engine.evaluation import FIRST, MIXED
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.selection import distances
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows
 from crossview.engine.training.default_learner import OF_LABELS
+from crossview.engine.values.evaluation import FIRST, MIXED
 
 DEFAULT = "default"
 METHODS: Mapping[str, str | Learn] = {

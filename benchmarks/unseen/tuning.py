@@ -22,11 +22,11 @@ from benchmarks.sets.split import Split
 from benchmarks.sets.standing import interval, standard_error
 from benchmarks.unseen import report
 from benchmarks.unseen.trial import learn, retrieved
-from crossview.engine.recipe import ITEMS, MEASURES, Recipe, Tune
 from crossview.engine.training.default_learner import OF_ITEMS, OF_LABELS, OTHERS_OF_LABELS
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.grids import LEARNER
 from crossview.engine.training.tuning import assemble, tune
+from crossview.engine.values.recipe import ITEMS, MEASURES, Recipe, Tune
 
 PLAIN, TUNED = "default", "default, tuned"
 BY_LABELS, BY_ITEMS = "kernel cca, tuned by labels", "kernel cca, tuned without labels"

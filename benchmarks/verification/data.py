@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from benchmarks.frame.benchmark import read_arrays
 from benchmarks.photographs import Photographs, photographs
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.samplers.likeness import draw_tuples, likeness_by_class
-from crossview.engine.learners.steps.normalization import L1, Scale, Sqrt
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.normalization import L1, Scale, Sqrt
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.samplers.likeness import draw_tuples, likeness_by_class
 from crossview.engine.learners.subspace.pca import PCA
-from crossview.engine.learners.view_rows import Rows
 from crossview.engine.spaces.parts import Part, own_learners
 
 KINSHIP = "kinfacew_I"

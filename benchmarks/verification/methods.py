@@ -11,10 +11,10 @@ from scipy.special import expit
 
 from benchmarks import peers
 from benchmarks.verification.data import Split
-from crossview.engine.learners.losses import constraints
-from crossview.engine.learners.losses.differences import Differences
-from crossview.engine.learners.losses.spectrum import Spectrum
-from crossview.engine.learners.metrics.fantope import Fantope
+from crossview.engine.learners.papers.losses import constraints
+from crossview.engine.learners.papers.losses.differences import Differences
+from crossview.engine.learners.papers.losses.spectrum import Spectrum
+from crossview.engine.learners.papers.metrics.fantope import Fantope
 from crossview.engine.learners.subspace.pca import principal_components
 
 Factor = NDArray[np.float64]

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from benchmarks.verification import methods
 from benchmarks.verification.data import Pairs, Split, Trial
-from crossview.engine.collection import Collection
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.query import CalibrationRequest
-from crossview.engine.recipe import Grouping, Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.spaces.parts import own_learners
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import CalibrationRequest
+from crossview.engine.values.recipe import Grouping, Recipe
 
 REFIT = f"{methods.FANTOPE}, through the product"
 OWN = f"{REFIT}, threshold of the pairs it learned from"

@@ -13,9 +13,9 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.verification import methods
 from benchmarks.verification.data import Pairs, Split, Trial
 from benchmarks.verification.methods import Factor, Method, Settings
-from crossview.engine.learners.losses.differences import Differences
-from crossview.engine.learners.losses.spectrum import RANK_TOLERANCE
-from crossview.engine.learners.solvers.threshold import calibrate
+from crossview.engine.learners.papers.losses.differences import Differences
+from crossview.engine.learners.papers.losses.spectrum import RANK_TOLERANCE
+from crossview.engine.learners.papers.solvers.threshold import calibrate
 
 ITERATED = (methods.FANTOPE, methods.PCCA)
 ITERATIONS = (10, 100, 1_000, 10_000)

@@ -26,10 +26,10 @@ from benchmarks.frame.databases import TEST, TRAINED, UNSEEN, ranking_of_others
 from benchmarks.frame.journal import run_trials
 from benchmarks.wikipedia import report
 from benchmarks.wikipedia.methods import METHODS, Method
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.selection import ClassValidation, distances, select
-from crossview.engine.learners.view_rows import Rows
 from crossview.engine.training.measures import (
     average_precision,
     interpolated_precision,

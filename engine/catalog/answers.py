@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from crossview.engine.catalog.schema import answers
-from crossview.engine.comparisons import Answer
+from crossview.engine.values.comparisons import Answer
 
 
 class Answers:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from crossview.engine.catalog import bulk
 from crossview.engine.catalog.bulk import batches, each, listed
 from crossview.engine.catalog.schema import captures
-from crossview.engine.item import Attributes, Capture
+from crossview.engine.values.item import Attributes, Capture
 from crossview.features.page import Page
 
 _HASH = np.dtype("<u8")

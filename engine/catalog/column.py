@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.words import COMPARED, Mask, Words
-from crossview.engine.conditions.dates import NO_MOMENT, Date
-from crossview.engine.conditions.tree import COMPARISONS, FieldTest, Value
+from crossview.engine.values.conditions.dates import NO_MOMENT, Date
+from crossview.engine.values.conditions.tree import COMPARISONS, FieldTest, Value
 
 Ids = NDArray[np.int64]
 Values = Iterable[tuple[int, Any]]

@@ -1,10 +1,10 @@
 """Checks of conditions from outside, which a tree alone does not make."""
 
 from crossview.engine.catalog.checks import MAX_LABEL, MAX_NAME, MAX_TEXT, check_attributes, check_characters
-from crossview.engine.conditions.dates import Date
-from crossview.engine.conditions.filter import Filter, FilterForm, filter_of
-from crossview.engine.conditions.tree import COMPARISONS, Condition, FieldTest, conjuncts
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.conditions.dates import Date
+from crossview.engine.values.conditions.filter import Filter, FilterForm, filter_of
+from crossview.engine.values.conditions.tree import COMPARISONS, Condition, FieldTest, conjuncts
+from crossview.engine.values.errors import InvalidInputError
 
 MAX_VALUES = 10_000
 """Maximum number of values of a test."""

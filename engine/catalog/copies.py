@@ -17,8 +17,8 @@ from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.folder import sync_folder
 from crossview.engine.catalog.leftovers import PART, PART_NAME, at_work, remove_leftovers
 from crossview.engine.catalog.private import make_file
-from crossview.engine.errors import AlreadyExistsError, InvalidInputError, StorageError
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.values.errors import AlreadyExistsError, InvalidInputError, StorageError
 from crossview.features.files import open_regular
 
 _PAGES_AT_ONCE = 1024

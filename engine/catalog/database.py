@@ -27,7 +27,7 @@ from crossview.engine.catalog.file_errors import (
     too_many_files,
 )
 from crossview.engine.catalog.schema import metadata
-from crossview.engine.errors import BusyError, NotReadyError, StorageError
+from crossview.engine.values.errors import BusyError, NotReadyError, StorageError
 
 HEAD = "0017"
 """The schema version that this code reads and writes (the newest migration)."""

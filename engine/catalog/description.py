@@ -8,9 +8,9 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.extractors import view_info
 from crossview.engine.catalog.spaces import Generation
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.index_choice import KINDS, IndexChoice, TargetIndex
-from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.index_choice import KINDS, IndexChoice, TargetIndex
+from crossview.engine.values.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold
 
 RAW = "raw"
 """Name of the space that every collection has: the views themselves, after their normalisation steps."""

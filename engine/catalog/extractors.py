@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from crossview.engine.catalog import state
 from crossview.engine.catalog.catalog import NamedViews, Transaction
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.errors import (
+from crossview.engine.values.errors import (
     AlreadyExistsError,
     InvalidInputError,
     NotFoundError,
@@ -19,7 +19,7 @@ from crossview.engine.errors import (
     NotReadyError,
     StorageError,
 )
-from crossview.engine.info import ViewInfo
+from crossview.engine.values.info import ViewInfo
 from crossview.features.base import READING, Extractor, ImageExtractor, Input, TextExtractor
 from crossview.features.contract import NAME
 from crossview.features.inputs import INPUTS, MODELS

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.checks import MAX_INTEGER
 from crossview.engine.catalog.column import Ids, Part, Typed
 from crossview.engine.catalog.words import Mask
-from crossview.engine.conditions.dates import NO_MOMENT
-from crossview.engine.conditions.tree import Field
-from crossview.engine.facet import Bin, Facet, Period
-from crossview.engine.item import ValueCount
+from crossview.engine.values.conditions.dates import NO_MOMENT
+from crossview.engine.values.conditions.tree import Field
+from crossview.engine.values.facet import Bin, Facet, Period
+from crossview.engine.values.item import ValueCount
 
 MOST_BINS = 20
 """Maximum number of bins of a histogram of numbers."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from crossview.engine.errors import StorageError
+from crossview.engine.values.errors import StorageError
 
 _NOTHING_LOST = "nothing that was acknowledged is lost"
 DISK_FULL = f"the disk is full: free some space and try again; {_NOTHING_LOST}"

@@ -13,7 +13,7 @@ from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.leftovers import PART, PART_NAME, at_work, holding, remove_leftovers
 from crossview.engine.catalog.lock import WriterLock
 from crossview.engine.catalog.private import check_no_links, make_file, open_file
-from crossview.engine.errors import BusyError, NotFoundError, StorageError
+from crossview.engine.values.errors import BusyError, NotFoundError, StorageError
 
 if TYPE_CHECKING:
     from crossview.engine.catalog.catalog import Catalog

@@ -11,11 +11,11 @@ from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.column import Column, Ids, Part, order_of
 from crossview.engine.catalog.facets import facet_of, folders_of
 from crossview.engine.catalog.words import Mask
-from crossview.engine.conditions.tree import All, Condition, Either, Field, FieldTest, Not, Value, Visitor
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.facet import Facet
-from crossview.engine.item import FILE
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.values.conditions.tree import All, Condition, Either, Field, FieldTest, Not, Value, Visitor
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.facet import Facet
+from crossview.engine.values.item import FILE
 
 if TYPE_CHECKING:
     from crossview.engine.catalog.catalog import Transaction

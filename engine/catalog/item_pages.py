@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.items import Changes
-from crossview.engine.query import Hit
+from crossview.engine.values.query import Hit
 
 ITEMS_A_PAGE, READ_AT_ONCE = 256, 4
 _parsed = json.JSONDecoder().raw_decode

@@ -17,8 +17,8 @@ from crossview.engine.catalog.checks import MAX_ATTRIBUTES, normal
 from crossview.engine.catalog.items import Items
 from crossview.engine.catalog.moves import Moves
 from crossview.engine.catalog.schema import captures, fingerprints, items, labels, notion_labels, previews, thumbnails
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.item import Attributes, Capture, ItemUpdate, PictureRecord
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import Attributes, Capture, ItemUpdate, PictureRecord
 
 _PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
 _COLUMNS = (

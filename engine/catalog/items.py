@@ -27,8 +27,8 @@ from crossview.engine.catalog.schema import (
     previews,
     thumbnails,
 )
-from crossview.engine.hits import TEXT_SHOWN
-from crossview.engine.item import FILE, Attributes, DeletedPicture, Item, Stored
+from crossview.engine.values.hits import TEXT_SHOWN
+from crossview.engine.values.item import FILE, Attributes, DeletedPicture, Item, Stored
 
 LIVE = items.c.deleted.is_(False)
 _ATTRIBUTES_AS_TEXT = sa.type_coerce(items.c.attributes, sa.Text())

@@ -11,7 +11,7 @@ from crossview.engine.catalog.catalog import NamedViews, Transaction
 from crossview.engine.catalog.extractors import find_view
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 
 JOINT = "+"
 """Separates the parts in the name of a joined view; the names of single views cannot contain it."""

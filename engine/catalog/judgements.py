@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.schema import judgements
-from crossview.engine.feedback import Judgement
+from crossview.engine.values.feedback import Judgement
 
 _COLUMNS = tuple(judgements.c[name] for name in Judgement.__dataclass_fields__)
 

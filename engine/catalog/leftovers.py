@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from crossview.engine.errors import BusyError
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.values.errors import BusyError
 
 _POLL = 0.01
 """Seconds between two tries to get a lock."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from crossview.engine.catalog.private import open_file
-from crossview.engine.errors import BusyError
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.values.errors import BusyError
 
 PATIENCE = 30.0
 """Default seconds that a writer waits for its turn."""

@@ -6,8 +6,8 @@ from posixpath import normpath
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.checks import normal
-from crossview.engine.errors import NotFoundError
-from crossview.engine.item import Item
+from crossview.engine.values.errors import NotFoundError
+from crossview.engine.values.item import Item
 
 
 def item_id(tx: Transaction, key: str) -> int:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.schema import maps
 from crossview.engine.catalog.state import pack, unpack
-from crossview.engine.errors import StorageError
-from crossview.engine.map import MapInfo
+from crossview.engine.values.errors import StorageError
+from crossview.engine.values.map import MapInfo
 
 MOST_MAPS = 50
 """Maximum number of maps of a collection: the oldest one is deleted first."""

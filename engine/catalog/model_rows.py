@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from crossview.engine.errors import ModelInputError
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.values.errors import ModelInputError
 from crossview.features.base import Extraction, Extractor, FeatureRows, TextExtractor
 from crossview.features.contract import extracted
 from crossview.features.inputs import MODELS

@@ -15,7 +15,7 @@ from crossview.features.models.extractor import ModelExtractor
 from crossview.features.onnx import Onnx
 
 if TYPE_CHECKING:
-    from crossview.engine.model import Model
+    from crossview.features.models.stored import Model
 
 _OPTIONS: Mapping[str, tuple[str, ...]] = {Onnx.name: ("output", "rows"), Conse.name: ("temperature", "rows")}
 """The parameters of specs besides the names of models; the models state all others."""

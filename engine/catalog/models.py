@@ -17,15 +17,20 @@ from crossview.engine.catalog.lock import WriterLock
 from crossview.engine.catalog.names import Names
 from crossview.engine.catalog.private import check_no_links, make_file, make_folder, sync_file
 from crossview.engine.catalog.row_cache import forget_rows
-from crossview.engine.errors import AlreadyExistsError, CrossviewError, InvalidInputError, ModelError, NotFoundError
-from crossview.engine.model import Model, Trial
+from crossview.engine.values.errors import (
+    AlreadyExistsError,
+    CrossviewError,
+    InvalidInputError,
+    ModelError,
+    NotFoundError,
+)
 from crossview.features.base import Input
 from crossview.features.inputs import models_of
 from crossview.features.models.device import chosen_device
 from crossview.features.models.folder import Folder, files_of, read_folder
 from crossview.features.models.manifest import Manifest
-from crossview.features.models.stored import NAME, StoredModels
-from crossview.features.models.trial import check_installed, try_model, with_dims
+from crossview.features.models.stored import NAME, Model, StoredModels
+from crossview.features.models.trial import Trial, check_installed, try_model, with_dims
 
 FOLDER = ".models"
 

@@ -9,7 +9,7 @@ from crossview.engine.catalog import bulk
 from crossview.engine.catalog.bulk import batches, each, listed
 from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.schema import answers, items, judgements, missing_files, pair_judgements, renames
-from crossview.engine.item import FileMove
+from crossview.engine.values.item import FileMove
 
 Renames = Sequence[Mapping[str, str]]
 """New keys by former key, for each change in their order."""

@@ -11,7 +11,13 @@ from pathlib import Path
 from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.folder import CollectionFolder, sync_folder
 from crossview.engine.catalog.lock import WriterLock
-from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
+from crossview.engine.values.errors import (
+    AlreadyExistsError,
+    InvalidInputError,
+    NotFoundError,
+    NotReadyError,
+    StorageError,
+)
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _LINK = ".link-"

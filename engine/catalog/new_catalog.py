@@ -16,8 +16,8 @@ from crossview.engine.catalog.database import new_database, storage_errors
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.catalog.private import make_file, sync_file
 from crossview.engine.catalog.soundness import check_sound
-from crossview.engine.errors import InvalidInputError
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.values.errors import InvalidInputError
 from crossview.features.vectors import MAX_VALUE
 
 LEFT = ("alembic_version", "snapshots")

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from crossview.engine.catalog.schema import pair_judgements
-from crossview.engine.duplicate import PairJudgement
+from crossview.engine.values.duplicate import PairJudgement
 
 _COLUMNS = tuple(pair_judgements.c[name] for name in PairJudgement.__dataclass_fields__)
 

@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 from crossview.engine.catalog.file_errors import file_errors
-from crossview.engine.errors import StorageError
+from crossview.engine.values.errors import StorageError
 
 _FOLDER, _FILE = 0o700, 0o600
 

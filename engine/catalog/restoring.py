@@ -9,7 +9,7 @@ from typing import Any
 from crossview.engine.catalog.copies import Progress, damaged, opened_copy
 from crossview.engine.catalog.database import known_versions
 from crossview.engine.catalog.new_catalog import NewCatalog
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 
 _ROWS_AT_ONCE = 1_000
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from crossview.engine.catalog.private import make_file
-from crossview.engine.errors import CrossviewError
+from crossview.engine.values.errors import CrossviewError
 from crossview.features.base import FeatureRows
 from crossview.features.models.extractor import ModelExtractor
 

@@ -12,11 +12,11 @@ from crossview.engine.catalog.extractors import ExtractorKind, check_view_name, 
 from crossview.engine.catalog.joined import part_names
 from crossview.engine.catalog.spaces import Generation
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.conditions.filter import condition_of
-from crossview.engine.errors import CrossviewError
-from crossview.engine.index_choice import AUTO, KINDS, SKETCHES, IndexChoice, checked_choice
-from crossview.engine.info import Threshold
-from crossview.engine.map import METHODS
+from crossview.engine.values.conditions.filter import condition_of
+from crossview.engine.values.errors import CrossviewError
+from crossview.engine.values.index_choice import AUTO, KINDS, SKETCHES, IndexChoice, checked_choice
+from crossview.engine.values.info import Threshold
+from crossview.engine.values.map import METHODS
 from crossview.features.contract import STEPS
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][\w.-]{0,99} [\w.!+-]{1,50}|unknown", re.ASCII)

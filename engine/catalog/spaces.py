@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from crossview.engine.catalog import bulk
 from crossview.engine.catalog.schema import generations, index_choices, maps, snapshots, spaces, thresholds
-from crossview.engine.info import Threshold
+from crossview.engine.values.info import Threshold
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.numbers import real_numbers
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.numbers import real_numbers
 from crossview.features.vectors import MAX_VALUE, MIN_VALUE
 
 REMOTE = 1e5

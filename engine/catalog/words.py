@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.checks import normal
-from crossview.engine.conditions.dates import NO_MOMENT, Date, moment
+from crossview.engine.values.conditions.dates import NO_MOMENT, Date, moment
 
 Mask = NDArray[np.bool_]
 _CHARACTER = rb"[^\x00\x80-\xbf][\x80-\xbf]*+"

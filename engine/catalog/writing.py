@@ -15,9 +15,9 @@ from crossview.engine.catalog.extractors import text_extractors
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.model_rows import row_of_text
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.errors import ModelInputError, NotReadyError
-from crossview.engine.item import FileChanges
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.values.errors import ModelInputError, NotReadyError
+from crossview.engine.values.item import FileChanges
 from crossview.features.base import FeatureRows
 
 Result = TypeVar("Result")

@@ -1,7 +1,5 @@
 """Learners: scikit-learn estimators that map the rows of one or several views to embeddings.
 
-The root contains their base class, the chain, capabilities, supervision and settings. Each family has a room:
-``steps``, ``subspace``, ``npp``, ``metrics``, ``joint``, ``attributes``, ``hashing``, ``musl``. The rooms below them,
-``losses``, ``solvers`` and ``samplers``, contain functions and values without an estimator, for every room that may
-import the learners. Outside these rooms, the learners import only ``engine.runtime`` of crossview.
+``frame`` is what every learner is built of, ``subspace`` and ``hashing`` hold the default and the standard methods, and
+``papers`` one folder for each paper, with the losses, solvers and samplers that they share.
 """

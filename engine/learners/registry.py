@@ -5,28 +5,28 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from crossview.engine.learners import aliases
-from crossview.engine.learners.attributes.relative import RelativeAttributes
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.capabilities import main_position
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame import aliases
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.capabilities import main_position
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.inner import InnerProduct
+from crossview.engine.learners.frame.kernels import KernelMap
+from crossview.engine.learners.frame.normalization import L1, L2, Scale, Sqrt, Standardize
+from crossview.engine.learners.frame.settings import check_settings
+from crossview.engine.learners.frame.stage import Stage, parse_stages
 from crossview.engine.learners.hashing.hasher import Sign
 from crossview.engine.learners.hashing.itq import ITQ
 from crossview.engine.learners.hashing.lsh import LSH
 from crossview.engine.learners.hashing.npp_hash import NPPHash
-from crossview.engine.learners.joint.joint import JointMetrics
-from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
-from crossview.engine.learners.metrics.fantope import Fantope
-from crossview.engine.learners.metrics.lmnn import LMNN
-from crossview.engine.learners.metrics.qwise import QuadrupletWise
-from crossview.engine.learners.musl.musl import MuSL
-from crossview.engine.learners.npp.hybrid import Hybrid
-from crossview.engine.learners.npp.multi_npp import MultiNPP
-from crossview.engine.learners.settings import check_settings
-from crossview.engine.learners.stage import Stage, parse_stages
-from crossview.engine.learners.steps.inner import InnerProduct
-from crossview.engine.learners.steps.kernels import KernelMap
-from crossview.engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
+from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
+from crossview.engine.learners.papers.joint.joint import JointMetrics
+from crossview.engine.learners.papers.joint.mt_lmnn import MultiTaskLMNN
+from crossview.engine.learners.papers.metrics.fantope import Fantope
+from crossview.engine.learners.papers.metrics.lmnn import LMNN
+from crossview.engine.learners.papers.metrics.qwise import QuadrupletWise
+from crossview.engine.learners.papers.musl.musl import MuSL
+from crossview.engine.learners.papers.npp.hybrid import Hybrid
+from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
 from crossview.engine.learners.subspace.cca import CanonicalCorrelation
 from crossview.engine.learners.subspace.class_instance import ClassInstance
 from crossview.engine.learners.subspace.co_em import CoEM

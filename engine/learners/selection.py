@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Mask, Rows
 from crossview.engine.learners.registry import parse_chain
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Mask, Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 Labels = NDArray[Any]

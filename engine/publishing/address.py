@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 
 TOKEN = "CROSSVIEW_ENGINE_TOKEN"  # noqa: S105 - the name of a variable
 """The variable of the environment with the token of an engine, ``USER:PASSWORD`` or a key."""

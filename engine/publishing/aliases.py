@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from crossview.engine.errors import NotReadyError
 from crossview.engine.publishing.generation import Generation, Names, alias_of, drop
 from crossview.engine.publishing.milvus import Milvus
+from crossview.engine.values.errors import NotReadyError
 
 _ALIASES = "cv_aliases"
 """The collection that stands for the aliases that Milvus Lite lacks."""

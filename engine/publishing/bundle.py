@@ -27,10 +27,10 @@ from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.catalog.models import FOLDER, Models
 from crossview.engine.catalog.names import NAME
 from crossview.engine.catalog.new_catalog import NewCatalog
-from crossview.engine.errors import InvalidInputError, ModelError, NotReadyError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.suggesting import read_calibrations
+from crossview.engine.values.errors import InvalidInputError, ModelError, NotReadyError
 from crossview.features.files import open_regular, read_regular
 from crossview.features.inputs import models_of
 from crossview.features.models.stored import damaged

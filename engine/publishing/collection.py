@@ -11,10 +11,6 @@ from typing import Any, NoReturn, Self, TypeVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.errors import EngineUnavailableError, InvalidInputError, NotFoundError
-from crossview.engine.hits import HitLists
-from crossview.engine.info import CollectionInfo, SpaceInfo
-from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, one_or_several
 from crossview.engine.publishing import aliases
 from crossview.engine.publishing.milvus import Milvus
 from crossview.engine.publishing.object_storage import ObjectStorage
@@ -24,7 +20,16 @@ from crossview.engine.publishing.serving import Serving, current_bundle
 from crossview.engine.publishing.source import records_of
 from crossview.engine.publishing.suggesting import suggest
 from crossview.engine.publishing.version import PublishedSpace, PublishedVersion
-from crossview.engine.query import (
+from crossview.engine.spaces.arranging import is_arranged
+from crossview.engine.spaces.same import same
+from crossview.engine.spaces.search import answer, check_queries, check_request, embed, no_targets, searched_targets
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import on_common_scale
+from crossview.engine.values.errors import EngineUnavailableError, InvalidInputError, NotFoundError
+from crossview.engine.values.hits import HitLists
+from crossview.engine.values.info import CollectionInfo, SpaceInfo
+from crossview.engine.values.item import Failure, ImportReport, Item, ItemUpdate, NewItem, one_or_several
+from crossview.engine.values.query import (
     Embedding,
     HitList,
     OneQuery,
@@ -36,12 +41,7 @@ from crossview.engine.query import (
     Verdict,
     request_of,
 )
-from crossview.engine.spaces.arranging import is_arranged
-from crossview.engine.spaces.same import same
-from crossview.engine.spaces.search import answer, check_queries, check_request, embed, no_targets, searched_targets
-from crossview.engine.spaces.space import Space
-from crossview.engine.spaces.target import on_common_scale
-from crossview.engine.strategy import Nearest
+from crossview.engine.values.strategy import Nearest
 from crossview.features.pictures import IN_PROCESS, Pictures
 
 T = TypeVar("T")

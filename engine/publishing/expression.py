@@ -17,11 +17,11 @@ import numpy as np
 from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.column import Part
 from crossview.engine.catalog.words import Mask
-from crossview.engine.conditions.dates import Date
-from crossview.engine.conditions.tree import All, Condition, Either, Field, FieldTest, Not, Value, Visitor
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.item import FILE, Item
 from crossview.engine.publishing.spellings import spellings
+from crossview.engine.values.conditions.dates import Date
+from crossview.engine.values.conditions.tree import All, Condition, Either, Field, FieldTest, Not, Value, Visitor
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import FILE, Item
 
 _MOST_CHARACTERS, _MOST_DEPTH = 1_000_000, 40
 """Limits of an expression: the engine refuses 50 levels, because its messages may be nested 100 levels deep."""

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.item import Failure
 from crossview.engine.publishing import aliases
 from crossview.engine.publishing.generation import Generation, Names
 from crossview.engine.publishing.index_kinds import EngineIndex
@@ -25,6 +23,8 @@ from crossview.engine.publishing.serving import Serving, described
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.item import Failure
 
 RECALL = 0.99
 SAMPLE, K = 50, 10

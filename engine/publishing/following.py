@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import TypedDict
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import EngineUnavailableError, NotReadyError
+from crossview.engine.collections.collection import Collection
 from crossview.engine.publishing import aliases
 from crossview.engine.publishing.generation import Generation, Names, alias_of, drop
 from crossview.engine.publishing.milvus import Milvus
@@ -14,6 +13,7 @@ from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.publication import Publication, PublishRequest
 from crossview.engine.publishing.publish import CatalogFilling, publish
 from crossview.engine.publishing.serving import Serving
+from crossview.engine.values.errors import EngineUnavailableError, NotReadyError
 
 _LOOK_EVERY = 1.0
 """Seconds between two looks at the catalog."""

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.item import Failure, Item
 from crossview.engine.publishing.expression import quoted
 from crossview.engine.publishing.index_kinds import EngineIndex
 from crossview.engine.publishing.milvus import MOST_FOUND, Milvus
@@ -34,6 +32,8 @@ from crossview.engine.publishing.records import (
 )
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import Failure, Item
 from crossview.index.base import EXACT
 
 T = TypeVar("T")

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from crossview.engine.errors import InvalidInputError
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.errors import InvalidInputError
 
 AUTO = "auto"
 KINDS = ("flat", "ivf", "hnsw", "diskann")

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from crossview.engine.errors import EngineFullError, EngineUnavailableError, NotReadyError, lacking
 from crossview.engine.publishing.address import TOKEN, EngineAddress
+from crossview.engine.values.errors import EngineFullError, EngineUnavailableError, NotReadyError, lacking
 
 TESTED = "2.3.5 (server) and 2.5.1 (Lite)"
 """The versions of Milvus that the tests run."""

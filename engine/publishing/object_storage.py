@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from crossview.engine.errors import NotFoundError, NotReadyError, StorageError, lacking
+from crossview.engine.values.errors import NotFoundError, NotReadyError, StorageError, lacking
 
 _AT_ONCE = 16
 """Files that are read at the same time: each waits for the network."""

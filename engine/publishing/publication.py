@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crossview.engine.item import Failure
+from crossview.engine.values.item import Failure
 
 if TYPE_CHECKING:
     from crossview.engine.publishing.milvus import Milvus

@@ -13,7 +13,7 @@ import numpy as np
 
 from crossview.engine.catalog.description import RAW
 from crossview.engine.catalog.writing import OvertakenError, until_not_overtaken
-from crossview.engine.collection import Collection
+from crossview.engine.collections.collection import Collection
 from crossview.engine.publishing.bundle import make_bundle, upload
 from crossview.engine.publishing.filling import SAMPLE, Filling, K, Truth
 from crossview.engine.publishing.object_storage import ObjectStorage

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.checks import MAX_KEY, MAX_LABEL, MAX_SOURCE
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.item import Item
 from crossview.engine.publishing.expression import quoted
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import Item
 from crossview.features.base import FeatureRows
 
 Fields = Mapping[str, tuple[str, Mapping[str, Any]]]

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.collection import Collection
-from crossview.engine.errors import CrossviewError, InvalidInputError, NotReadyError
-from crossview.engine.home import Home
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.publishing import aliases
 from crossview.engine.publishing.bundle import VOTES, Bundle, fetch, read_bundle
 from crossview.engine.publishing.generation import Generation, Names
@@ -28,6 +27,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.suggestion import VoteCalibration
 from crossview.engine.spaces.version import Version
 from crossview.engine.spaces.versions import TargetsOf
+from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotReadyError
 from crossview.features.pictures import IN_PROCESS, Pictures
 
 T = TypeVar("T")

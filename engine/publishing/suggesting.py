@@ -10,14 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crossview.engine.catalog.words import Mask
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.tree import Field, FieldTest
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.item import Item
-from crossview.engine.labels import without_labels
+from crossview.engine.collections.collection import Collection
 from crossview.engine.publishing.expression import expression_of
 from crossview.engine.publishing.version import EngineSelection, PublishedSpace, PublishedVersion
-from crossview.engine.query import Suggestions, SuggestRequest
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import by_view, neighbours
@@ -35,6 +30,11 @@ from crossview.engine.spaces.suggestion import (
 )
 from crossview.engine.spaces.target import Target, on_common_scale
 from crossview.engine.spaces.version import Version
+from crossview.engine.values.conditions.tree import Field, FieldTest
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.item import Item
+from crossview.engine.values.labels import without_labels
+from crossview.engine.values.query import Suggestions, SuggestRequest
 
 _HAS_LABEL = FieldTest(Field("label"), "exists")
 

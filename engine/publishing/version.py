@@ -15,10 +15,6 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.item_pages import Shown
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.catalog.words import Mask
-from crossview.engine.conditions.tree import Condition
-from crossview.engine.errors import InvalidInputError, NotFoundError, few, warn_of
-from crossview.engine.hits import TEXT_SHOWN
-from crossview.engine.item import Item
 from crossview.engine.publishing.expression import Expression, expression_of, passing, quoted
 from crossview.engine.publishing.generation import Found, Generation
 from crossview.engine.publishing.milvus import MOST_FOUND
@@ -27,6 +23,10 @@ from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.space import Vectors
 from crossview.engine.spaces.target import Neighbor, Target
 from crossview.engine.spaces.version import Version
+from crossview.engine.values.conditions.tree import Condition
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, few, warn_of
+from crossview.engine.values.hits import TEXT_SHOWN
+from crossview.engine.values.item import Item
 from crossview.index.base import EXACT, Ids, Neighbors
 from crossview.index.positions import Selection
 

@@ -11,11 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.conditions.filter import field_of
-from crossview.engine.conditions.tree import Value
-from crossview.engine.errors import NotFoundError
-from crossview.engine.hits import Hit, HitList
-from crossview.engine.query import PER_DUPLICATE, SearchRequest
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.copies import first_copies
 from crossview.engine.spaces.examples import as_numbers
@@ -24,6 +19,11 @@ from crossview.engine.spaces.matching import hits_of
 from crossview.engine.spaces.scores import in_order, order_of
 from crossview.engine.spaces.target import Neighbor, Target
 from crossview.engine.spaces.version import Version
+from crossview.engine.values.conditions.filter import field_of
+from crossview.engine.values.conditions.tree import Value
+from crossview.engine.values.errors import NotFoundError
+from crossview.engine.values.hits import Hit, HitList
+from crossview.engine.values.query import PER_DUPLICATE, SearchRequest
 from crossview.index.base import Ids
 
 Floats = NDArray[np.float64]

@@ -7,9 +7,9 @@ from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import RAW, no_space, raw_generation
 from crossview.engine.catalog.extractors import find_view
 from crossview.engine.catalog.joined import part_names
-from crossview.engine.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.target import sketch_name
+from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
 
 _log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from crossview.engine.errors import InvalidInputError, NotReadyError, lacking
-from crossview.engine.query import ItemEmbeddings
+from crossview.engine.values.errors import InvalidInputError, NotReadyError, lacking
+from crossview.engine.values.query import ItemEmbeddings
 
 _Pages = Iterable[ItemEmbeddings]
 

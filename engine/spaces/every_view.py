@@ -4,9 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from crossview.engine.catalog.extractors import inputs_of, item_inputs_of
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.hits import HitList
-from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.columns import Column
 from crossview.engine.spaces.fusing import Fusion
 from crossview.engine.spaces.matching import query_probes
@@ -14,6 +11,9 @@ from crossview.engine.spaces.query_rows import ADD_TEXTS, described, words_of_qu
 from crossview.engine.spaces.scores import in_order
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.version import Version
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.hits import HitList
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.features.base import QueryWords
 from crossview.features.inputs import space_of
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.item_columns import ItemColumns, matching_among
-from crossview.engine.conditions.tree import Condition
+from crossview.engine.values.conditions.tree import Condition
 from crossview.features.stages import stage
 from crossview.index.base import Searcher, Selection
 

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from crossview.engine.errors import NotReadyError
-from crossview.engine.query import Hit, Query
 from crossview.engine.spaces.columns import Column, Evidence, Place
 from crossview.engine.spaces.fusion import Floats, best_first, mean_scores, reciprocal_ranks
 from crossview.engine.spaces.indexed import IndexedSpace
@@ -21,7 +19,9 @@ from crossview.engine.spaces.near_copies import Copies, near_copies
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Neighbor, Target
 from crossview.engine.spaces.version import Version
-from crossview.engine.strategy import DISTANCE, LEARN, MATCH, RANK, Nearest
+from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.query import Hit, Query
+from crossview.engine.values.strategy import DISTANCE, LEARN, MATCH, RANK, Nearest
 from crossview.index.base import Ids
 
 

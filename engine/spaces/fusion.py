@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.query import Hit, HitList
+from crossview.engine.values.query import Hit, HitList
 from crossview.index.base import Ids
 
 Floats = NDArray[np.float64]

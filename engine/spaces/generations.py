@@ -8,8 +8,6 @@ from crossview.engine.catalog.description import RAW, find_space_info, no_space
 from crossview.engine.catalog.joined import part_names
 from crossview.engine.catalog.spaces import Generation
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.errors import NotFoundError, NotReadyError
-from crossview.engine.info import SpaceInfo
 from crossview.engine.runtime.cancellation import uncancellable
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.indexed import IndexedSpace
@@ -17,6 +15,8 @@ from crossview.engine.spaces.label_recognition import reported
 from crossview.engine.spaces.reindexing import choices_in_use, chosen_by_size, put_choices, with_choices
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.versions import Versions
+from crossview.engine.values.errors import NotFoundError, NotReadyError
+from crossview.engine.values.info import SpaceInfo
 
 KEPT = 3
 """Number of newest generations that stay, besides the one in use: each has megabytes of state."""

@@ -16,16 +16,16 @@ from crossview.engine.catalog.joined import joined_view
 from crossview.engine.catalog.moves import Renames
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.catalog.snapshots import Place, Snapshot
-from crossview.engine.errors import NotFoundError
-from crossview.engine.index_choice import IndexChoice
-from crossview.engine.query import SearchRequest
 from crossview.engine.runtime.cancellation import checkpoint, report_progress
 from crossview.engine.runtime.progress import Progress, reporting_as
 from crossview.engine.runtime.threads import in_turn, one_blas_thread
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Placed, Space, Vectors, raw_space
 from crossview.engine.spaces.target import Neighbor, Target, view_of
-from crossview.engine.strategy import Nearest
+from crossview.engine.values.errors import NotFoundError
+from crossview.engine.values.index_choice import IndexChoice
+from crossview.engine.values.query import SearchRequest
+from crossview.engine.values.strategy import Nearest
 from crossview.index.base import EXACT, Ids, Index, Searcher, Selection
 from crossview.index.registry import IndexSpec
 from crossview.index.snapshot import EarlierSnapshotError, SnapshotError

@@ -3,12 +3,9 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
-from crossview.engine.errors import BusyError
-from crossview.engine.query import ItemEmbeddings
-
-ITEMS_AT_ONCE = 1_000
-"""Maximum number of items of a page."""
+from crossview.engine.values.conditions.filter import EVERY_ITEM, FilterForm
+from crossview.engine.values.errors import BusyError
+from crossview.engine.values.query import ItemEmbeddings
 
 
 class Embedder(Protocol):

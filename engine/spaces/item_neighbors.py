@@ -6,16 +6,15 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from crossview.engine.conditions.filter import EVERY_ITEM, Filter, FilterForm
-from crossview.engine.errors import BusyError, InvalidInputError, NotReadyError
-from crossview.engine.query import ItemNeighbors
 from crossview.engine.spaces.embedding_files import key_line, replacing
 from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.engine.spaces.matching import neighbours
 from crossview.engine.spaces.search import Page, passing
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import Version
+from crossview.engine.values.conditions.filter import EVERY_ITEM, Filter, FilterForm
+from crossview.engine.values.errors import BusyError, InvalidInputError, NotReadyError
+from crossview.engine.values.query import ITEMS_AT_ONCE, ItemNeighbors
 
 _BYTES = 1 << 24
 """Maximum bytes of the raw rows of a page."""

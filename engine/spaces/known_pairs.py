@@ -11,12 +11,12 @@ from scipy.sparse import csr_array
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.labels import LABELLING, without_labels
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.labels import LABELLING, without_labels
 
 MOST_ITEMS = 1_000
 """Maximum number of labelled items from which pairs are drawn; larger sets are sampled at random."""

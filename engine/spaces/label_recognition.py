@@ -11,13 +11,20 @@ from scipy.stats import rankdata
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.labels import FEW_ITEMS, FEWEST_ITEMS, NOT_RECOGNIZED, LabelReport, fault_of_name, without_labels
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.matching import neighbours
 from crossview.engine.spaces.suggestion import MOST_ITEMS, vote_shares
 from crossview.engine.spaces.target import on_common_scale
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.labels import (
+    FEW_ITEMS,
+    FEWEST_ITEMS,
+    NOT_RECOGNIZED,
+    LabelReport,
+    fault_of_name,
+    without_labels,
+)
 
 VOTERS = 10
 """Number of training items that vote in each view."""

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from crossview.engine.errors import NotReadyError
-from crossview.engine.labels import LABELLING, without_labels
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.columns import Column, Evidence, Place
 from crossview.engine.spaces.fusion import Floats
@@ -17,6 +15,8 @@ from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_distances import distances_to
 from crossview.engine.spaces.match import Match, fitted_match
 from crossview.engine.spaces.version import Version
+from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.labels import LABELLING, without_labels
 
 T = TypeVar("T")
 Pairs = NDArray[np.int64]

@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.index_choice import IndexChoice, LiveFigure, SearchRecall
-from crossview.engine.info import SpaceInfo
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.recall_tuning import ROUNDING
 from crossview.engine.spaces.space import Vectors
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.index_choice import IndexChoice, LiveFigure, SearchRecall
+from crossview.engine.values.info import SpaceInfo
 from crossview.index.base import Neighbors, Searcher, Selection
 
 _log = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ from crossview.engine.catalog.extractors import load_extractor
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.catalog.soundness import mistyped
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.errors import CrossviewError, InvalidInputError, NotInstalledError, StorageError
-from crossview.engine.info import SpaceDescription
 from crossview.engine.runtime.locks import Locks, held
+from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotInstalledError, StorageError
+from crossview.engine.values.info import SpaceDescription
 from crossview.features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.extractors import item_inputs_of
-from crossview.engine.query import Hit, Query
 from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
@@ -16,6 +15,7 @@ from crossview.engine.spaces.query_rows import query_rows
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Neighbor, Target
 from crossview.engine.spaces.version import Version
+from crossview.engine.values.query import Hit, Query
 from crossview.features.stages import stage
 from crossview.index.base import Neighbors, Selection
 

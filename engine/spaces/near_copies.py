@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from crossview.engine.query import Query
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Asked, Selector
@@ -17,6 +16,7 @@ from crossview.engine.spaces.sketches import Rows
 from crossview.engine.spaces.space import Vectors
 from crossview.engine.spaces.target import Neighbor, Target
 from crossview.engine.spaces.version import Version
+from crossview.engine.values.query import Query
 from crossview.features.stages import stage
 from crossview.index.base import EXACT
 

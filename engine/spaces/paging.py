@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.hits import Hit, HitList
-from crossview.engine.query import SearchRequest
 from crossview.engine.spaces.arranging import Ranking, read_hits
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.search import ranking_of, searched_targets
 from crossview.engine.spaces.version import Version
 from crossview.engine.spaces.versions import Versions
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.hits import Hit, HitList
+from crossview.engine.values.query import SearchRequest
 from crossview.index.base import Ids
 
 MOST_HITS = 1 << 21

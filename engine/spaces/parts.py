@@ -8,8 +8,8 @@ import numpy as np
 
 from crossview.engine.catalog.extractors import inputs_of, kind_of
 from crossview.engine.catalog.joined import JoinedView
+from crossview.engine.learners.frame.normalization import Scale
 from crossview.engine.learners.registry import LEARNERS
-from crossview.engine.learners.steps.normalization import Scale
 
 
 class Part(NamedTuple):

@@ -11,14 +11,14 @@ from sklearn.utils.extmath import row_norms
 
 from crossview.engine.catalog.joined import JOINT
 from crossview.engine.catalog.values import within_reach
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.stage import Stage, parse_stages
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import cut, slices
 from crossview.engine.learners.registry import build_chain
-from crossview.engine.learners.stage import Stage, parse_stages
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import cut, slices
 from crossview.engine.spaces.parts import Part, own_learners
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.errors import InvalidInputError
 
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "shared", "views")
 """Parameters of learners whose values are positions of views; users give the names of views."""

@@ -14,11 +14,11 @@ from crossview.engine.catalog.joined import JoinedView
 from crossview.engine.catalog.model_rows import computed_row, model_of
 from crossview.engine.catalog.values import check_row
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.errors import CrossviewError, InvalidInputError, ModelInputError, NotFoundError, few
-from crossview.engine.query import Query
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.version import Version
+from crossview.engine.values.errors import CrossviewError, InvalidInputError, ModelInputError, NotFoundError, few
+from crossview.engine.values.query import Query
 from crossview.features.base import Extractor, FeatureRows, ImageExtractor, QueryWords, TextExtractor
 from crossview.features.contract import extracted
 from crossview.features.errors import ImageError

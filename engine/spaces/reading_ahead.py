@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 
 from crossview.engine.catalog.item_pages import ITEMS_A_PAGE
-from crossview.engine.errors import CrossviewError
 from crossview.engine.spaces.version import StaleError, Version
+from crossview.engine.values.errors import CrossviewError
 
 MOST_ITEMS = 1 << 17
 """Maximum number of items of a collection that is read ahead, about 50 MB without texts and attributes."""

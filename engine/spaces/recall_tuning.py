@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.index_choice import Curve, IndexChoice, MeasuredRecall, Point
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.index_choice import Curve, IndexChoice, MeasuredRecall, Point
 from crossview.index.base import Index, Neighbors, Selection
 
 _QUERIES = 300

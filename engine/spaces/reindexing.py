@@ -9,10 +9,6 @@ import numpy as np
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import find_space_info
 from crossview.engine.catalog.snapshots import Snapshot
-from crossview.engine.errors import BusyError, InvalidInputError, NotReadyError
-from crossview.engine.index_choice import AUTO, FLAT, SKETCHES, VECTORS, IndexChoice
-from crossview.engine.info import SpaceInfo
-from crossview.engine.plan import suitable_kind
 from crossview.engine.runtime.cancellation import checkpoint, uncancellable
 from crossview.engine.runtime.memory import available_memory
 from crossview.engine.runtime.progress import Progress
@@ -24,6 +20,10 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import Version
 from crossview.engine.spaces.versions import Versions
+from crossview.engine.values.errors import BusyError, InvalidInputError, NotReadyError
+from crossview.engine.values.index_choice import AUTO, FLAT, SKETCHES, VECTORS, IndexChoice
+from crossview.engine.values.info import SpaceInfo
+from crossview.engine.values.plan import suitable_kind
 from crossview.index.base import Index
 from crossview.index.registry import IndexSpec
 

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.item import Failure
-from crossview.engine.query import Query, SameRequest, Verdict
 from crossview.engine.spaces.known_pairs import pair_distances
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.query_rows import query_rows, without_row
 from crossview.engine.spaces.search import target_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.version import Version
-from crossview.engine.strategy import check_base_rate
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import Failure
+from crossview.engine.values.query import Query, SameRequest, Verdict
+from crossview.engine.values.strategy import check_base_rate
 
 
 def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequest) -> list[Verdict | Failure]:

@@ -10,8 +10,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.errors import CrossviewError, InvalidInputError, NotReadyError
-from crossview.engine.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.spaces.columns import Evidence
 from crossview.engine.spaces.every_view import views_of
 from crossview.engine.spaces.examples import scored
@@ -28,7 +26,9 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
 from crossview.engine.spaces.version import Version
 from crossview.engine.spaces.weighting import check_notions, nearest_by_weights, shown
-from crossview.engine.strategy import LEARN, RANK, Combined, Listed, Moved, Nearest, Strategy, Weighted
+from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotReadyError
+from crossview.engine.values.query import Hit, HitList, Query, SearchRequest
+from crossview.engine.values.strategy import LEARN, RANK, Combined, Listed, Moved, Nearest, Strategy, Weighted
 from crossview.index.base import Ids, Index, Selection
 
 OVERFETCH = 3

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.words import COMPARED
-from crossview.engine.conditions.tree import All, Condition, Either, FieldTest, Not, Visitor
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.query import HitList, SearchRequest
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.target import Neighbor
-from crossview.engine.strategy import EVERY_AXIS, Moved
+from crossview.engine.values.conditions.tree import All, Condition, Either, FieldTest, Not, Visitor
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.query import HitList, SearchRequest
+from crossview.engine.values.strategy import EVERY_AXIS, Moved
 from crossview.index.base import Ids, Index, Selection
 
 Scores = NDArray[np.float64]

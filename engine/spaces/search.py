@@ -10,19 +10,12 @@ from typing import NamedTuple, cast
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.conditions.filter import Filter, field_of
-from crossview.engine.conditions.tree import EVERY, Field, FieldTest, Not
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.index_choice import check_recall
-from crossview.engine.numbers import check_count
-from crossview.engine.query import PER_DUPLICATE, Embedding, HitList, ItemEmbeddings, Query, SearchRequest
 from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.arranging import GROUPED, MOST_IN_POOL, Ranking, is_arranged, ranked
 from crossview.engine.spaces.copies import MOST_COMPARED
 from crossview.engine.spaces.every_view import by_every_view, check_without_view, in_each_view
 from crossview.engine.spaces.fusing import Fusion
 from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Selector, by_view, query_probes
 from crossview.engine.spaces.query_rows import check_inputs, words_of_queries
@@ -32,7 +25,21 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import StaleError, Version
 from crossview.engine.spaces.versions import TargetsOf, Versions
-from crossview.engine.strategy import Combined, Nearest
+from crossview.engine.values.conditions.filter import Filter, field_of
+from crossview.engine.values.conditions.tree import EVERY, Field, FieldTest, Not
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.index_choice import check_recall
+from crossview.engine.values.numbers import check_count
+from crossview.engine.values.query import (
+    ITEMS_AT_ONCE,
+    PER_DUPLICATE,
+    Embedding,
+    HitList,
+    ItemEmbeddings,
+    Query,
+    SearchRequest,
+)
+from crossview.engine.values.strategy import Combined, Nearest
 from crossview.index.base import Ids, Selection
 
 _PAGE_BYTES = 1 << 23

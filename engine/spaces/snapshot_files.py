@@ -12,7 +12,7 @@ from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.catalog.leftovers import at_work, remove_unless_at_work
 from crossview.engine.catalog.private import make_folder
 from crossview.engine.catalog.snapshots import Place, Snapshot
-from crossview.engine.errors import CrossviewError
+from crossview.engine.values.errors import CrossviewError
 
 Loaded = TypeVar("Loaded")
 _OWN = re.compile(r".+\.idx|\..+\.idx\.[a-z0-9_]{8}")

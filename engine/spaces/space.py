@@ -15,12 +15,8 @@ from crossview.engine.catalog.moves import Renames
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.catalog.values import out_of_reach
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.info import ConstraintCounts, SpaceDescription
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.comparisons import Taxonomy
-from crossview.engine.recipe import Grouping
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.comparisons import Taxonomy
 from crossview.engine.spaces.match import Match, Novelty
 from crossview.engine.spaces.parts import parts_of
 from crossview.engine.spaces.pipeline import (
@@ -37,6 +33,10 @@ from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.space_state import restored_values
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.training_keys import NO_KEYS, PackedKeys, renamed_keys, unpacked_keys
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.info import ConstraintCounts, SpaceDescription
+from crossview.engine.values.recipe import Grouping
 from crossview.index.base import Index
 from crossview.index.registry import IndexSpec
 from crossview.index.reranked import with_floats

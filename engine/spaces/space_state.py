@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import NotReadyError
-from crossview.engine.info import ConstraintCounts
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.comparisons import Taxonomy
 from crossview.engine.learners.registry import from_state
-from crossview.engine.recipe import Grouping
 from crossview.engine.spaces.match import Match, Novelty
 from crossview.engine.spaces.scores import ScoreScale
 from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.training_keys import PackedKeys, packed_keys
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.info import ConstraintCounts
+from crossview.engine.values.recipe import Grouping
 from crossview.index.registry import IndexSpec
 
 

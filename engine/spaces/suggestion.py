@@ -11,9 +11,6 @@ from sklearn.isotonic import IsotonicRegression
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.labels import LABELLING, without_labels
-from crossview.engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import by_view, neighbours
@@ -22,6 +19,9 @@ from crossview.engine.spaces.search import check_queries
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
 from crossview.engine.spaces.version import Version
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.labels import LABELLING, without_labels
+from crossview.engine.values.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
 from crossview.index.base import Searcher, Selection
 
 MOST_ITEMS = 1_000

@@ -11,14 +11,14 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.isotonic import IsotonicRegression
 
 from crossview.engine.catalog.catalog import Transaction, now
-from crossview.engine.errors import NotReadyError
-from crossview.engine.info import Threshold
-from crossview.engine.learners.solvers.threshold import calibrate
-from crossview.engine.query import CalibrationRequest
+from crossview.engine.learners.papers.solvers.threshold import calibrate
 from crossview.engine.spaces.known_pairs import ItemPairs, PairRows, base_rate, labelled_pairs, stated_pairs
 from crossview.engine.spaces.search import target_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.info import Threshold
+from crossview.engine.values.query import CalibrationRequest
 
 Values = NDArray[np.float64]
 Kinds = NDArray[np.bool_]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.moves import Renames
-from crossview.engine.errors import StorageError
+from crossview.engine.values.errors import StorageError
 
 PackedKeys = NDArray[np.uint8]
 """Compressed bytes; a NUL, which no key contains, separates the keys."""

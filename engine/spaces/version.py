@@ -17,10 +17,6 @@ from crossview.engine.catalog.joined import JoinedView, joined_view
 from crossview.engine.catalog.lookup import item_id, with_views
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.conditions.tree import Condition, Field, FieldTest, Value
-from crossview.engine.errors import NotReadyError
-from crossview.engine.info import Threshold
-from crossview.engine.query import calibration_step
 from crossview.engine.spaces.answer_size import check_room
 from crossview.engine.spaces.filters import Filters, Ids
 from crossview.engine.spaces.indexed import IndexedSpace
@@ -28,6 +24,10 @@ from crossview.engine.spaces.loaded import Identity
 from crossview.engine.spaces.remembered import Remembered
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.conditions.tree import Condition, Field, FieldTest, Value
+from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.info import Threshold
+from crossview.engine.values.query import calibration_step
 from crossview.index.base import Selection
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from crossview.engine.catalog.description import RAW, raw_identity
 from crossview.engine.catalog.extractors import inputs_of
 from crossview.engine.catalog.item_columns import ItemColumns
 from crossview.engine.catalog.snapshots import Snapshot
-from crossview.engine.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.locks import Locks, held
 from crossview.engine.spaces.indexed import Covered, IndexedSpace, choices_of, stored_generation
@@ -27,6 +26,7 @@ from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import StaleError, Version
+from crossview.engine.values.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
 from crossview.features.inputs import MODELS
 from crossview.features.stages import stage
 from crossview.index.base import EXACT, Index

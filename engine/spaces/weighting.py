@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from crossview.engine.errors import InvalidInputError
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Neighbor, Target
+from crossview.engine.values.errors import InvalidInputError
 from crossview.features.stages import stage
 from crossview.index.base import Index, Selection
 

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.evaluation import Evaluation, Overlap
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.view_rows import cut
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.frame.view_rows import cut
 from crossview.engine.spaces.pipeline import class_of, codes_and_vectors, metrics_of_items, vectors
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.codebooks import codebooks
 from crossview.engine.training.estimate import Estimate, Figures, area_under_curve, differences, in_order, rows
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.evaluation import Evaluation, Overlap
 
 _VALUES_AT_ONCE = 1 << 22
 """Components of the vectors whose distances are computed at a time: 32 MiB as float64."""

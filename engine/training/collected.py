@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.evaluation import (
+from crossview.engine.training.measures import Bools, Members, interpolated_precision
+from crossview.engine.values.evaluation import (
     FIRST,
     SHOWN_HITS,
     SHOWN_QUERIES,
@@ -19,7 +20,6 @@ from crossview.engine.evaluation import (
     PerQuery,
     QueryExample,
 )
-from crossview.engine.training.measures import Bools, Members, interpolated_precision
 
 NOTHING = np.empty(0, np.int32)
 

@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.learners.comparisons import KINDS
-from crossview.engine.learners.joint.joint_fit import JointSettings
-from crossview.engine.learners.joint.joint_objects import JointObjects
+from crossview.engine.learners.frame.comparisons import KINDS
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings
+from crossview.engine.learners.papers.joint.joint_objects import JointObjects
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError
 
 DIM = 10
 

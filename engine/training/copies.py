@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.any_collection import AnyCollection
 from crossview.engine.catalog.joined import part_names
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.evaluation import Evaluation, EvaluationRequest
-from crossview.engine.item import Item, content_hash, path_of_source
-from crossview.engine.query import Query, SearchRequest
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.training.estimate import Estimate, Key, Sample, differences, rows
+from crossview.engine.values.any_collection import AnyCollection
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.values.item import Item, content_hash, path_of_source
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.features.copies import KINDS, copies
 from crossview.features.errors import ImageError
 from crossview.features.pictures import MAX_PIXELS, encoded_picture

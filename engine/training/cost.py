@@ -7,14 +7,14 @@ import numpy as np
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.errors import NotEnoughMemoryError
-from crossview.engine.info import TrainingCost, memory_size
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.cost import FitSize
-from crossview.engine.recipe import Recipe
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.cost import FitSize
 from crossview.engine.runtime.memory import available_memory
 from crossview.engine.spaces.pipeline import ITEMS_AT_ONCE
 from crossview.engine.training.holdout import NOTHING, Holdout
+from crossview.engine.values.errors import NotEnoughMemoryError
+from crossview.engine.values.info import TrainingCost, memory_size
+from crossview.engine.values.recipe import Recipe
 
 _ITEM = 1_000
 """Bytes of an item besides its rows: its key, its labels, and its id in indexes."""

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.evaluation import ITEMS, MIXED, OWN_ITEM, TRAINED, UNSEEN, EvaluationRequest
-from crossview.engine.labels import LABELLING
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target, view_of
 from crossview.engine.training.division import Division, Divisions
 from crossview.engine.training.examples import Examples
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.evaluation import ITEMS, MIXED, OWN_ITEM, TRAINED, UNSEEN, EvaluationRequest
+from crossview.engine.values.labels import LABELLING
 
 NO_LABEL = f"no item with these views has a label: {LABELLING}"
 _ENOUGH = 2

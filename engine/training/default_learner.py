@@ -8,9 +8,9 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.extractors import item_inputs_of
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.labels import without_labels
-from crossview.engine.recipe import DEFAULT, Recipe
 from crossview.engine.training.grids import LEARNER
+from crossview.engine.values.labels import without_labels
+from crossview.engine.values.recipe import DEFAULT, Recipe
 from crossview.features.inputs import space_of
 
 OF_LABELS = "class-instance,dot"

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.description import RAW
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.evaluation import ITEMS, EvaluationRequest
-from crossview.engine.recipe import Grouping
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.examples import Examples, split
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.evaluation import ITEMS, EvaluationRequest
+from crossview.engine.values.recipe import Grouping
 
 Ids = NDArray[np.int64]
 

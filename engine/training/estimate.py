@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.evaluation import EvaluationDifference, EvaluationRow
+from crossview.engine.values.evaluation import EvaluationDifference, EvaluationRow
 
 Values = NDArray[np.float64]
 _DRAWS = 1_000

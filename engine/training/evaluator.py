@@ -12,20 +12,6 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.item_columns import ItemColumns
-from crossview.engine.errors import NotFoundError, NotReadyError, few
-from crossview.engine.evaluation import (
-    ITEMS,
-    LABELS,
-    LENGTHS,
-    RECALLS,
-    UNSEEN,
-    Confusion,
-    Curve,
-    Evaluation,
-    EvaluationRequest,
-    PerQuery,
-    QueryExample,
-)
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.versions import Versions
@@ -52,6 +38,20 @@ from crossview.engine.training.stored_vectors import StoredVectors
 from crossview.engine.training.supervision import count_constraints, with_supervision
 from crossview.engine.training.taxonomy import measured_by
 from crossview.engine.training.verification import verify
+from crossview.engine.values.errors import NotFoundError, NotReadyError, few
+from crossview.engine.values.evaluation import (
+    ITEMS,
+    LABELS,
+    LENGTHS,
+    RECALLS,
+    UNSEEN,
+    Confusion,
+    Curve,
+    Evaluation,
+    EvaluationRequest,
+    PerQuery,
+    QueryExample,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,12 +12,12 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.extractors import step_for_rows
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.catalog.values import REMOTE, remoteness
-from crossview.engine.errors import InvalidInputError, NotReadyError, few
-from crossview.engine.labels import without_labels
-from crossview.engine.learners.comparisons import AnyComparisons, Taxonomy
+from crossview.engine.learners.frame.comparisons import AnyComparisons, Taxonomy
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.pipeline import class_of, labels_of
 from crossview.engine.training.groups import split_groups
+from crossview.engine.values.errors import InvalidInputError, NotReadyError, few
+from crossview.engine.values.labels import without_labels
 
 FEWEST = 2
 """Minimum number of items of a view for learning."""

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.parts import parts_of
 from crossview.engine.spaces.space import Space
@@ -20,6 +19,7 @@ from crossview.engine.training.learning import fit_added_views, refitting, score
 from crossview.engine.training.match_calibration import calibrated
 from crossview.engine.training.sampling import sampled
 from crossview.engine.training.supervision import count_constraints, with_supervision
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
 
 
 def added_views(

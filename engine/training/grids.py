@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.learners import aliases
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame import aliases
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.kernels import KernelMap
+from crossview.engine.learners.frame.normalization import L1, L2, Scale, Sqrt, Standardize
+from crossview.engine.learners.frame.stage import Stage, format_stages, parse_stages
 from crossview.engine.learners.registry import learner_class, main_stage
-from crossview.engine.learners.stage import Stage, format_stages, parse_stages
-from crossview.engine.learners.steps.kernels import KernelMap
-from crossview.engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
-from crossview.engine.recipe import Recipe
 from crossview.engine.spaces.pipeline import build
 from crossview.engine.training.examples import Examples
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.recipe import Recipe
 
 KERNEL = "kernel"
 """The setting of a recipe for the kernel stage before the learner, or "none"; no learner has it."""

@@ -11,8 +11,8 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, StratifiedGro
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.lookup import named_keys
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.recipe import Grouping
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.recipe import Grouping
 
 Groups = NDArray[np.intp]
 

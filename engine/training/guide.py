@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crossview.engine.errors import NotFoundError
+from crossview.engine.values.errors import NotFoundError
 from crossview.features.installed import installed, package
 
 FILE = Path(__file__).with_name("learners.json")

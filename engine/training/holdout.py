@@ -9,10 +9,10 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.item_columns import ItemColumns
 from crossview.engine.catalog.lookup import named_keys
-from crossview.engine.conditions.tree import EVERY
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError, few
-from crossview.engine.recipe import Recipe
 from crossview.engine.training.examples import Examples, check_share, split
+from crossview.engine.values.conditions.tree import EVERY
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError, few
+from crossview.engine.values.recipe import Recipe
 
 Ids = NDArray[np.int64]
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.errors import NotReadyError
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.runtime.progress import Progress, reporting_as
 from crossview.engine.spaces.parts import Part, parts_of
 from crossview.engine.spaces.pipeline import build, extend, fit, vectors
@@ -20,6 +19,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.training.examples import FEWEST, Examples
 from crossview.engine.training.sampling import sampled
 from crossview.engine.training.supervision import supervision_of
+from crossview.engine.values.errors import NotReadyError
 
 Refit = Callable[[Examples], Chain]
 """A function that learns the space's pipeline again from other items, without reading the catalog."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.rows import ViewRows
-from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import one_blas_thread, over
 from crossview.engine.spaces.learned_fusion import fusion_weights
@@ -18,6 +17,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.training.examples import Examples, split
 from crossview.engine.training.learning import Refit
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.index.base import Index
 
 FEWEST_ITEMS = 100

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from crossview.engine.evaluation import RECALL_LEVELS
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.values.evaluation import RECALL_LEVELS
 
 DISTANCES_AT_ONCE = 1 << 24
 """Distances in memory at a time: 128 MiB of float64, and as much for their ranks. Results do not depend on it."""

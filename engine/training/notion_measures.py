@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.training.estimate import Estimate, Sample, in_order
 from crossview.engine.training.measures import blocks, knn_correct, members, ranking
 

@@ -7,10 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.info import Threshold
-from crossview.engine.query import CalibrationRequest
-from crossview.engine.recipe import FOLDS
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces import threshold_calibration
 from crossview.engine.spaces.known_pairs import (
@@ -29,6 +25,10 @@ from crossview.engine.training.examples import Examples, examples
 from crossview.engine.training.groups import fold_groups, groups_of
 from crossview.engine.training.learning import refitting
 from crossview.engine.training.supervision import with_supervision
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.info import Threshold
+from crossview.engine.values.query import CalibrationRequest
+from crossview.engine.values.recipe import FOLDS
 
 
 def calibrated(

@@ -8,20 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from crossview.engine.evaluation import (
-    FIRST,
-    ITEMS,
-    MIXED,
-    RECALLS,
-    TRAINED,
-    UNSEEN,
-    Confusion,
-    Curve,
-    PerQuery,
-    QueryExample,
-)
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.comparisons import Taxonomy
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.runtime.threads import in_turn, one_blas_thread
@@ -35,6 +23,18 @@ from crossview.engine.training.examples import Examples
 from crossview.engine.training.measures import blocks
 from crossview.engine.training.stored_vectors import IndexedTarget
 from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, Costs, costs
+from crossview.engine.values.evaluation import (
+    FIRST,
+    ITEMS,
+    MIXED,
+    RECALLS,
+    TRAINED,
+    UNSEEN,
+    Confusion,
+    Curve,
+    PerQuery,
+    QueryExample,
+)
 
 _ROWS_AT_ONCE = 16_384
 """Rows embedded at a time, because the stages of a pipeline can make them wide."""

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.learners.chain import FEWEST_SAMPLED, MOST_SAMPLED, Chain
+from crossview.engine.learners.frame.chain import FEWEST_SAMPLED, MOST_SAMPLED, Chain
 from crossview.engine.learners.registry import MAX_ITEMS
-from crossview.engine.recipe import Recipe
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.measures import Members, members
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.recipe import Recipe
 
 _LEAST = 5
 """Number of items of a label, and of a label and a set of views, that are drawn before its share, if it has so many."""

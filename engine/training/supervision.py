@@ -8,18 +8,18 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.comparisons import ItemComparisons, left_out
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.info import ConstraintCounts
-from crossview.engine.labels import LABELLING
-from crossview.engine.learners.capabilities import main_position
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.learners.frame.capabilities import main_position
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.comparisons import Taxonomy
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import learners_of_comparisons, learners_of_taxonomies
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.recipe import Pair, Recipe
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.taxonomy import check_leaves
+from crossview.engine.values.comparisons import ItemComparisons, left_out
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.info import ConstraintCounts
+from crossview.engine.values.labels import LABELLING
+from crossview.engine.values.recipe import Pair, Recipe
 
 
 def of_items(tx: Transaction, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.learners.frame.comparisons import Taxonomy
 from crossview.engine.learners.registry import learners_of_taxonomies
-from crossview.engine.recipe import DEFAULT, Recipe
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.examples import Examples
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.recipe import DEFAULT, Recipe
 
 HIERARCHICAL_ACCURACY, LCA_LOSS = "hierarchical_accuracy", "lca_loss"
 _SHOWN = 10

@@ -8,11 +8,8 @@ import numpy as np
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.errors import InvalidInputError, NotReadyError, few
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.settings import MOST_DIMENSIONS
-from crossview.engine.numbers import check_seed
-from crossview.engine.recipe import Recipe
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.settings import MOST_DIMENSIONS
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.parts import Part, parts_of
 from crossview.engine.spaces.pipeline import labels_of
@@ -36,6 +33,9 @@ from crossview.engine.training.supervision import (
 )
 from crossview.engine.training.taxonomy import check_taxonomy
 from crossview.engine.training.tuning import assemble, check_tried, tune
+from crossview.engine.values.errors import InvalidInputError, NotReadyError, few
+from crossview.engine.values.numbers import check_seed
+from crossview.engine.values.recipe import Recipe
 from crossview.features.stages import stage
 
 

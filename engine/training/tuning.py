@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.info import Trial, Tuning
-from crossview.engine.labels import LABELLING
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.selection import Candidate, Scores, search, standard_error
-from crossview.engine.recipe import ITEMS, MEASURES, ORDER, Recipe, Tune
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.parts import Part
 from crossview.engine.spaces.pipeline import build
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.grids import KERNEL, LEARNER, NO_KERNEL, OF_KERNEL, grid, with_kernel
 from crossview.engine.training.validation import Scored, by_crossing, validate_order, validate_retrieval
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.info import Trial, Tuning
+from crossview.engine.values.labels import LABELLING
+from crossview.engine.values.recipe import ITEMS, MEASURES, ORDER, Recipe, Tune
 
 _HOPELESS = 4.0
 """Number of standard errors behind the first candidate, in every direction, at which tuning stops a candidate early."""

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.values import within_reach
-from crossview.engine.evaluation import TRAINED, UNSEEN
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.comparisons import AnyComparisons
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.comparisons import AnyComparisons
+from crossview.engine.learners.frame.view_rows import cut
 from crossview.engine.learners.selection import CrossValidation, Fold, Scores
-from crossview.engine.learners.view_rows import cut
-from crossview.engine.recipe import ITEMS
 from crossview.engine.spaces.pipeline import distances, metrics_of_items
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.groups import fold_groups
@@ -30,6 +28,8 @@ from crossview.engine.training.measures import (
     ranking,
     relevant,
 )
+from crossview.engine.values.evaluation import TRAINED, UNSEEN
+from crossview.engine.values.recipe import ITEMS
 
 ACCURACY = "accuracy"
 NEIGHBORS = 5

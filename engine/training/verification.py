@@ -8,12 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.evaluation import Evaluation, EvaluationRequest
-from crossview.engine.info import Threshold
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.query import calibration_step
+from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.spaces.known_pairs import FINGERPRINT, ItemPairs, PairRows, check_kinds, stated_pairs
 from crossview.engine.spaces.search import target_of
 from crossview.engine.spaces.space import Space
@@ -21,6 +16,11 @@ from crossview.engine.spaces.target import Target
 from crossview.engine.training.agreement import overlap_of, overlap_sentence
 from crossview.engine.training.codebooks import codebooks
 from crossview.engine.training.estimate import Estimate, Figures, OfPairs, Sample, area_under_curve, differences, rows
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.values.info import Threshold
+from crossview.engine.values.query import calibration_step
 
 FALSE_ACCEPT_RATES = (0.1, 0.01)
 """False accept rates at which the true accept rate is measured."""

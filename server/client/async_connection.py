@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import grpc
 
-from crossview.engine.errors import CancelledError, NotReadyError
+from crossview.engine.values.errors import CancelledError, NotReadyError
 from crossview.server.client.attempts import CALLS, LOOKS, STREAMS, AsyncPlaces, repeated_async
 from crossview.server.client.channels import ClientTls, channel, check_address
 from crossview.server.client.connection import (

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 import grpc
 
-from crossview.server.errors import DeadlineExceededError
+from crossview.server.wire.errors import DeadlineExceededError
 
 CALLS, STREAMS, LOOKS = 50, 40, 10
 """Calls, streams, and looks at the progress of calls that a connection has at once; a server takes 100 of all."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 
 _SECURE, _PLAIN = "grpcs://", "grpc://"
 _OTHER_SCHEMES = ("dns", "ipv4", "ipv6", "unix-abstract", "xds")

@@ -1,10 +1,10 @@
-"""Clients of a server, for programs without and with an event loop, with the methods of ``engine.home.Home``."""
+"""Clients of a server, with and without an event loop, with the methods of ``engine.collections.home.Home``."""
 
 from collections.abc import Sequence
 from functools import cached_property
 
-from crossview.engine.item import one_or_several
 from crossview.engine.runtime.progress import Progress
+from crossview.engine.values.item import one_or_several
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.connection import Connection
 from crossview.server.client.remote_collection import AsyncCollection, RemoteCollection

@@ -8,13 +8,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.audit.report import Audit, AuditRequest
-from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
-from crossview.engine.errors import CrossviewError
-from crossview.engine.evaluation import Evaluation, EvaluationRequest
-from crossview.engine.index_choice import AUTO, RECALL, VECTORS
-from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
-from crossview.engine.item import (
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.values.audit import Audit, AuditRequest
+from crossview.engine.values.conditions.filter import EVERY_ITEM, FilterForm
+from crossview.engine.values.errors import CrossviewError
+from crossview.engine.values.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.values.index_choice import AUTO, RECALL, VECTORS
+from crossview.engine.values.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
+from crossview.engine.values.item import (
     Failure,
     FileChanges,
     ImportReport,
@@ -26,12 +27,11 @@ from crossview.engine.item import (
     one_or_several,
     pictures_of,
 )
-from crossview.engine.map import POINTS_A_PAGE, MapInfo, MapPoints, MapRequest, known_map
-from crossview.engine.query import (
+from crossview.engine.values.map import POINTS_A_PAGE, MapInfo, MapPoints, MapRequest, known_map
+from crossview.engine.values.query import (
     CalibrationRequest,
 )
-from crossview.engine.recipe import Recipe
-from crossview.engine.runtime.progress import Progress
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.convert_jobs import (
     from_assignment,
     from_calibration_of,
@@ -125,7 +125,7 @@ class CollectionScript(ItemScript):
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> Script[ImportReport]:
         """Store rows of a view, in batches below the message limit."""
-        from crossview.engine.ingest.vectors import check_keys
+        from crossview.engine.catalog.ingest.vectors import check_keys
 
         check_keys(keys, len(rows))
         reports = []

@@ -11,13 +11,18 @@ import grpc
 from google.protobuf.message import DecodeError
 from google.rpc import status_pb2
 
-from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.server.client.attempts import CALLS, LOOKS, NEVER_SENT, STREAMS, Places, never_began, repeated
 from crossview.server.client.channels import ClientTls, channel, check_address
 from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished
-from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
-from crossview.server.methods import METHODS
-from crossview.server.settings import MESSAGE_BYTES
+from crossview.server.wire.errors import (
+    DeadlineExceededError,
+    OverloadedError,
+    ServerFaultError,
+    ServerUnavailableError,
+)
+from crossview.server.wire.methods import METHODS
+from crossview.server.wire.settings import MESSAGE_BYTES
 from crossview.server.wire.status import (
     BY_CODE,
     BY_NAME,

@@ -6,11 +6,11 @@ from google.longrunning.operations_pb2 import Operation
 from google.protobuf.any_pb2 import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.info import ViewInfo
-from crossview.engine.item import one_or_several
-from crossview.engine.query import CalibrationRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.info import ViewInfo
+from crossview.engine.values.item import one_or_several
+from crossview.engine.values.query import CalibrationRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.job import Job, JobStep, Result
 from crossview.server.wire.convert import to_report
 from crossview.server.wire.convert_evaluation import from_evaluation_request, to_evaluation

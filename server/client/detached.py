@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.index_choice import AUTO, RECALL, VECTORS
-from crossview.engine.map import MapRequest
-from crossview.engine.query import CalibrationRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.index_choice import AUTO, RECALL, VECTORS
+from crossview.engine.values.map import MapRequest
+from crossview.engine.values.query import CalibrationRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.convert_jobs import (
     from_assignment,

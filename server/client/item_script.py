@@ -2,23 +2,22 @@
 
 from collections.abc import Sequence
 
-from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
-from crossview.engine.errors import warn_of
-from crossview.engine.facet import FACET_VALUES, Facet
-from crossview.engine.item import (
+from crossview.engine.values.conditions.filter import EVERY_ITEM, FilterForm
+from crossview.engine.values.errors import warn_of
+from crossview.engine.values.facet import FACET_VALUES, Facet
+from crossview.engine.values.item import (
     DeletedPicture,
     Item,
     ValueCount,
     one_or_several,
 )
-from crossview.engine.query import (
+from crossview.engine.values.query import (
+    ITEMS_AT_ONCE,
     ItemEmbeddings,
     ItemNeighbors,
 )
-from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.client.script import Script, Stubs, ask, pages_of
 from crossview.server.client.search_script import SearchScript
-from crossview.server.settings import THUMBNAILS_AT_ONCE
 from crossview.server.wire import pages
 from crossview.server.wire.convert import (
     from_filter,
@@ -30,6 +29,7 @@ from crossview.server.wire.convert import (
 from crossview.server.wire.convert_facets import to_facet, to_value_count
 from crossview.server.wire.fields import to_value
 from crossview.server.wire.names import item_name
+from crossview.server.wire.settings import THUMBNAILS_AT_ONCE
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import neighbors_pb2
 
@@ -57,7 +57,7 @@ class ItemScript(SearchScript):
         sample: int = 0,
         seed: int = 0,
     ) -> Script[list[Item]]:
-        """Return the items after a key; see ``engine.services.items.Items``."""
+        """Return the items after a key; see ``engine.collections.items.Items``."""
         items: list[Item] = []
         request = pb.ListItemsRequest(
             parent=self.resource, filter=from_filter(filter), sort_by=sort_by, sample=sample, seed=seed

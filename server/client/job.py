@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from crossview.engine.evaluation import Evaluation
-from crossview.engine.info import SpaceInfo, Threshold, ViewInfo
-from crossview.engine.item import ImportReport
-from crossview.engine.map import MapInfo
+from crossview.engine.values.evaluation import Evaluation
+from crossview.engine.values.info import SpaceInfo, Threshold, ViewInfo
+from crossview.engine.values.item import ImportReport
+from crossview.engine.values.map import MapInfo
 
 Result = SpaceInfo | Threshold | Evaluation | MapInfo | ImportReport | tuple[ViewInfo, ...]
 

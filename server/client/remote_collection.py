@@ -1,20 +1,21 @@
-"""Collections on a server, with the methods of ``engine.collection.Collection``, blocking or awaited."""
+"""Collections on a server, with the methods of ``engine.collections.collection.Collection``, blocking or awaited."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import wraps
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Final, Self, Unpack, cast, overload
+from typing import Any, Concatenate, Final, Self, Unpack, cast, overload
 
-from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
-from crossview.engine.hits import HitLists
-from crossview.engine.info import SpaceInfo, ViewInfo, collection_html
-from crossview.engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, Item
-from crossview.engine.map import MapInfo
-from crossview.engine.markup import Markup
-from crossview.engine.notebook import SAMPLE, shown
-from crossview.engine.query import HITS_A_PAGE, HitList, OneQuery, SearchRequest, check_size, request_of
 from crossview.engine.runtime.progress import Progress
+from crossview.engine.values.conditions.filter import EVERY_ITEM, FilterForm
+from crossview.engine.values.hits import HitLists
+from crossview.engine.values.info import SpaceInfo, ViewInfo, collection_html
+from crossview.engine.values.item import DEFAULT_INDEXING, ImportReport, IndexOptions, Item
+from crossview.engine.values.map import MapInfo
+from crossview.engine.values.markup import Markup
+from crossview.engine.values.notebook import SAMPLE, shown
+from crossview.engine.values.query import HITS_A_PAGE, HitList, OneQuery, SearchRequest, check_size, request_of
 from crossview.server.client.async_connection import AsyncConnection, Bridge
 from crossview.server.client.collection_script import CollectionScript
 from crossview.server.client.detached import AsyncDetachedCollection, DetachedCollection
@@ -22,9 +23,6 @@ from crossview.server.client.remote_duplicates import AsyncDuplicateJudgements, 
 from crossview.server.client.remote_feedback import AsyncFeedback, RemoteFeedback
 from crossview.server.client.remote_questions import AsyncQuestions, RemoteQuestions
 from crossview.server.client.script import P, R, Runner, awaited, blocking, streamed, streaming
-
-if TYPE_CHECKING:
-    from crossview.engine.ingest.annotation_file import AnnotationFile
 
 
 class RemoteCollection:
@@ -153,23 +151,23 @@ class RemoteCollection:
 
     def annotate(
         self,
-        path: "Path | str | AnnotationFile",
+        path: str | PathLike[str],
         cell: str = "label",
         replace_labels: bool = False,
         notion: str = "",
         new_attributes: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Annotate items from a file of this machine; see ``engine.services.items``."""
-        from crossview.engine.ingest.annotations import annotate
+        """Annotate items from a file of this machine; see ``engine.collections.items``."""
+        from crossview.engine.catalog.ingest.annotations import annotate
 
         return annotate(self.items, path, cell, replace_labels, notion, new_attributes, progress)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
     ) -> ImportReport:
-        """Send the rows of a file of this machine; see ``engine.services.items``."""
-        from crossview.engine.ingest.vectors import index_vectors
+        """Send the rows of a file of this machine; see ``engine.collections.items``."""
+        from crossview.engine.catalog.ingest.vectors import index_vectors
 
         return index_vectors(self.items, self.views, view, path, keys, progress)
 
@@ -197,7 +195,7 @@ class RemoteCollection:
 
 
 class RemoteItems:
-    """The items of a collection on a server; call the object to list the items. See ``engine.services.items``."""
+    """The items of a collection on a server; call the object to list the items. See ``engine.collections.items``."""
 
     def __init__(self, collection: RemoteCollection) -> None:
         self._list = collection.list_items
@@ -230,12 +228,12 @@ class RemoteItems:
         sample: int = 0,
         seed: int = 0,
     ) -> list[Item]:
-        """Return items; see ``engine.services.items.Items``."""
+        """Return items; see ``engine.collections.items.Items``."""
         return self._list(filter, after, limit, sort_by=sort_by, sample=sample, seed=seed)
 
 
 class RemoteViews:
-    """The views of a collection on a server; call the object to list the views. See ``engine.services.views``."""
+    """The views of a collection on a server; call the object to list the views. See ``engine.collections.views``."""
 
     def __init__(self, collection: RemoteCollection) -> None:
         self._list = collection.list_views
@@ -249,7 +247,7 @@ class RemoteViews:
 
 
 class RemoteSpaces:
-    """The spaces of a collection on a server; call the object to list the spaces. See ``engine.services.spaces``."""
+    """The spaces of a collection on a server; call the object to list the spaces. See ``engine.collections.spaces``."""
 
     def __init__(self, collection: RemoteCollection) -> None:
         self._list = collection.list_spaces
@@ -267,7 +265,7 @@ class RemoteSpaces:
 
 
 class RemoteMaps:
-    """The maps of a collection on a server; call the object to list the maps. See ``engine.services.maps``."""
+    """The maps of a collection on a server; call the object to list the maps. See ``engine.collections.maps``."""
 
     def __init__(self, collection: RemoteCollection) -> None:
         self._list = collection.list_maps
@@ -282,7 +280,7 @@ class RemoteMaps:
 
 
 class RemoteStorage:
-    """The storage of a collection on a server; see ``engine.services.storage``."""
+    """The storage of a collection on a server; see ``engine.collections.storage``."""
 
     def __init__(self, collection: RemoteCollection) -> None:
         self.findings: Final = collection.findings

@@ -1,8 +1,8 @@
-"""The judgements on pairs of pictures of a collection on a server; see ``engine.duplicates.judging``."""
+"""The judgements on pairs of pictures of a collection on a server; see ``engine.findings.duplicates.judging``."""
 
 from typing import Final
 
-from crossview.engine.duplicate import PairJudgement
+from crossview.engine.values.duplicate import PairJudgement
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.script import Runner, Script, Stubs, ask, awaited, blocking, pages_of
 from crossview.server.wire.convert_duplicates import from_pair_judgement, to_pair_judgement

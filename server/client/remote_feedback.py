@@ -1,11 +1,11 @@
-"""The feedback of a collection on a server, with the methods of ``engine.questions.feedback.Feedback``."""
+"""The feedback of a collection on a server, with the methods of ``engine.findings.questions.feedback.Feedback``."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from crossview.engine.comparisons import Answer
-from crossview.engine.feedback import FeedbackInfo, Judged, Judgement, weights_of
-from crossview.engine.item import one_or_several
+from crossview.engine.values.comparisons import Answer
+from crossview.engine.values.feedback import FeedbackInfo, Judged, Judgement, weights_of
+from crossview.engine.values.item import one_or_several
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.script import Runner, Script, Stubs, ask, awaited, blocking, pages_of
 from crossview.server.wire.convert_questions import to_answer, to_feedback, to_judgement

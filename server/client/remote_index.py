@@ -7,18 +7,20 @@ from pathlib import Path
 
 import numpy as np
 
-from crossview.engine.any_collection import AnyCollection
-from crossview.engine.errors import NotReadyError
-from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
-from crossview.engine.ingest.capturing import read_capture, read_metadata, wanted_stamp
-from crossview.engine.ingest.contents import UNKNOWN_SIZE, Contents
-from crossview.engine.ingest.file_keys import FileKeys, deleted_before
-from crossview.engine.ingest.following import Following, Found
-from crossview.engine.ingest.interruption import Committed, interruptible
-from crossview.engine.ingest.plan import sample_size
-from crossview.engine.ingest.updating import changed_record
-from crossview.engine.ingest.walk import SourceFile, Walk, readable, walk
-from crossview.engine.item import (
+from crossview.engine.catalog.ingest.annotations import Annotations, checked_columns, label_notes
+from crossview.engine.catalog.ingest.capturing import read_capture, read_metadata, wanted_stamp
+from crossview.engine.catalog.ingest.contents import UNKNOWN_SIZE, Contents
+from crossview.engine.catalog.ingest.file_keys import FileKeys, deleted_before
+from crossview.engine.catalog.ingest.following import Following, Found
+from crossview.engine.catalog.ingest.interruption import Committed, interruptible
+from crossview.engine.catalog.ingest.plan import sample_size
+from crossview.engine.catalog.ingest.updating import changed_record
+from crossview.engine.catalog.ingest.walk import SourceFile, Walk, readable, walk
+from crossview.engine.catalog.transfer.first_fit import fit_pictures, fit_texts, unfitted_pictures
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.values.any_collection import AnyCollection
+from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.item import (
     Failure,
     ImportReport,
     IndexOptions,
@@ -28,13 +30,11 @@ from crossview.engine.item import (
     Picture,
     Stored,
 )
-from crossview.engine.runtime.progress import Progress
-from crossview.engine.transfer.first_fit import fit_pictures, fit_texts, unfitted_pictures
 from crossview.features.errors import ImageError
 from crossview.features.pictures import IN_PROCESS, read_file
-from crossview.server.settings import MESSAGE_BYTES
 from crossview.server.wire.message_batches import batches, merged
 from crossview.server.wire.pages import LARGEST_SIZE
+from crossview.server.wire.settings import MESSAGE_BYTES
 
 LARGEST_FILE = MESSAGE_BYTES - 64 * 1024
 """Maximum bytes of a file, which leaves room in a message for its other fields."""

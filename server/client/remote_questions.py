@@ -1,9 +1,9 @@
-"""The questions of a collection on a server, with the methods of ``engine.questions.asking.Questions``."""
+"""The questions of a collection on a server, with the methods of ``engine.findings.questions.asking.Questions``."""
 
 from typing import Final
 
-from crossview.engine.comparisons import Answer, Question, QuestionRequest
-from crossview.engine.questions.collected_answers import ANSWERS_AT_ONCE
+from crossview.engine.findings.questions.collected_answers import ANSWERS_AT_ONCE
+from crossview.engine.values.comparisons import Answer, Question, QuestionRequest
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.script import Runner, Script, Stubs, ask, awaited, blocking
 from crossview.server.wire import pages

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-from crossview.engine.changes.request import Changes, ChangesRequest
-from crossview.engine.duplicate import Duplicates, DuplicatesRequest
-from crossview.engine.explanation import ExplainRequest, Explanation
-from crossview.engine.item import (
+from crossview.engine.values.changes import Changes, ChangesRequest
+from crossview.engine.values.duplicate import Duplicates, DuplicatesRequest
+from crossview.engine.values.explanation import ExplainRequest, Explanation
+from crossview.engine.values.item import (
     Failure,
     one_or_several,
 )
-from crossview.engine.query import (
+from crossview.engine.values.query import (
     Embedding,
     HitList,
     Query,

@@ -1,1 +1,1 @@
-"""The commands of ``crossview``; heavy modules are imported inside them, so that help is quick."""
+"""The commands of ``crossview``, what they draw, and the demo; they import heavy modules late, for a quick help."""

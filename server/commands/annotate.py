@@ -15,9 +15,9 @@ from crossview.server.commands.import_report import show_report, since
 from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from crossview.engine.item import ImportReport
     from crossview.engine.runtime.progress import Progress
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.item import ImportReport
+    from crossview.server.commands.backend import CollectionBackend
 
 LabelNotionOption = Annotated[
     str,
@@ -49,8 +49,8 @@ class AnnotationFiles:
     def __init__(
         self, labels: Path | str | None, captions: Path | str | None, notion: str = "", new_attributes: bool = False
     ) -> None:
-        from crossview.engine.ingest.annotation_file import AnnotationFile
-        from crossview.engine.ingest.label_texts import LABELS
+        from crossview.engine.catalog.ingest.annotation_file import AnnotationFile
+        from crossview.engine.catalog.ingest.label_texts import LABELS
 
         self._notion, self._new_attributes = notion, new_attributes
         self._text_from_labels = str(captions) == LABELS
@@ -59,7 +59,7 @@ class AnnotationFiles:
 
     def check(self, collection: "CollectionBackend") -> None:
         """Raise InvalidInputError for a column that is probably misspelt: call it before anything is written."""
-        from crossview.engine.ingest.annotations import checked_columns
+        from crossview.engine.catalog.ingest.annotations import checked_columns
 
         checked_columns(collection.items, self._files.values(), self._new_attributes)
 
@@ -67,7 +67,7 @@ class AnnotationFiles:
         self, collection: "CollectionBackend", progress: "Progress | None", replace_labels: bool = False
     ) -> "list[ImportReport]":
         """Annotate a collection's items; return a report for each file."""
-        from crossview.engine.ingest.label_texts import LABELS
+        from crossview.engine.catalog.ingest.label_texts import LABELS
 
         self.check(collection)
         reports = [
@@ -212,7 +212,7 @@ def _update(
     name: str, keys: list[str], chosen: FilterOptions, update: dict[str, Any], connection: ConnectionOptions
 ) -> "ImportReport":
     """Update the items that fulfil the conditions, of all items or among these keys."""
-    from crossview.engine.item import ItemUpdate
+    from crossview.engine.values.item import ItemUpdate
 
     with connection.collection(name) as collection:
         found = chosen.keys(collection, tuple(keys)) if chosen.given() else keys

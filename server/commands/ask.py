@@ -14,9 +14,9 @@ from crossview.server.commands.hints import hint
 from crossview.server.commands.output import say, show, table
 
 if TYPE_CHECKING:
-    from crossview.engine.comparisons import ItemComparisons
-    from crossview.engine.questions.collected_answers import NotionAnswers
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.findings.questions.collected_answers import NotionAnswers
+    from crossview.engine.values.comparisons import ItemComparisons
+    from crossview.server.commands.backend import CollectionBackend
 
 DISPUTES_SHOWN = 20
 
@@ -95,7 +95,7 @@ def ask(
 
 
 def _export(name: str, options: AskOptions, path: Path, connection: ConnectionOptions, as_json: bool) -> None:
-    from crossview.engine.ingest.comparison_files import write_comparisons
+    from crossview.engine.catalog.ingest.comparison_files import write_comparisons
 
     with connection.collection(name) as collection:
         given = answered(collection, options.notion, options.person)
@@ -108,9 +108,9 @@ def answered(collection: "CollectionBackend", notion: str = "", person: str = ""
 
     Raises NotReadyError if there are none.
     """
-    from crossview.engine.comparisons import ItemComparisons
-    from crossview.engine.errors import NotReadyError
-    from crossview.engine.questions.collected_answers import every_answer
+    from crossview.engine.findings.questions.collected_answers import every_answer
+    from crossview.engine.values.comparisons import ItemComparisons
+    from crossview.engine.values.errors import NotReadyError
 
     answers = [answer for answer in every_answer(collection.questions, notion, person) if answer.triplets]
     if not answers:
@@ -123,7 +123,7 @@ def answered(collection: "CollectionBackend", notion: str = "", person: str = ""
 
 
 def _show(collection: "CollectionBackend", options: AskOptions, as_json: bool) -> None:
-    from crossview.engine.questions.collected_answers import by_notion, every_answer
+    from crossview.engine.findings.questions.collected_answers import by_notion, every_answer
 
     found = by_notion(every_answer(collection.questions, person=options.person))
     if as_json:
@@ -153,7 +153,7 @@ def _show_disputes(found: "NotionAnswers") -> None:
 
 
 def _ask(collection: "CollectionBackend", options: AskOptions) -> None:
-    from crossview.engine.comparisons import QuestionRequest
+    from crossview.engine.values.comparisons import QuestionRequest
     from crossview.server.commands.sessions import QuestionSession, picture_file
 
     request = QuestionRequest(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crossview.engine.audit.report import Audit, AuditRequest, Finding
+from crossview.engine.values.audit import Audit, AuditRequest, Finding
 from crossview.server.commands.common import JsonOption, NameArgument, json_text, print_json
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.hints import hint
@@ -17,7 +17,7 @@ from crossview.server.commands.progress_bar import progress_bar
 from crossview.server.commands.report_options import ReportOption, check_report, made_now
 
 if TYPE_CHECKING:
-    from crossview.server.backend import CollectionBackend
+    from crossview.server.commands.backend import CollectionBackend
 
 SHOWN = 5
 """Default number of keys of a finding."""
@@ -95,8 +95,8 @@ def _written(
     """Write the page and the report, where the options want them, and return their pages."""
     if out is None and report is None:
         return []
-    from crossview.server.drawing.audit_report import AuditReport
-    from crossview.server.drawing.page import write_at_once, write_files
+    from crossview.server.commands.drawing.audit_report import AuditReport
+    from crossview.server.commands.drawing.page import write_at_once, write_files
 
     made, drawn = made_now(), AuditReport(found, commands, collection.items)
     written = []
@@ -142,7 +142,7 @@ def _index(name: str, _: Audit, finding: Finding) -> str:
 
 
 def _train(name: str, found: Audit, finding: Finding) -> str:
-    from crossview.engine.labels import as_list
+    from crossview.engine.values.labels import as_list
 
     learner = ("--learner", found.spec) if found.spec else ()
     ignored = ("--ignore-labels", as_list(finding.values)) if finding.values else ()

@@ -13,7 +13,7 @@ from crossview.server.commands.picture_versions import opened
 from crossview.server.commands.report_options import made_now
 
 if TYPE_CHECKING:
-    from crossview.engine.changes.request import Change, Changes
+    from crossview.engine.values.changes import Change, Changes
     from crossview.server.commands.picture_versions import Versions
 
 SHOWN = 10
@@ -101,8 +101,8 @@ def changes(
         crossview changes street/ --out why --period 4h
     """
     _check(learn, do)
-    from crossview.engine.changes.label_file import read_labels
-    from crossview.engine.changes.request import ChangesRequest
+    from crossview.engine.findings.changes.label_file import read_labels
+    from crossview.engine.values.changes import ChangesRequest
     from crossview.server.commands.sessions import LabellingSession, picture_file
 
     with opened(source, name, learn.grid, connection, not as_json, do.watch) as versions:
@@ -136,14 +136,14 @@ def _check(learn: LearnOptions, do: DoOptions) -> None:
         raise typer.BadParameter("--image is for the pairs of --questions N")
     if do.watch and (do.questions or do.out):
         raise typer.BadParameter("--watch prints changes only: run the command without it for --questions and --out")
-    from crossview.engine.changes.times import Period
+    from crossview.engine.findings.changes.times import Period
 
     if learn.period:
         Period.parse(learn.period)
 
 
 def _report(folder: Path, versions: "Versions", found: "Changes") -> Path:
-    from crossview.server.drawing.change_report import write_report
+    from crossview.server.commands.drawing.change_report import write_report
 
     return write_report(folder, versions.drawn(), found, made_now())
 

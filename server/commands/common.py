@@ -20,7 +20,7 @@ from crossview.server.commands.hints import collection_of_command, completed, re
 from crossview.server.commands.output import escaped, escaped_json, say
 
 if TYPE_CHECKING:
-    from crossview.engine.info import Tuning
+    from crossview.engine.values.info import Tuning
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, by the convention of shells."""
@@ -58,7 +58,7 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
         error_status.set(1)
         remember_collection(utf8(cast("str | None", kwargs.get("name"))))
         try:
-            from crossview.engine.errors import engine_installed
+            from crossview.engine.values.errors import engine_installed
 
             with _notes_printed(), engine_installed():
                 return command(*args, **{name: utf8(value) for name, value in kwargs.items()})  # type: ignore[arg-type]
@@ -81,7 +81,7 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
 @contextmanager
 def _notes_printed() -> Iterator[None]:
     """Print each InputWarning once on stderr: notes on files that are not in the documented form."""
-    from crossview.engine.errors import InputWarning
+    from crossview.engine.values.errors import InputWarning
 
     shown = set[str]()  # Python prints a warning again after any change of its filters
 
@@ -110,7 +110,7 @@ def utf8(value: _Value) -> _Value:
 
 def describe(error: Exception) -> str:
     """Return one line that states what went wrong."""
-    from crossview.engine.errors import CrossviewError
+    from crossview.engine.values.errors import CrossviewError
 
     if isinstance(error, CrossviewError):
         text = str(error)
@@ -155,7 +155,7 @@ def _split(pairs: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
 
 
 def _value(text: str) -> Any:
-    from crossview.engine.ingest.cells import json_or_text
+    from crossview.engine.catalog.ingest.cells import json_or_text
 
     return json_or_text(text)
 

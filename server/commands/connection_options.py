@@ -13,12 +13,12 @@ import typer
 from crossview.server.commands.hints import remember_collection
 
 if TYPE_CHECKING:
-    from crossview.engine.home import Home
-    from crossview.server.backend import Backend, CollectionBackend
+    from crossview.engine.collections.home import Home
     from crossview.server.client.channels import ClientTls
     from crossview.server.client.client import Client
     from crossview.server.client.detached import DetachedCollection
     from crossview.server.client.remote_collection import RemoteCollection
+    from crossview.server.commands.backend import Backend, CollectionBackend
 
 _TLS_FILES = ("tls_ca", "tls_client_cert", "tls_client_key")
 """The options that name files for TLS; each has a variable of the environment, such as CROSSVIEW_TLS_CA."""
@@ -114,7 +114,7 @@ class ConnectionOptions:
         return None if files == ClientTls() else files
 
     def _home(self) -> "Home":
-        from crossview.engine.home import Home
+        from crossview.engine.collections.home import Home
 
         return Home(self.home)
 
@@ -171,12 +171,12 @@ class PictureConnection(ConnectionOptions):
 
     def _home(self) -> "Home":
         if self.device is not None:
-            from crossview.engine.model import use_device
+            from crossview.features.models.session import use_device
 
             use_device(self.device)
         if self.max_megapixels is None:
             return super()._home()
-        from crossview.engine.home import Home
+        from crossview.engine.collections.home import Home
         from crossview.features.pictures import InProcess
 
         return Home(self.home, InProcess(int(self.max_megapixels * 1e6)))

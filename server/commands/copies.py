@@ -55,7 +55,7 @@ def backup(
         crossview backup pets pets.db
         crossview backup pets pets.db --quiet --json
     """
-    from crossview.engine.home import Home
+    from crossview.engine.collections.home import Home
 
     with progress_bar(not quiet and not as_json) as progress:
         written = Home(home).backup(name, file, progress)
@@ -105,7 +105,7 @@ def restore(
         crossview restore pets pets.db
         crossview restore pets pets.db --yes
     """
-    from crossview.engine.home import Home
+    from crossview.engine.collections.home import Home
 
     chosen = Home(home)
     keys = key_names(chosen, name)
@@ -131,7 +131,7 @@ def compact(name: NameArgument, home: HomeOption = None, as_json: JsonOption = F
         crossview compact pets
         crossview compact pets --json
     """
-    from crossview.engine.home import Home
+    from crossview.engine.collections.home import Home
 
     with Home(home).open(name) as collection:
         before = collection.info().bytes_on_disk

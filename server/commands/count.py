@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from crossview.engine.facet import Facet
-from crossview.engine.item import ValueCount
+from crossview.engine.values.facet import Facet
+from crossview.engine.values.item import ValueCount
 from crossview.server.commands.common import JsonOption, NameArgument, print_json
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.filter_options import FilterOptions

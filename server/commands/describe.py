@@ -17,10 +17,10 @@ from crossview.server.commands.spaces import show_spaces
 from crossview.server.commands.views import show_views
 
 if TYPE_CHECKING:
-    from crossview.engine.conditions.filter import Filter
-    from crossview.engine.info import CollectionInfo, SpaceInfo
-    from crossview.engine.item import Item
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.conditions.filter import Filter
+    from crossview.engine.values.info import CollectionInfo, SpaceInfo
+    from crossview.engine.values.item import Item
+    from crossview.server.commands.backend import CollectionBackend
 
 DEFAULT_LIMIT = 100
 LABELS_SHOWN = 12
@@ -97,7 +97,7 @@ def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool
     with connection.backend() as backend:
         names = backend.names()
     if connection.server is None and not names:
-        from crossview.engine.home import Home
+        from crossview.engine.collections.home import Home
 
         say(f"note: {Home(connection.home).emptiness()}", err=True)
     if as_json:
@@ -110,7 +110,7 @@ def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool
 
 def _print_csv(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> None:
     """Print the chosen items in the order of keys; without a limit, print all of them."""
-    from crossview.engine.ingest.annotation_file import LISTING
+    from crossview.engine.catalog.ingest.annotation_file import LISTING
 
     items = _every_item(collection, condition, page)
     print_csv(LISTING, (tuple(getattr(item, name) for name in LISTING) for item in items))

@@ -12,7 +12,7 @@ from crossview.server.commands.output import say
 from crossview.server.commands.serve import ConfigOption, configuration_of
 
 if TYPE_CHECKING:
-    from crossview.server.doctor import Diagnosis
+    from crossview.server.commands.doctor_checks import Diagnosis
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ def doctor(home: HomeOption = None, config: ConfigOption = None, as_json: JsonOp
         crossview doctor
         crossview doctor --home /srv/crossview --config crossview.toml --json
     """
-    from crossview.engine.errors import InvalidInputError
-    from crossview.server.doctor import Diagnosis, diagnoses
-    from crossview.server.settings import ServerSettings
+    from crossview.engine.values.errors import InvalidInputError
+    from crossview.server.commands.doctor_checks import Diagnosis, diagnoses
+    from crossview.server.wire.settings import ServerSettings
 
     flags = {} if home is None else {"home": home}
     try:

@@ -14,9 +14,9 @@ from crossview.server.commands.output import escaped, write_csv
 from crossview.server.commands.report_options import made_now
 
 if TYPE_CHECKING:
-    from crossview.engine.duplicate import DuplicatePicture, Duplicates
-    from crossview.server.backend import Backend, CollectionBackend
-    from crossview.server.drawing.search_results import Items
+    from crossview.engine.values.duplicate import DuplicatePicture, Duplicates
+    from crossview.server.commands.backend import Backend, CollectionBackend
+    from crossview.server.commands.drawing.search_results import Items
 
 COLUMNS = (
     *("group", "kind", "key", "keeper", "relations", "degrees", "share", "confidence", "width", "height", "size"),
@@ -92,8 +92,8 @@ def write_report(folder: Path | None, found: "Duplicates", where: Pictures) -> l
     """Write a report into a folder, and return a sentence about it; without a folder, do nothing."""
     if folder is None:
         return []
-    from crossview.server.drawing import page
-    from crossview.server.drawing.duplicate_report import files
+    from crossview.server.commands.drawing import page
+    from crossview.server.commands.drawing.duplicate_report import files
 
     with where.opened() as pictures:
         made = files(found, pictures, where.name, json_text(found) + "\n", made_now(against=where.against))
@@ -111,7 +111,7 @@ def rows_of(found: "Duplicates") -> "Iterator[list[object]]":
 
 
 def _write(path: Path, to: Path | None, found: "Duplicates", pictures: "Mapping[str, Items]", name: str) -> str:
-    from crossview.server.drawing.duplicate_report import page, sheet
+    from crossview.server.commands.drawing.duplicate_report import page, sheet
 
     suffix = path.suffix.lower()
     if suffix == PAGE:

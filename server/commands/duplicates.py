@@ -24,8 +24,8 @@ from crossview.server.commands.output import CsvOption, check_format, print_csv,
 from crossview.server.commands.report_options import ReportOption, check_report
 
 if TYPE_CHECKING:
-    from crossview.engine.duplicate import DuplicateGroup, DuplicatePicture, Duplicates, PairJudgement, Relation
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.duplicate import DuplicateGroup, DuplicatePicture, Duplicates, PairJudgement, Relation
+    from crossview.server.commands.backend import CollectionBackend
 
 SHOWN = 20
 """Number of groups in the printed table."""
@@ -139,7 +139,7 @@ def duplicates(
     if judge.chosen():
         _judge(name, judge, connection, as_json)
         return
-    from crossview.engine.duplicate import DuplicatesRequest
+    from crossview.engine.values.duplicate import DuplicatesRequest
 
     check_files(do.out or (), do.to)
     check_report(do.report)
@@ -169,7 +169,7 @@ def duplicates(
 
 
 def _relations(find: FindOptions) -> "Sequence[Relation]":
-    from crossview.engine.duplicate import RELATIONS
+    from crossview.engine.values.duplicate import RELATIONS
 
     for one in find.relation or ():
         if one not in RELATIONS:
@@ -263,7 +263,7 @@ def _summary(found: "Duplicates") -> str:
 
 def _spread(collection: "CollectionBackend", found: "Duplicates", yes: bool, as_json: bool) -> None:
     """Give the unlabelled pictures of groups of copies the labels on which the labelled ones agree."""
-    from crossview.engine.item import ItemUpdate
+    from crossview.engine.values.item import ItemUpdate
 
     planned = _planned(collection, found)
     if not as_json:

@@ -16,11 +16,11 @@ from crossview.server.commands.query_options import QueryOptions
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crossview.engine.conditions.filter import Filter
-    from crossview.engine.query import Embedding, ItemEmbeddings
     from crossview.engine.runtime.progress import Progress
     from crossview.engine.spaces.embedding_files import Written
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.conditions.filter import Filter
+    from crossview.engine.values.query import Embedding, ItemEmbeddings
+    from crossview.server.commands.backend import CollectionBackend
 
 SHOWN = 4
 """Numbers of a vector, and bytes of a code, in a table."""

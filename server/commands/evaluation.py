@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from crossview.engine.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
+from crossview.engine.values.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.evaluation_files import NO_FILES, EvaluationFiles
@@ -19,10 +19,10 @@ from crossview.server.commands.progress_bar import progress_bar
 from crossview.server.commands.query_options import TargetsOption
 
 if TYPE_CHECKING:
-    from crossview.engine.comparisons import ItemComparisons
-    from crossview.engine.evaluation import Evaluation, EvaluationDifference, EvaluationRow
-    from crossview.engine.learners.comparisons import Taxonomy
-    from crossview.engine.recipe import Grouping
+    from crossview.engine.learners.frame.comparisons import Taxonomy
+    from crossview.engine.values.comparisons import ItemComparisons
+    from crossview.engine.values.evaluation import Evaluation, EvaluationDifference, EvaluationRow
+    from crossview.engine.values.recipe import Grouping
 
 COLUMNS = (
     *("space", "query_view", "database_view", "database", "metric", "k", "value", "standard_error"),
@@ -166,7 +166,7 @@ def read_constraints(paths: Sequence[Path] | None, weights: Sequence[float] | No
         )
     if not paths:
         return None
-    from crossview.engine.ingest.comparison_files import read_comparisons
+    from crossview.engine.catalog.ingest.comparison_files import read_comparisons
 
     found = [read_comparisons(path) for path in paths]
     if weights:
@@ -178,7 +178,7 @@ def read_tree(path: Path | None) -> "Taxonomy | None":
     """Return the taxonomy of a file; None without one."""
     if path is None:
         return None
-    from crossview.engine.ingest.taxonomy_file import read_taxonomy
+    from crossview.engine.catalog.ingest.taxonomy_file import read_taxonomy
 
     return read_taxonomy(path)
 
@@ -188,10 +188,10 @@ def read_grouping(text: str | None) -> "Grouping | None":
     if text is None:
         return None
     if text.lower().endswith(".csv"):
-        from crossview.engine.ingest.group_file import read_groups
+        from crossview.engine.catalog.ingest.group_file import read_groups
 
         return read_groups(text)
-    from crossview.engine.recipe import Grouping
+    from crossview.engine.values.recipe import Grouping
 
     return Grouping(text)
 

@@ -11,14 +11,14 @@ from urllib.parse import quote
 
 import typer
 
-from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.server.commands.common import json_text
 from crossview.server.commands.output import say, write_csv
 from crossview.server.commands.report_options import ReportOption, check_report, made_now
 
 if TYPE_CHECKING:
-    from crossview.engine.evaluation import Evaluation, PerQuery
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.evaluation import Evaluation, PerQuery
+    from crossview.server.commands.backend import CollectionBackend
 
 DEPTH = 1_000
 """Default number of hits of each query in a run, as in the evaluations of TREC."""
@@ -107,8 +107,8 @@ class EvaluationFiles:
         """Write the report of the result of a request, and print its page on stderr."""
         if self.report is None:
             return
-        from crossview.server.drawing.evaluation_report import evaluation_files
-        from crossview.server.drawing.page import write_files
+        from crossview.server.commands.drawing.evaluation_report import evaluation_files
+        from crossview.server.commands.drawing.page import write_files
 
         spaces = [collection.spaces.get(space) for space in dict.fromkeys(row.space for row in evaluation.rows)]
         figures = json_text(replace(evaluation, per_query=())) + "\n"

@@ -15,9 +15,9 @@ from crossview.server.commands.picture_versions import DrawableItems
 from crossview.server.commands.query_options import QueryOptions
 
 if TYPE_CHECKING:
-    from crossview.engine.explanation import Agreement, Contribution, ExplainRequest, Explanation
-    from crossview.engine.query import SearchRequest
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.explanation import Agreement, Contribution, ExplainRequest, Explanation
+    from crossview.engine.values.query import SearchRequest
+    from crossview.server.commands.backend import CollectionBackend
 
 PARTS = 64
 """Maximum number of parts of a view in a drawing: every bin of colour and every cell of a default GIST."""
@@ -53,8 +53,8 @@ class ExplainOptions:
 
     def request(self, query: QueryOptions, chosen: FilterOptions) -> "ExplainRequest":
         """Return the request of these options."""
-        from crossview.engine.explanation import ExplainRequest
-        from crossview.engine.query import SearchRequest
+        from crossview.engine.values.explanation import ExplainRequest
+        from crossview.engine.values.query import SearchRequest
 
         search = SearchRequest(
             query.queries(),
@@ -86,7 +86,7 @@ def explain(
         crossview explain pets cat.jpg --view color --targets sift --hits 5 --out why.png
     """
     if options.out is not None:
-        from crossview.server.drawing.sheet import check_sheet
+        from crossview.server.commands.drawing.sheet import check_sheet
 
         check_sheet(options.out)
     request = options.request(query, chosen)
@@ -112,7 +112,7 @@ def draw(
     path: Path, items: DrawableItems, search: "SearchRequest", found: "Sequence[Explanation]", picture: Path | None
 ) -> None:
     """Write the drawing of explanations; ``picture`` is the file of the query."""
-    from crossview.server.drawing.explanation_sheet import write_explanations
+    from crossview.server.commands.drawing.explanation_sheet import write_explanations
 
     name = picture.name if picture is not None else ""
     warn_of_unknown(write_explanations(path, items, search.queries[0], found, name))

@@ -19,7 +19,7 @@ from crossview.server.commands.hints import hint
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
 
 if TYPE_CHECKING:
-    from crossview.engine.feedback import Judgement
+    from crossview.engine.values.feedback import Judgement
 
 FeedbackArgument = Annotated[str, typer.Argument(metavar="FEEDBACK", help="Name of the feedback.")]
 AnyPersonOption = Annotated[str, typer.Option(metavar="PERSON", help="Only this person [default: all people].")]

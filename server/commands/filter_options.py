@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 if TYPE_CHECKING:
-    from crossview.engine.conditions.filter import Filter
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.conditions.filter import Filter
+    from crossview.server.commands.backend import CollectionBackend
 
 _PAGE = 1_000
 
@@ -36,7 +36,7 @@ class FilterOptions:
 
     def filter(self, keys: tuple[str, ...] = ()) -> "Filter":
         """Return the filter of the conditions, among these keys; raise InvalidInputError for an invalid one."""
-        from crossview.engine.conditions.filter import Filter
+        from crossview.engine.values.conditions.filter import Filter
 
         return Filter(keys=keys).also(*(self.where or ()))
 

@@ -16,8 +16,8 @@ from crossview.server.commands.progress_bar import progress_bar
 from crossview.server.commands.pruning import pruned
 
 if TYPE_CHECKING:
-    from crossview.engine.item import ImportReport, IndexOptions
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.item import ImportReport, IndexOptions
+    from crossview.server.commands.backend import CollectionBackend
 
 _SETTLED_MS, _LONGEST_MS = 1_000, 60_000
 """Milliseconds without a change after which a run begins, so that a copied folder is complete, and at most so long."""
@@ -61,7 +61,7 @@ class Follower:
 
         Their tombstones keep the files out of later runs.
         """
-        from crossview.engine.duplicate import DuplicatesRequest
+        from crossview.engine.values.duplicate import DuplicatesRequest
 
         found: dict[str, str] = {}
         for group in self.collection.duplicates(DuplicatesRequest()).groups:
@@ -82,7 +82,7 @@ class Follower:
         if not self.as_json:
             say("watching; Ctrl-C ends", err=True)
         for _ in self._settled():
-            from crossview.engine.errors import CrossviewError
+            from crossview.engine.values.errors import CrossviewError
 
             try:
                 report, refusal = self.once(show_progress=False)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from crossview.engine.labels import as_list
+from crossview.engine.values.labels import as_list
 from crossview.server.commands.command import NOUNS
 from crossview.server.wire.remedies import Words, reworded
 

@@ -10,7 +10,7 @@ from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.output import say
 
 if TYPE_CHECKING:
-    from crossview.engine.item import ImportReport
+    from crossview.engine.values.item import ImportReport
 
 SHOWN = 20
 """Maximum number of printed lines of a list."""

@@ -21,8 +21,8 @@ from crossview.server.commands.output import say
 from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from crossview.engine.item import ImportReport
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.item import ImportReport
+    from crossview.server.commands.backend import CollectionBackend
 
 _TYPING_ERROR = 0.75
 """Likeness of the name of a new collection to a known name, from which it is probably a typing error."""
@@ -58,7 +58,7 @@ def index(
     """
     _check(options, rows, paths, failures, follow)
     check_follow(follow)
-    from crossview.engine.item import IndexOptions
+    from crossview.engine.values.item import IndexOptions
 
     began, refusal = time.monotonic(), ""
     try:
@@ -96,7 +96,7 @@ def _opened(
         if name in known or follow.no_create or follow.dry_run or not paths:
             collection = backend.open(name)
         else:
-            from crossview.engine.ingest.near_names import near_names
+            from crossview.engine.catalog.ingest.near_names import near_names
 
             if absent := [path for path in paths if not path.expanduser().exists()]:
                 fail(f"the file or folder {absent[0]} does not exist")
@@ -116,7 +116,7 @@ def _opened(
 
 def _unread(report: "ImportReport") -> str:
     """Return why a run that found files, and could use none of them, has failed; "" for another run."""
-    from crossview.engine.ingest.walk import PICTURES
+    from crossview.engine.catalog.ingest.walk import PICTURES
 
     used = report.added, report.updated, report.unchanged, report.missing, report.deleted, report.pruned, report.moved
     files = len(report.failures) + sum(count for kind, count in report.skipped.items() if kind in PICTURES)
@@ -130,7 +130,7 @@ def _index_vectors(
     collection: "CollectionBackend", options: PictureOptions, rows: VectorOptions, as_json: bool
 ) -> "ImportReport":
     """Index vectors, then their labels and captions; check these files before anything is written."""
-    from crossview.engine.ingest.interruption import interruptible
+    from crossview.engine.catalog.ingest.interruption import interruptible
     from crossview.server.wire.message_batches import merged
 
     annotations = AnnotationFiles(options.labels, options.captions, options.label_notion, options.new_attributes)

@@ -18,9 +18,9 @@ from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.output import show, table
 
 if TYPE_CHECKING:
-    from crossview.engine.conditions.filter import Filter
-    from crossview.engine.item import Attributes, Item
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.conditions.filter import Filter
+    from crossview.engine.values.item import Attributes, Item
+    from crossview.server.commands.backend import CollectionBackend
 
 _PAGE = 1_000
 

@@ -5,24 +5,24 @@ from typing import TYPE_CHECKING
 from crossview.server.commands.output import say
 
 if TYPE_CHECKING:
-    from crossview.engine.home import Home
+    from crossview.engine.collections.home import Home
 
 
 def key_names(backend: object, collection: str) -> list[str]:
     """Return the names of the keys that follow a collection of a home; a server logs those of its own."""
-    from crossview.engine.home import Home
+    from crossview.engine.collections.home import Home
 
     if not isinstance(backend, Home):
         return []
-    from crossview.server.keys.notes import followers
+    from crossview.server.core.keys.notes import followers
 
     return followers(backend, collection)
 
 
 def keep_alias_of_keys(backend: object, alias: str) -> None:
     """Give the keys that follow a renamed collection of a home the alias that its old name has become."""
-    from crossview.engine.home import Home
-    from crossview.server.keys.keys import Keys
+    from crossview.engine.collections.home import Home
+    from crossview.server.core.keys.keys import Keys
 
     if isinstance(backend, Home):
         Keys(backend.path).keep_alias(alias)
@@ -30,7 +30,7 @@ def keep_alias_of_keys(backend: object, alias: str) -> None:
 
 def lost_keys(home: "Home", collection: str) -> list[str]:
     """Return the names of the keys that had a deleted collection of a name."""
-    from crossview.server.keys.keys import Keys
+    from crossview.server.core.keys.keys import Keys
 
     return Keys(home.path).of_deleted(collection)
 

@@ -14,7 +14,7 @@ from crossview.server.commands.output import say, show, table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from crossview.server.keys.keys import Key, Keys
+    from crossview.server.core.keys.keys import Key, Keys
 
 KeyNameArgument = Annotated[str, typer.Argument(metavar="KEY-NAME", help="Name of the key.")]
 
@@ -99,7 +99,7 @@ def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
         crossview key list
         crossview key list --json
     """
-    from crossview.engine.errors import StorageError
+    from crossview.engine.values.errors import StorageError
 
     keys = _keys(home)
     with suppress(StorageError):  # a home that cannot be written
@@ -151,8 +151,8 @@ def revoke(key_name: KeyNameArgument, home: HomeOption = None, as_json: JsonOpti
 
 
 def _keys(home: "Path | None") -> "Keys":
-    from crossview.engine.home import Home
-    from crossview.server.keys.keys import Keys
+    from crossview.engine.collections.home import Home
+    from crossview.server.core.keys.keys import Keys
 
     return Keys(Home(home).path)
 
@@ -160,7 +160,7 @@ def _keys(home: "Path | None") -> "Keys":
 def _printed(key: "Key", home: "Path") -> PrintedKey:
     import time
 
-    from crossview.server.keys.grants import HomeNames
+    from crossview.server.core.keys.grants import HomeNames
 
     names, grants = HomeNames.of(home), key.collections
     now = None if grants is None else tuple(sorted({name for one in grants for name in one.shown(names)}))
@@ -182,7 +182,7 @@ def _rights(key: PrintedKey) -> str:
 
 def _note_missing(home: "Path | None", only: tuple[str, ...]) -> None:
     """Print the collections of a key that do not exist yet: perhaps their names are misspelt."""
-    from crossview.engine.home import Home
+    from crossview.engine.collections.home import Home
 
     opened = Home(home)
     known = {*opened.names(), *opened.aliases()}

@@ -26,11 +26,11 @@ from crossview.server.commands.progress_bar import progress_bar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crossview.engine.comparisons import ItemComparisons
-    from crossview.engine.conditions.filter import Filter
-    from crossview.engine.info import SpaceInfo
-    from crossview.engine.ingest.orderings_file import Orderings
-    from crossview.engine.recipe import Pair, Recipe, Tune
+    from crossview.engine.catalog.ingest.orderings_file import Orderings
+    from crossview.engine.values.comparisons import ItemComparisons
+    from crossview.engine.values.conditions.filter import Filter
+    from crossview.engine.values.info import SpaceInfo
+    from crossview.engine.values.recipe import Pair, Recipe, Tune
 
 
 ActivateOption = Annotated[
@@ -150,8 +150,8 @@ class RecipeOptions:
 
     def recipe(self, tune: "Tune | None" = None) -> "Recipe":
         """Return the recipe of these options; options that are not given keep the recipe's defaults."""
-        from crossview.engine.labels import listed_names
-        from crossview.engine.recipe import Recipe
+        from crossview.engine.values.labels import listed_names
+        from crossview.engine.values.recipe import Recipe
 
         orderings = self._orderings()
         fields: dict[str, Any] = {
@@ -177,15 +177,15 @@ class RecipeOptions:
     def _held_out(self) -> "Filter | None":
         if not (self.holdout_where or self.holdout_file):
             return None
-        from crossview.engine.conditions.filter import Filter
-        from crossview.engine.ingest.key_file import read_names
+        from crossview.engine.catalog.ingest.key_file import read_names
+        from crossview.engine.values.conditions.filter import Filter
 
         return Filter(self.holdout_where, keys=read_names(self.holdout_file) if self.holdout_file else ())
 
     def _pairs(self) -> "tuple[Pair, ...]":
         if self.pairs is None:
             return ()
-        from crossview.engine.ingest.comparison_files import read_pairs
+        from crossview.engine.catalog.ingest.comparison_files import read_pairs
 
         return read_pairs(self.pairs)
 
@@ -202,7 +202,7 @@ class RecipeOptions:
             return None
         if self.learner and self.learner.rpartition(",")[2].strip() != "attributes":
             raise typer.BadParameter(f"--orderings is for the learner attributes, not for {self.learner}")
-        from crossview.engine.ingest.orderings_file import read_orderings
+        from crossview.engine.catalog.ingest.orderings_file import read_orderings
 
         return read_orderings(self.orderings)
 
@@ -231,7 +231,7 @@ class TuneOptions:
 
     def tune(self) -> "Tune":
         """Return the tuning of these options; raise typer.BadParameter for an unknown measure."""
-        from crossview.engine.recipe import FOLDS, MEASURES, Tune
+        from crossview.engine.values.recipe import FOLDS, MEASURES, Tune
 
         if self.measure is not None and self.measure not in MEASURES:
             raise typer.BadParameter(f"--measure takes {' or '.join(MEASURES)}, not {self.measure!r}")
@@ -343,7 +343,7 @@ def show_trained(collection: str, made: "SpaceInfo", as_json: bool) -> None:
 
 def _show_labels(made: "SpaceInfo") -> None:
     """Print how well the space recognises its labels, and which of them are perhaps not classes."""
-    from crossview.engine.labels import advice
+    from crossview.engine.values.labels import advice
 
     if made.label_test:
         rows = table("label", ">items", ">tested", ">recall", ">by chance", title=f"labels, {made.label_test}")

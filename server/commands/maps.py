@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from crossview.engine.any_collection import AnyCollection
-    from crossview.engine.conditions.filter import Filter
-    from crossview.engine.map import MapInfo, MapRequest
+    from crossview.engine.values.any_collection import AnyCollection
+    from crossview.engine.values.conditions.filter import Filter
+    from crossview.engine.values.map import MapInfo, MapRequest
 
 _ENDINGS = (".png", ".json")
 _METHODS = {"pca": "PCA", "tsne": "t-SNE"}
@@ -52,7 +52,7 @@ class MapOptions:
 
     def request(self, condition: "Filter") -> "MapRequest":
         """Return the request; raise typer.BadParameter for several targets or an unknown method."""
-        from crossview.engine.map import METHODS, MapRequest
+        from crossview.engine.values.map import METHODS, MapRequest
 
         found = names(self.targets)
         if len(found) > 1:
@@ -173,7 +173,7 @@ def _write(out: Path, collection: "AnyCollection", made: "MapInfo", field: str) 
             with part.open("w", encoding="utf-8") as file:
                 file.writelines(_lines(made, keys, points, values))
             return
-        from crossview.server.drawing.map_picture import map_picture
+        from crossview.server.commands.drawing.map_picture import map_picture
 
         title = sentence(made).partition(": ")[2].rpartition(" (")[0]
         map_picture(points, values, title, field).save(part, format="PNG")

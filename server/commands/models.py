@@ -20,8 +20,9 @@ from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.output import say, show, table
 
 if TYPE_CHECKING:
-    from crossview.engine.home import Models
-    from crossview.engine.model import Model, Trial
+    from crossview.engine.collections.home import Models
+    from crossview.features.models.stored import Model
+    from crossview.features.models.trial import Trial
 
 ModelNameArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name of the model.")]
 _MEGABYTE = 1e6
@@ -130,7 +131,7 @@ def check(
         crossview model check clip --device cuda --json
     """
     if device is not None:
-        from crossview.engine.model import use_device
+        from crossview.features.models.session import use_device
 
         use_device(device)
     found, trials = _models(home).check(model)
@@ -151,7 +152,7 @@ def remove(
         crossview model remove clip
         crossview model remove clip --yes --json
     """
-    from crossview.engine.errors import few
+    from crossview.engine.values.errors import few
 
     models = _models(home)
     users = [f"view {view} of {name}" for name, views in models.users(model).items() for view in views]
@@ -164,14 +165,14 @@ def remove(
 
 
 def _models(home: Path | None) -> "Models":
-    from crossview.engine.home import Home
+    from crossview.engine.collections.home import Home
 
     return Home(home).models
 
 
 def _undamaged(models: "Models") -> "Iterator[Model]":
     """Yield the models of a home, and print a note on each damaged one."""
-    from crossview.engine.errors import ModelError
+    from crossview.engine.values.errors import ModelError
 
     for name in models.names():
         try:

@@ -16,7 +16,7 @@ from crossview.server.commands.query_options import TargetsOption
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossview.engine.query import ItemNeighbors
+    from crossview.engine.values.query import ItemNeighbors
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 import typer
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.server.commands.connection_options import HomeOption
 from crossview.server.commands.output import say
 from crossview.server.commands.serve import run_server
-from crossview.server.settings import ServerSettings
-from crossview.server.succession import pages_of
+from crossview.server.core.succession import pages_of
+from crossview.server.wire.settings import ServerSettings
 
 
 def open_(

@@ -17,9 +17,9 @@ from crossview.server.commands.output import say
 from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from crossview.engine.changes.request import Change, Changes, ChangesRequest
-    from crossview.engine.item import Item
-    from crossview.server.backend import Backend, CollectionBackend
+    from crossview.engine.values.changes import Change, Changes, ChangesRequest
+    from crossview.engine.values.item import Item
+    from crossview.server.commands.backend import Backend, CollectionBackend
 
 GRID, SIZE = 10, 320
 """Number of regions per side, and approximate pixels per side of the resized picture."""
@@ -86,7 +86,7 @@ class Versions:
 
     def drawn(self) -> DrawableItems:
         """Return the items for drawing; only files of the folder, or of a local collection, may be opened."""
-        from crossview.engine.ingest.walk import readable, walk
+        from crossview.engine.catalog.ingest.walk import readable, walk
 
         here = None if not self.remote else frozenset[str]()
         found = here if self.folder is None else {readable(file.path) for file in walk([self.folder]).files}
@@ -94,7 +94,7 @@ class Versions:
 
     def watch(self, request: "ChangesRequest", every: float, printer: Printer) -> None:
         """Print important changes as pictures arrive, until interrupted; learn the importance once, at the start."""
-        from crossview.engine.errors import InvalidInputError, NotReadyError
+        from crossview.engine.values.errors import InvalidInputError, NotReadyError
 
         printed: set[str] = set()
 
@@ -166,10 +166,10 @@ def view_spec(grid: int) -> str:
 
 
 def _check_pictures(folder: Path) -> None:
-    from crossview.engine.changes.series import FEWEST
-    from crossview.engine.changes.times import file_timeline
-    from crossview.engine.errors import NotReadyError
-    from crossview.engine.ingest.walk import walk
+    from crossview.engine.catalog.ingest.walk import walk
+    from crossview.engine.findings.changes.series import FEWEST
+    from crossview.engine.findings.changes.times import file_timeline
+    from crossview.engine.values.errors import NotReadyError
 
     files = walk([folder]).files
     if len(files) < FEWEST:
@@ -182,7 +182,7 @@ def _check_pictures(folder: Path) -> None:
 
 def _collection(backend: "Backend", folder: Path, name: str, spec: str) -> "CollectionBackend":
     """Return the collection of a folder, by its name or by its description; a new one if there is none."""
-    from crossview.engine.errors import NotFoundError
+    from crossview.engine.values.errors import NotFoundError
 
     description = f"versions of {folder}"
     known = backend.names()
@@ -210,7 +210,7 @@ def _check_name(source: str, name: str) -> None:
     if name:
         raise typer.BadParameter(f"--name is for the pictures of a folder, and {source!r} is not a folder")
     if "/" in source or source.startswith("."):
-        from crossview.engine.errors import NotFoundError
+        from crossview.engine.values.errors import NotFoundError
 
         raise NotFoundError(f"there is no folder {source}")
 
@@ -219,7 +219,7 @@ def _view(collection: "CollectionBackend", grid: int | None) -> str:
     """Return the view of a collection with ``grid`` regions per side; "" if any view will do."""
     if grid is None:
         return ""
-    from crossview.engine.errors import NotFoundError
+    from crossview.engine.values.errors import NotFoundError
 
     for view in collection.views():
         if view.extractor == "gist" and view.params.get("grid") == grid:

@@ -9,7 +9,7 @@ from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.output import say, show, table
 
 if TYPE_CHECKING:
-    from crossview.engine.plan import Plan
+    from crossview.engine.values.plan import Plan
 
 
 def plan(
@@ -47,9 +47,9 @@ def plan(
         crossview plan pets --size 5000000
         crossview plan --size 10000000 --widths image:512,text:384 --json
     """
-    from crossview.engine.errors import InvalidInputError
-    from crossview.engine.plan import planned
     from crossview.engine.runtime.memory import available_memory
+    from crossview.engine.values.errors import InvalidInputError
+    from crossview.engine.values.plan import planned
 
     views = _widths(widths)
     if name is not None:
@@ -65,7 +65,7 @@ def plan(
 
 def _widths(text: str) -> dict[str, int]:
     """Return the columns of each view in a text such as ``color:64,text:384``; InvalidInputError for any other."""
-    from crossview.engine.errors import InvalidInputError
+    from crossview.engine.values.errors import InvalidInputError
 
     pairs = [part.rpartition(":") for part in text.split(",") if part]
     if wrong := ["".join(one) for one in pairs if not one[0] or not one[2].isdigit()]:

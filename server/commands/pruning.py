@@ -12,8 +12,8 @@ from crossview.server.commands.import_report import SHOWN
 from crossview.server.commands.output import say
 
 if TYPE_CHECKING:
-    from crossview.engine.item import ImportReport
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.item import ImportReport
+    from crossview.server.commands.backend import CollectionBackend
 
 _FEWEST, _SHARE = 20, 0.1
 """The limit of --prune --yes: so many items of a root, or this share of them if that is more."""
@@ -33,8 +33,8 @@ class Losses:
     @classmethod
     def of(cls, collection: "CollectionBackend", folders: Iterable[Path], keys: Iterable[str]) -> "Losses":
         """Count the items below the folders, and those of ``keys`` whose files do not exist."""
-        from crossview.engine.ingest.walk import RealPaths
-        from crossview.engine.item import may_exist, path_of_source
+        from crossview.engine.catalog.ingest.walk import RealPaths
+        from crossview.engine.values.item import may_exist, path_of_source
         from crossview.server.wire.pages import LARGEST_SIZE
 
         paths, lost = RealPaths(), set(keys)

@@ -14,7 +14,7 @@ from crossview.server.commands.output import say
 from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from crossview.engine.collection import Collection
+    from crossview.engine.collections.collection import Collection
     from crossview.engine.publishing.publication import Publication, PublishRequest
 
 _SHOWN = 10
@@ -84,7 +84,7 @@ def publish(
         crossview publish pets --to s3://models/crossview
         crossview publish pets --to /srv/bundles --engine milvus:pets.db --follow
     """
-    from crossview.engine.home import Home
+    from crossview.engine.collections.home import Home
     from crossview.engine.publishing.address import engine_address
     from crossview.engine.publishing.milvus import Milvus
     from crossview.engine.publishing.publication import PublishRequest

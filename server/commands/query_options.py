@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 if TYPE_CHECKING:
-    from crossview.engine.query import Query
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.query import Query
+    from crossview.server.commands.backend import CollectionBackend
 
 _KEYS_AT_ONCE = 1_000
 
@@ -67,14 +67,14 @@ class QueryOptions:
     def queries(self, listing: bool = False) -> "list[Query]":
         """Return the queries of the input: one for each feature row, otherwise one. A ``listing`` needs no input."""
         if listing and not self.given():
-            from crossview.engine.query import Query
+            from crossview.engine.values.query import Query
 
             return [Query(self.view)]
         if sum(one is not None for one in self._inputs()) != 1:
             raise typer.BadParameter(
                 "give exactly one of IMAGE, --text WORDS, --key KEY, --vector FILE.npy and --by-label LABEL"
             )
-        from crossview.engine.query import Query
+        from crossview.engine.values.query import Query
 
         if self.vector is not None:
             return [Query(self.view, vector=row) for row in _rows(self.vector)]
@@ -154,7 +154,7 @@ def judge(collection: "CollectionBackend", feedback: str, named: Sequence[tuple[
     """
     if not named:
         return
-    from crossview.engine.errors import InvalidInputError
+    from crossview.engine.values.errors import InvalidInputError
 
     keys = existing_keys(collection, [name for name, _ in named])
     likes, unlikes = dict[str, float](), dict[str, float]()
@@ -173,7 +173,7 @@ def judge(collection: "CollectionBackend", feedback: str, named: Sequence[tuple[
 
 def _key_of_file(collection: "CollectionBackend", name: str) -> str:
     """Return the key of the only item that was read from a file; "" if there is none, or if there are several."""
-    from crossview.engine.conditions.filter import field
+    from crossview.engine.values.conditions.filter import field
 
     if not Path(name).is_file():
         return ""
@@ -183,8 +183,8 @@ def _key_of_file(collection: "CollectionBackend", name: str) -> str:
 
 def existing_keys(collection: "CollectionBackend", inputs: Sequence[str]) -> set[str]:
     """Return the inputs that are keys of items."""
-    from crossview.engine.conditions.filter import Filter
-    from crossview.server.errors import NotServedError
+    from crossview.engine.values.conditions.filter import Filter
+    from crossview.server.wire.errors import NotServedError
 
     found: set[str] = set()
     try:
@@ -197,7 +197,7 @@ def existing_keys(collection: "CollectionBackend", inputs: Sequence[str]) -> set
 
 
 def _exists(collection: "CollectionBackend", key: str) -> bool:
-    from crossview.engine.errors import NotFoundError
+    from crossview.engine.values.errors import NotFoundError
 
     try:
         collection.items.get(key)
@@ -208,7 +208,7 @@ def _exists(collection: "CollectionBackend", key: str) -> bool:
 
 def query_of(text: str, view: str, keys: set[str]) -> "Query":
     """Return the query of an input: the item of this key, if it is one of ``keys``, and otherwise a picture file."""
-    from crossview.engine.query import Query
+    from crossview.engine.values.query import Query
 
     if text not in keys and Path(text).is_file():
         return Query(view, image=Path(text))
@@ -218,8 +218,8 @@ def query_of(text: str, view: str, keys: set[str]) -> "Query":
 def _rows(path: Path) -> "Sequence[Sequence[float]]":
     import numpy as np
 
-    from crossview.engine.errors import InvalidInputError
-    from crossview.engine.ingest.vectors import loading
+    from crossview.engine.catalog.ingest.vectors import loading
+    from crossview.engine.values.errors import InvalidInputError
     from crossview.features.files import open_regular
 
     with loading(path), open_regular(path) as file:

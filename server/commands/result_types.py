@@ -8,22 +8,22 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.changes.request import Change, Changes
-from crossview.engine.duplicate import Duplicates, PairJudgement
-from crossview.engine.evaluation import Evaluation
-from crossview.engine.explanation import Explanation
-from crossview.engine.feedback import FeedbackInfo, Judgement
-from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
-from crossview.engine.item import ImportReport, Item
-from crossview.engine.map import MapInfo
-from crossview.engine.plan import Plan
+from crossview.engine.catalog.transfer.exporting import Exported
+from crossview.engine.catalog.transfer.mapping import Meaning
+from crossview.engine.findings.questions.collected_answers import NotionAnswers
 from crossview.engine.publishing.publication import Publication
-from crossview.engine.query import HitList, SuggestedLabels, Verdict
-from crossview.engine.questions.collected_answers import NotionAnswers
-from crossview.engine.spreading.outcomes import Extraction, Sample
+from crossview.engine.publishing.spreading.outcomes import Extraction, Sample
 from crossview.engine.training.guide import LearnerGuide
-from crossview.engine.transfer.exporting import Exported
-from crossview.engine.transfer.mapping import Meaning
+from crossview.engine.values.changes import Change, Changes
+from crossview.engine.values.duplicate import Duplicates, PairJudgement
+from crossview.engine.values.evaluation import Evaluation
+from crossview.engine.values.explanation import Explanation
+from crossview.engine.values.feedback import FeedbackInfo, Judgement
+from crossview.engine.values.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
+from crossview.engine.values.item import ImportReport, Item
+from crossview.engine.values.map import MapInfo
+from crossview.engine.values.plan import Plan
+from crossview.engine.values.query import HitList, SuggestedLabels, Verdict
 from crossview.features.base import Input
 from crossview.server.client.job import Job
 from crossview.server.commands.ask import WrittenComparisons
@@ -33,6 +33,7 @@ from crossview.server.commands.common import Deleted
 from crossview.server.commands.copies import Compacted, Copy
 from crossview.server.commands.count import CountedItems
 from crossview.server.commands.doctor import PrintedDiagnoses
+from crossview.server.commands.doctor_checks import Diagnosis
 from crossview.server.commands.duplicates import SpreadLabels
 from crossview.server.commands.embed import PrintedEmbedding, WrittenEmbeddings
 from crossview.server.commands.feedback import DeletedJudgements, ForgottenAnswers, RememberedAnswers
@@ -44,7 +45,6 @@ from crossview.server.commands.publish import PublishedName, Unpublished
 from crossview.server.commands.search import HitCount
 from crossview.server.commands.stats import Stats
 from crossview.server.commands.transfer import ImportedData
-from crossview.server.doctor import Diagnosis
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,10 +16,10 @@ from crossview.server.commands.report_options import made_now
 from crossview.server.commands.search_options import HitFilter, ScoreOptions, SearchOptions, score_cells
 
 if TYPE_CHECKING:
-    from crossview.engine.explanation import Explanation
-    from crossview.engine.feedback import Judgement
-    from crossview.engine.query import Hit, HitList, SearchRequest
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.explanation import Explanation
+    from crossview.engine.values.feedback import Judgement
+    from crossview.engine.values.query import Hit, HitList, SearchRequest
+    from crossview.server.commands.backend import CollectionBackend
 
 _HIT = (
     *("key", "distance", "target", "labels", "attributes", "text", "source", "scores"),
@@ -51,7 +51,7 @@ def search(
             "--explain goes with no --csv, --class, --all and --count: leave them out; --json prints explanations"
         )
     if options.out is not None:
-        from crossview.server.drawing.sheet import check_sheet
+        from crossview.server.commands.drawing.sheet import check_sheet
 
         check_sheet(options.out)
     elif options.truth is not None:
@@ -72,8 +72,8 @@ def search(
         if options.out is not None and options.explain:
             draw(options.out, drawable(collection, connection), request, explained, query.image)
         elif options.out is not None:
-            from crossview.server.drawing.search_results import strips
-            from crossview.server.drawing.sheet import write_sheet
+            from crossview.server.commands.drawing.search_results import strips
+            from crossview.server.commands.drawing.sheet import write_sheet
 
             file = query.image.name if query.image else ""
             rows = strips(collection.items, request.queries, results, options.truth, file)
@@ -89,7 +89,7 @@ def search(
 
 
 def _explained(collection: "CollectionBackend", request: "SearchRequest") -> "list[Explanation]":
-    from crossview.engine.explanation import ExplainRequest
+    from crossview.engine.values.explanation import ExplainRequest
 
     return collection.explain(ExplainRequest(request, parts=PARTS))
 
@@ -113,7 +113,7 @@ def _kept(collection: "CollectionBackend", feedback: str) -> "list[Judgement]":
 
 def _say_how(request: "SearchRequest", hit_list: "HitList", kept: "Sequence[Judgement]") -> None:
     """Print what the table cannot show: that nothing is similar, and how a search merged its targets."""
-    from crossview.engine.strategy import MATCH, way_of
+    from crossview.engine.values.strategy import MATCH, way_of
 
     hits, least = hit_list.hits, getattr(request.strategy, "min_match", 0.0)
     if combine := getattr(request.strategy, "combine", ""):
@@ -185,7 +185,7 @@ def _print_counts(request: "SearchRequest", results: "Sequence[HitList]", as_jso
 
 def _print_words(results: "Sequence[HitList]") -> None:
     """Print the words of each query by text that has unknown ones."""
-    from crossview.engine.errors import few
+    from crossview.engine.values.errors import few
 
     words = {one.query: one.words for one in results if one.words is not None and one.words.unknown}
     for query, one in words.items():

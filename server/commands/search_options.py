@@ -12,7 +12,7 @@ from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.query_options import BaseRateOption, ExampleOptions
 
 if TYPE_CHECKING:
-    from crossview.engine.query import Hit, SearchRequest
+    from crossview.engine.values.query import Hit, SearchRequest
 
 Amounts = list[str] | None
 
@@ -55,7 +55,7 @@ class ScoreOptions:
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of a request; raise typer.BadParameter for a value that is not a number."""
-        from crossview.engine.query import AMOUNT
+        from crossview.engine.values.query import AMOUNT
 
         return {
             "more": _numbers(self.more, "--more", AMOUNT),
@@ -161,7 +161,7 @@ class SearchOptions:
 
     def request(self, query: ExampleOptions, chosen: FilterOptions, scores: ScoreOptions) -> "SearchRequest":
         """Return the request of these options, without the examples themselves."""
-        from crossview.engine.query import SearchRequest
+        from crossview.engine.values.query import SearchRequest
 
         return SearchRequest(
             query.queries(listing=bool(scores.sort_by)),
@@ -187,7 +187,7 @@ class SearchOptions:
 
     def _recall(self) -> float:
         """Return the recall of a request, which is 0 without one; raise InvalidInputError for a wrong one."""
-        from crossview.engine.index_choice import check_recall
+        from crossview.engine.values.index_choice import check_recall
 
         if self.recall is not None:
             check_recall(self.recall)

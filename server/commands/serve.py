@@ -11,12 +11,12 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.server.commands.connection_options import DeviceOption, HomeOption
 from crossview.server.commands.output import say
-from crossview.server.configuration import Configuration, configured
-from crossview.server.exposure import is_loopback
-from crossview.server.settings import ServerSettings
+from crossview.server.core.exposure import is_loopback
+from crossview.server.wire.configuration import Configuration, configured
+from crossview.server.wire.settings import ServerSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,7 +284,7 @@ def run_server(settings: ServerSettings, show: Callable[[str], None] | None = No
     ``show`` gets the address of the pages once the server serves them [default: print it].
     """
     _use_one_thread_a_call()
-    from crossview.server.processes import prepare_process, temporary_files
+    from crossview.server.edge.processes import prepare_process, temporary_files
 
     prepare_process(settings)
     stopping = _set_by_signals()
@@ -311,9 +311,9 @@ def _use_one_thread_a_call() -> None:
 
 def _until(stopping: threading.Event, settings: ServerSettings, show: Callable[[str], None]) -> bool:
     """Serve until an event; return whether all calls ended in time."""
-    from crossview.engine.errors import StorageError
-    from crossview.server.processes import Processes, start
-    from crossview.server.succession import Place, successor
+    from crossview.engine.values.errors import StorageError
+    from crossview.server.core.succession import Place, successor
+    from crossview.server.edge.processes import Processes, start
 
     settings = successor(settings)
     running, served = start(settings), Home(settings.home)
@@ -359,7 +359,7 @@ def page_address(settings: ServerSettings, port: int | None) -> str:
 
 def _warn_of_network(settings: ServerSettings) -> None:
     """Print a warning if other machines can reach the server, and nothing protects it."""
-    from crossview.server.keys.keys import KeyRing
+    from crossview.server.core.keys.keys import KeyRing
 
     if settings.listens and settings.insecure and not is_loopback(settings.host):
         keys = KeyRing(Home(settings.home).path, settings.require_keys).required()

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from crossview.engine.comparisons import Answer, Question, QuestionRequest
-from crossview.engine.errors import NotFoundError
+from crossview.engine.values.comparisons import Answer, Question, QuestionRequest
+from crossview.engine.values.errors import NotFoundError
+from crossview.server.commands.drawing.question import write_question
 from crossview.server.commands.output import say
-from crossview.server.drawing.question import write_question
 
 if TYPE_CHECKING:
-    from crossview.engine.changes.request import Change, ChangesRequest
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.changes import Change, ChangesRequest
+    from crossview.server.commands.backend import CollectionBackend
     from crossview.server.commands.picture_versions import Versions
 
 _ENTER, SKIP, UNDO, QUIT = "\r\n", "s", "u", ("q", "", "\x03", "\x04")
@@ -125,7 +125,7 @@ class LabellingSession:
 
     def run(self) -> None:
         """Ask until ``most`` labels are given, the person quits, or no question is left."""
-        from crossview.engine.changes.label_file import read_labels
+        from crossview.engine.findings.changes.label_file import read_labels
 
         while len(self.sizes) < self.most:
             found = self.versions.collection.changes(replace(self.request, labels=read_labels(self.file)))
@@ -137,7 +137,7 @@ class LabellingSession:
 
     def _asked(self, change: "Change") -> bool:
         """Ask about a change; return whether to continue."""
-        from crossview.server.drawing.change_report import write_pair
+        from crossview.server.commands.drawing.change_report import write_pair
 
         write_pair(self.picture, self.versions.drawn(), change)
         say(
@@ -154,8 +154,8 @@ class LabellingSession:
         return False
 
     def _answer(self, change: "Change", important: bool | None) -> None:
-        from crossview.engine.changes.label_file import add_labels
-        from crossview.engine.changes.request import PairLabel
+        from crossview.engine.findings.changes.label_file import add_labels
+        from crossview.engine.values.changes import PairLabel
 
         self.sizes.append(add_labels(self.file, [PairLabel(change.earlier, change.later, important)]))
 

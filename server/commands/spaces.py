@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
-from crossview.engine.index_choice import RECALL
+from crossview.engine.values.index_choice import RECALL
 from crossview.server.commands.common import (
     Deleted,
     JsonOption,
@@ -25,7 +25,7 @@ from crossview.server.commands.progress_bar import progress_bar
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from crossview.engine.info import SpaceInfo
+    from crossview.engine.values.info import SpaceInfo
 
 ViewsOption = Annotated[
     str, typer.Option(metavar="VIEWS", help="Views to add, such as gist; color+gist joins two views.")

@@ -14,9 +14,9 @@ from crossview.server.commands.progress_bar import progress_bar
 from crossview.server.commands.publish import EngineOption, described_publication
 
 if TYPE_CHECKING:
-    from crossview.engine.item import Failure
-    from crossview.engine.spreading.executor import Executor
-    from crossview.engine.spreading.outcomes import Extraction
+    from crossview.engine.publishing.spreading.executor import Executor
+    from crossview.engine.publishing.spreading.outcomes import Extraction
+    from crossview.engine.values.item import Failure
 
 _SHOWN = 10
 """Failures that are listed."""
@@ -48,8 +48,8 @@ class ClusterOptions:
 
     def executor(self) -> "Executor":
         """Return this machine, or the cluster."""
-        from crossview.engine.spreading.executor import Here
-        from crossview.engine.spreading.ray_cluster import RayCluster
+        from crossview.engine.publishing.spreading.executor import Here
+        from crossview.engine.publishing.spreading.ray_cluster import RayCluster
 
         return Here(self.workers) if self.ray is None else RayCluster(self.ray, self.workers)
 
@@ -100,7 +100,7 @@ def extract(
         crossview extract --from photos --to rows --labels folder --workers 8
         crossview extract --from s3://b/photos --to s3://b/rows --ray auto
     """
-    from crossview.engine.spreading.extracting import DEFAULT_VIEWS, ExtractRequest, extract_rows
+    from crossview.engine.publishing.spreading.extracting import DEFAULT_VIEWS, ExtractRequest, extract_rows
 
     request = ExtractRequest(
         pictures=options.pictures,
@@ -151,8 +151,8 @@ def sample(
         crossview sample --from s3://b/rows --to shop --size 20000
         crossview sample --from s3://b/rows --to shop --bundle s3://b/bundles --published shop --thumbnails
     """
-    from crossview.engine.home import Home
-    from crossview.engine.spreading.sampling import SampleRequest, sample_rows
+    from crossview.engine.collections.home import Home
+    from crossview.engine.publishing.spreading.sampling import SampleRequest, sample_rows
 
     request = SampleRequest(rows=rows, to=to, **asdict(options))
     with progress_bar(not quiet and not as_json, "rows") as progress:
@@ -185,7 +185,7 @@ def place(
     """
     from crossview.engine.publishing.address import engine_address
     from crossview.engine.publishing.milvus import Milvus
-    from crossview.engine.spreading.placing import PlaceRequest, place_rows
+    from crossview.engine.publishing.spreading.placing import PlaceRequest, place_rows
 
     with closing(Milvus(engine_address(engine))) as connection:
         request = PlaceRequest(rows=rows, bundle=bundle, published=published, engine=connection, index=index)

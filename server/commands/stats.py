@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 from crossview.server.commands.common import JsonOption, print_json
 from crossview.server.commands.output import Table, say, show, table
-from crossview.server.errors import ServerUnavailableError
+from crossview.server.wire.errors import ServerUnavailableError
 
 _SECONDS = 10.0
 """Maximum time to wait for the numbers."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from crossview.engine.errors import NotFoundError
-from crossview.engine.ingest.cells import label_cell
+from crossview.engine.catalog.ingest.cells import label_cell
+from crossview.engine.values.errors import NotFoundError
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
 from crossview.server.commands.filter_options import FilterOptions
@@ -18,8 +18,8 @@ from crossview.server.commands.output import CsvOption, check_format, print_csv,
 from crossview.server.commands.query_options import TargetsOption, existing_keys, query_of
 
 if TYPE_CHECKING:
-    from crossview.engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
+    from crossview.server.commands.backend import CollectionBackend
 
 COLUMNS = ("input", "label", "share", "votes", "suggested")
 """The columns of the printed CSV."""
@@ -52,7 +52,7 @@ class SuggestOptions:
 
     def request(self, collection: "CollectionBackend", inputs: Sequence[str]) -> "SuggestRequest":
         """Return the request for inputs: each is the key of an item, if it exists, and otherwise a file."""
-        from crossview.engine.query import SuggestRequest
+        from crossview.engine.values.query import SuggestRequest
 
         keys = existing_keys(collection, inputs)
         queries = [query_of(one, self.view, keys) for one in inputs]

@@ -33,11 +33,11 @@ from crossview.server.commands.output import escaped, say, show, table
 from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from crossview.engine.home import Home
-    from crossview.engine.item import ImportReport
-    from crossview.engine.transfer.foreign import ForeignData
-    from crossview.engine.transfer.mapping import Meaning
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.catalog.transfer.foreign import ForeignData
+    from crossview.engine.catalog.transfer.mapping import Meaning
+    from crossview.engine.collections.home import Home
+    from crossview.engine.values.item import ImportReport
+    from crossview.server.commands.backend import CollectionBackend
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def import_(
         crossview import shop items.parquet --map emb=vector:clip --map sku=key
         crossview import photos instances.json --images photos/ --dry-run
     """
-    from crossview.engine.transfer.manifest import is_export
+    from crossview.engine.catalog.transfer.manifest import is_export
 
     try:
         if is_export(source):
@@ -167,7 +167,7 @@ def _import_export(
 
 def _home(connection: ConnectionOptions) -> "Home":
     """Return the home, from and into which collections move; raise a usage error for a server."""
-    from crossview.engine.home import Home
+    from crossview.engine.collections.home import Home
 
     if connection.server is not None:
         raise typer.BadParameter(
@@ -187,7 +187,7 @@ def _import_data(
     as_json: bool,
 ) -> None:
     """Show the mapping of data of another program, and import it."""
-    from crossview.engine.transfer.foreign import ForeignData
+    from crossview.engine.catalog.transfer.foreign import ForeignData
 
     columns = {column: str(role) for column, role in settings(options.columns, "--map").items()}
     data = ForeignData(source, columns, options.images, options.keys)
@@ -222,14 +222,14 @@ def _collection(
     name: str, data: "ForeignData", views: tuple[str, ...], connection: PictureConnection
 ) -> "Iterator[CollectionBackend]":
     """Yield the collection, which is created if it does not exist; processes read the pictures of a local one."""
-    from crossview.engine.errors import CrossviewError
-    from crossview.engine.home import Home
+    from crossview.engine.collections.home import Home
+    from crossview.engine.values.errors import CrossviewError
     from crossview.features.pictures import MAX_PIXELS
 
     with ExitStack() as opened:
         backend = opened.enter_context(connection.backend())
         if isinstance(backend, Home) and data.has_pictures:
-            from crossview.engine.ingest.extraction import reading_files  # which a client of a server lacks
+            from crossview.engine.catalog.ingest.extraction import reading_files  # which a client of a server lacks
 
             limit = connection.max_megapixels
             pictures = reading_files(None, int(limit * 1e6) if limit else MAX_PIXELS)

@@ -17,9 +17,9 @@ from crossview.server.commands.progress_bar import progress_bar
 from crossview.server.commands.query_options import existing_keys, query_of
 
 if TYPE_CHECKING:
-    from crossview.engine.item import Failure
-    from crossview.engine.query import Query, Verdict
-    from crossview.server.backend import CollectionBackend
+    from crossview.engine.values.item import Failure
+    from crossview.engine.values.query import Query, Verdict
+    from crossview.server.commands.backend import CollectionBackend
 
 COLUMNS = ("a", "b", "same", "distance", "threshold", "probability")
 """The columns of the CSV."""
@@ -76,7 +76,7 @@ def calibrate(
         crossview calibrate pets --view color --pairs pairs.csv
     """
     check_detached(detach, connection)
-    from crossview.engine.query import CalibrationRequest
+    from crossview.engine.values.query import CalibrationRequest
 
     request = CalibrationRequest(
         view=place.view,
@@ -128,8 +128,8 @@ def verify(
     with connection.collection(name) as collection:
         verdicts = _verdicts(collection, place, given, base_rate, pictures=pairs is None)
         found = list(zip(given, verdicts, strict=True))
-    from crossview.engine.errors import few
-    from crossview.engine.item import Failure
+    from crossview.engine.values.errors import few
+    from crossview.engine.values.item import Failure
 
     kept = [(pair, one) for pair, one in found if not isinstance(one, Failure)]
     left_out = [(pair, one) for pair, one in found if isinstance(one, Failure)]
@@ -157,8 +157,8 @@ def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
         raise typer.BadParameter("give two pictures or items, A and B, or --pairs FILE.csv")
     if path is None:
         return [(inputs[0], inputs[1])]
-    from crossview.engine.ingest.comparison_files import read_comparisons, read_pairs
-    from crossview.engine.ingest.table import Table
+    from crossview.engine.catalog.ingest.comparison_files import read_comparisons, read_pairs
+    from crossview.engine.catalog.ingest.table import Table
 
     _, header = next(iter(Table(path, "pairs")), (0, [""]))
     if "similar" not in map(str.lower, header):
@@ -171,7 +171,7 @@ def _verdicts(
     collection: "CollectionBackend", place: PlaceOptions, given: _Names, base_rate: float, pictures: bool
 ) -> Iterator["Verdict | Failure"]:
     """Yield the verdict on each pair, or the reason why it is left out; an input may be a picture file."""
-    from crossview.engine.query import Query, SameRequest
+    from crossview.engine.values.query import Query, SameRequest
 
     second = _view_of(collection, place)
     keys = existing_keys(collection, [one for pair in given for one in pair]) if pictures else set()

@@ -25,8 +25,8 @@ from crossview.server.commands.output import say, show, table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from crossview.engine.info import ViewInfo
-    from crossview.engine.item import Picture
+    from crossview.engine.values.info import ViewInfo
+    from crossview.engine.values.item import Picture
 
 ViewArgument = Annotated[str, typer.Argument(metavar="VIEW", help="Name of the view.")]
 _DIM = 10
@@ -123,10 +123,10 @@ def fit(
         crossview view fit pets photos/ --sample 1000
         crossview view fit pets --views text --refit
     """
-    from crossview.engine.errors import InvalidInputError
-    from crossview.engine.ingest.annotations import Annotations
-    from crossview.engine.ingest.walk import readable, walk
-    from crossview.engine.item import Picture
+    from crossview.engine.catalog.ingest.annotations import Annotations
+    from crossview.engine.catalog.ingest.walk import readable, walk
+    from crossview.engine.values.errors import InvalidInputError
+    from crossview.engine.values.item import Picture
     from crossview.features.errors import ImageError
     from crossview.features.pictures import MAX_PIXELS, encoded_picture
 
@@ -181,7 +181,7 @@ def place(
     """
     if (constraints is None) != answers:
         raise typer.BadParameter("give either --constraints FILE.csv or --answers")
-    from crossview.engine.ingest.comparison_files import read_comparisons
+    from crossview.engine.catalog.ingest.comparison_files import read_comparisons
     from crossview.engine.training.comparison_rows import places
 
     with connection.collection(name) as collection:

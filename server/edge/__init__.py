@@ -1,1 +1,1 @@
-"""The gRPC edge: passes calls to the dispatcher and returns the answers; implements health and reflection itself."""
+"""The transports: gRPC with health and reflection, HTTP, pages, and the server that runs them all."""

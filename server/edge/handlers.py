@@ -6,11 +6,11 @@ from typing import Any
 
 import grpc
 
-from crossview.engine.errors import CancelledError
-from crossview.server.dispatch.call import Caller
-from crossview.server.dispatch.dispatcher import Dispatcher, RefusedError
-from crossview.server.dispatch.streams import END, Read
-from crossview.server.methods import METHODS, Method
+from crossview.engine.values.errors import CancelledError
+from crossview.server.core.dispatch.call import Caller
+from crossview.server.core.dispatch.dispatcher import Dispatcher, RefusedError
+from crossview.server.core.dispatch.streams import END, Read
+from crossview.server.wire.methods import METHODS, Method
 from crossview.server.wire.status import DETAILS_KEY, ERROR_KEY, Refusal
 
 Context = Any  # grpc.aio.ServicerContext of bytes

@@ -8,10 +8,10 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health, health_pb2
 
-from crossview.engine.errors import CrossviewError, NotFoundError, StorageError
-from crossview.server.dispatch.streams import Listener, OneMessage, Silences
+from crossview.engine.values.errors import CrossviewError, NotFoundError, StorageError
+from crossview.server.core.dispatch.streams import Listener, OneMessage, Silences
+from crossview.server.core.limits import HEALTH_CONNECTIONS, channel_options
 from crossview.server.edge.handlers import abort, reading
-from crossview.server.limits import HEALTH_CONNECTIONS, channel_options
 from crossview.server.wire.status import refusal
 
 _Status = health_pb2.HealthCheckResponse

@@ -12,8 +12,8 @@ from google.protobuf import descriptor_pool, text_format
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
-from crossview.engine.errors import CrossviewError
-from crossview.server.dispatch.streams import Silences, Stream
+from crossview.engine.values.errors import CrossviewError
+from crossview.server.core.dispatch.streams import Silences, Stream
 from crossview.server.edge.handlers import abort, reading
 from crossview.server.wire.status import refusal
 

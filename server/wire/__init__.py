@@ -1,1 +1,1 @@
-"""The wire format: resource names, pages, statuses, and conversion between messages and values of the engine."""
+"""The wire format: table of methods, settings, names, identities, statuses, and messages to values and back."""

@@ -9,18 +9,18 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.conditions.filter import Filter, FilterForm, filter_of
-from crossview.engine.conditions.tree import EVERY
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
-from crossview.engine.numbers import real_numbers
-from crossview.engine.query import ItemEmbeddings, ItemNeighbors
+from crossview.engine.values.conditions.filter import Filter, FilterForm, filter_of
+from crossview.engine.values.conditions.tree import EVERY
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
+from crossview.engine.values.numbers import real_numbers
+from crossview.engine.values.query import ItemEmbeddings, ItemNeighbors
 from crossview.features.page import Page
-from crossview.server.dispatch.identity import identity_here
-from crossview.server.errors import PermissionDeniedError
 from crossview.server.wire import pages
 from crossview.server.wire.convert_conditions import from_condition, to_condition
+from crossview.server.wire.errors import PermissionDeniedError
 from crossview.server.wire.fields import enum_number, enum_text, to_message, to_value
+from crossview.server.wire.identity import identity_here
 from crossview.server.wire.names import item_name
 from crossview.server.wire.structs import from_struct, to_struct
 from crossview.v1 import collections_pb2, neighbors_pb2, types_pb2
@@ -190,7 +190,7 @@ def messages_of(
     entries: Iterable[_Entry], convert: Callable[[_Entry], _Message], failures: list[Failure]
 ) -> Iterator[_Message]:
     """Yield the messages of items; add the items that no message can represent to ``failures``."""
-    from crossview.engine.ingest.updating import check_entry
+    from crossview.engine.catalog.ingest.updating import check_entry
 
     for entry in entries:
         checked = check_entry(entry)

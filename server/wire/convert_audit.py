@@ -1,6 +1,6 @@
 """Conversion of requests for audits and of audits to messages and back."""
 
-from crossview.engine.audit.report import Audit, AuditRequest, Finding
+from crossview.engine.values.audit import Audit, AuditRequest, Finding
 from crossview.server.wire.fields import to_message, to_value
 from crossview.v1 import audit_pb2 as pb
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from crossview.engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
+from crossview.engine.values.changes import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
 from crossview.server.wire.fields import to_message, to_value
 from crossview.v1 import changes_pb2 as pb
 

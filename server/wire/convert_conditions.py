@@ -4,8 +4,8 @@ from typing import Any
 
 from google.protobuf.struct_pb2 import NULL_VALUE
 
-from crossview.engine.conditions.dates import Date
-from crossview.engine.conditions.tree import (
+from crossview.engine.values.conditions.dates import Date
+from crossview.engine.values.conditions.tree import (
     All,
     Condition,
     Either,
@@ -17,7 +17,7 @@ from crossview.engine.conditions.tree import (
     all_of,
     any_of,
 )
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 from crossview.server.wire.fields import enum_number, enum_text
 from crossview.server.wire.structs import EXACT
 from crossview.v1 import types_pb2 as pb

@@ -1,6 +1,6 @@
 """Conversion of requests for duplicates, groups, and judgements on pairs to messages and back."""
 
-from crossview.engine.duplicate import (
+from crossview.engine.values.duplicate import (
     DuplicateGroup,
     DuplicatePicture,
     Duplicates,

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.evaluation import (
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.evaluation import (
     Confused,
     Confusion,
     Curve,

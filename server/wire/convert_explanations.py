@@ -2,7 +2,14 @@
 
 from collections.abc import Iterable
 
-from crossview.engine.explanation import AgreeingPart, Agreement, Contribution, ExplainRequest, Explanation, Place
+from crossview.engine.values.explanation import (
+    AgreeingPart,
+    Agreement,
+    Contribution,
+    ExplainRequest,
+    Explanation,
+    Place,
+)
 from crossview.server.wire.convert_search import from_search_request, to_search_request
 from crossview.server.wire.fields import to_message, to_value
 from crossview.v1 import search_pb2 as pb

@@ -1,7 +1,7 @@
 """Conversion of counts of values, and of facets, to messages and back."""
 
-from crossview.engine.facet import Bin, Facet, Period
-from crossview.engine.item import ValueCount
+from crossview.engine.values.facet import Bin, Facet, Period
+from crossview.engine.values.item import ValueCount
 from crossview.server.wire.convert_conditions import from_field_value, to_field_value
 from crossview.server.wire.fields import to_message, to_value
 from crossview.v1 import facets_pb2 as pb

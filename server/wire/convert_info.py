@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from crossview.engine.index_choice import LiveFigure, SearchRecall, TargetIndex
-from crossview.engine.info import (
+from crossview.engine.values.index_choice import LiveFigure, SearchRecall, TargetIndex
+from crossview.engine.values.info import (
     CollectionInfo,
     ConstraintCounts,
     SpaceInfo,
@@ -15,7 +15,7 @@ from crossview.engine.info import (
     Tuning,
     ViewInfo,
 )
-from crossview.engine.labels import LabelReport
+from crossview.engine.values.labels import LabelReport
 from crossview.server.wire.fields import to_message, to_value
 from crossview.server.wire.names import OF_KEY, collection_name, parse_collection, parse_space, space_name
 from crossview.v1 import collections_pb2, types_pb2

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from crossview.engine.conditions.filter import condition_of
-from crossview.engine.conditions.tree import Value
-from crossview.engine.map import MapInfo, MapPoints, MapRequest
-from crossview.server.dispatch.identity import identity_here
+from crossview.engine.values.conditions.filter import condition_of
+from crossview.engine.values.conditions.tree import Value
+from crossview.engine.values.map import MapInfo, MapPoints, MapRequest
 from crossview.server.wire import pages
 from crossview.server.wire.convert import from_filter, to_filter
 from crossview.server.wire.convert_conditions import from_field_value, to_field_value
 from crossview.server.wire.fields import to_message, to_value
+from crossview.server.wire.identity import identity_here
 from crossview.v1 import maps_pb2 as pb
 
 _HIDDEN = "a condition on paths, which the key of this call does not see"

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from crossview.engine.comparisons import GRID, Answer, Question, QuestionRequest
-from crossview.engine.feedback import FeedbackInfo, Judgement
+from crossview.engine.values.comparisons import GRID, Answer, Question, QuestionRequest
+from crossview.engine.values.feedback import FeedbackInfo, Judgement
 from crossview.server.wire.convert_info import from_time, to_time
 from crossview.server.wire.fields import to_message, to_value
 from crossview.v1 import questions_pb2 as pb

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from crossview.engine.conditions.filter import EVERY_ITEM
-from crossview.engine.errors import InvalidInputError, warn_of
-from crossview.engine.item import Failure
-from crossview.engine.query import (
+from crossview.engine.values.conditions.filter import EVERY_ITEM
+from crossview.engine.values.errors import InvalidInputError, warn_of
+from crossview.engine.values.item import Failure
+from crossview.engine.values.query import (
     Embedding,
     Hit,
     HitList,
@@ -23,7 +23,7 @@ from crossview.engine.query import (
     SuggestRequest,
     Verdict,
 )
-from crossview.engine.strategy import StrategyOptions
+from crossview.engine.values.strategy import StrategyOptions
 from crossview.features.base import QueryWords
 from crossview.server.wire.convert import from_filter, from_row, to_filter, to_row
 from crossview.server.wire.fields import enum_number, to_message, to_value

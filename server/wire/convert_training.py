@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.learners.comparisons import KINDS, Comparisons, Taxonomy
-from crossview.engine.query import CalibrationRequest
-from crossview.engine.recipe import DEFAULT, FOLDS, Grouping, Pair, Recipe, Tune
+from crossview.engine.learners.frame.comparisons import KINDS, Comparisons, Taxonomy
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.query import CalibrationRequest
+from crossview.engine.values.recipe import DEFAULT, FOLDS, Grouping, Pair, Recipe, Tune
 from crossview.server.wire.convert import from_filter, to_filter
 from crossview.server.wire.fields import to_message, to_value
 from crossview.server.wire.structs import from_struct

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast, is_typeddict
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 from crossview.server.wire.structs import from_struct, to_struct
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")

@@ -18,7 +18,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import NULL_VALUE
 
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 from crossview.server.wire.json_text import parsed
 from crossview.server.wire.json_writing import LIST, STRUCT, VALUE, is_map, is_special
 

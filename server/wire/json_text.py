@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 
 _DEEPEST = 100
 """Maximum depth of nested objects and arrays, as in protobuf's binary encoding."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from crossview.engine.item import ImportReport
+from crossview.engine.values.item import ImportReport
 
 BATCH_BYTES = 8 * 2**20
 """Maximum size to which a client fills a message; a larger picture has a message of its own."""

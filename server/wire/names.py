@@ -2,7 +2,7 @@
 
 import re
 
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 
 _COLLECTION = r"collections/([^/\s]+)"
 OF_KEY = "~"

@@ -4,7 +4,7 @@ import base64
 import binascii
 import re
 
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 
 DEFAULT_SIZE = 100
 LARGEST_SIZE = 1000

@@ -13,10 +13,10 @@ from enum import IntEnum
 
 from google.rpc import error_details_pb2, status_pb2
 
-from crossview.engine import errors
+from crossview.engine.values import errors
 from crossview.features import errors as image_errors
-from crossview.server import errors as server_errors
-from crossview.server.errors import (
+from crossview.server.wire import errors as server_errors
+from crossview.server.wire.errors import (
     DeadlineExceededError,
     NotServedError,
     OverloadedError,

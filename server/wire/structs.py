@@ -10,7 +10,7 @@ from typing import Any
 
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
 
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 
 EXACT = 2**53
 """A double can represent every whole number up to this one exactly."""

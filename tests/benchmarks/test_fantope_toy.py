@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.fantope_toy import benchmark as fantope_toy
 from benchmarks.fantope_toy import report as fantope_toy_report
-from crossview.engine.learners.losses.differences import Differences
+from crossview.engine.learners.papers.losses.differences import Differences
 
 SMALL = {"rows": 200, "train": 300, "validation": 500, "test": 500}
 

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.hashing.class_codes import ClassCodes
 from benchmarks.hashing.scratch import MatrixFactorizationHashing
 from benchmarks.hashing.wide_itq import WideITQ
-from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.frame.supervision import Supervision
 
 
 def views(count=90):

@@ -9,7 +9,7 @@ from benchmarks.joint import methods as joint_methods
 from benchmarks.joint import speed as joint_speed
 from benchmarks.joint import synthetic as joint_synthetic
 from benchmarks.joint.data import of, synthetic, triplets
-from crossview.engine.learners.joint.joint_fit import JointSettings
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings
 
 
 def test_triplets_are_of_three_objects_in_the_order_of_their_view():

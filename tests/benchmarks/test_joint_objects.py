@@ -10,7 +10,7 @@ from benchmarks.joint import consistency as joint_consistency
 from benchmarks.joint import methods as joint_methods
 from benchmarks.joint.people import Person, drawn, seconds, wrong
 from benchmarks.joint.tables import consistency
-from crossview.engine.learners.joint.joint_fit import JointSettings
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings
 
 
 def test_residuals_ignore_place_and_size_but_not_turns():

@@ -9,7 +9,7 @@ from benchmarks.frame.benchmark import MissingDataError
 from benchmarks.music import benchmark, methods
 from benchmarks.music.data import FILE, Music, order
 from benchmarks.music.pool import Pool, gains
-from crossview.engine.questions import Places
+from crossview.engine.findings.questions import Places
 
 ARTISTS = 40
 

@@ -13,7 +13,7 @@ from benchmarks.store.peers import Contender, measure_stores, writes_of
 from benchmarks.store.searching import FILTERS
 from benchmarks.store.stores import PEERS
 from benchmarks.store.timing import OURS, compared, take_turns
-from crossview.engine.item import Item
+from crossview.engine.values.item import Item
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 import crossview
 from crossview import EvaluationRequest, NewItem, NotFoundError, Query, Recipe, SearchRequest
 from crossview.engine.learners.registry import LEARNERS
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 ROOT = Path(crossview.__file__).parent.parent
 

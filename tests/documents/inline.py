@@ -9,7 +9,7 @@ from typing import Any
 from blocks import ROOT
 from typer.main import get_command
 
-from crossview.server.cli import app
+from crossview.server.commands.cli import app
 
 _FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")

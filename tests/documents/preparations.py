@@ -15,11 +15,11 @@ import pytest
 from blocks import ROOT
 from PIL import Image
 
-from crossview.engine.comparisons import QuestionRequest
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions
-from crossview.server.demo.dataset import write_pictures
-from crossview.server.demo.notions import answer_to, write_combinations
+from crossview.engine.collections.home import Home
+from crossview.engine.values.comparisons import QuestionRequest
+from crossview.engine.values.item import IndexOptions
+from crossview.server.commands.demo.dataset import write_pictures
+from crossview.server.commands.demo.notions import answer_to, write_combinations
 
 _KEYS = 6
 """Number of items of a small table."""

@@ -8,7 +8,7 @@ from blocks import COMPARED, DOCUMENTS, LANGUAGES, ROOT, blocks_of
 from inline import fault, is_command, quoted
 from stages import STAGES
 
-from crossview.engine.conditions.where import parse
+from crossview.engine.values.conditions.where import parse
 
 PAGES = tuple(page for page in DOCUMENTS if page != "docs/upgrade.md")
 """The documents whose commands in prose exist; upgrade notes also have commands of earlier versions."""

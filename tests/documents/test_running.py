@@ -11,8 +11,8 @@ from play import play
 from stages import STAGES
 from terminal import result_of
 
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 pytestmark = pytest.mark.long
 Played = Callable[[str], Path]

@@ -7,9 +7,9 @@ import pytest
 from drawn import CLASSES, VIEWS, draw, encode, numbered
 from once import Once
 
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, NewItem
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import IndexOptions, NewItem
 
 
 @pytest.fixture

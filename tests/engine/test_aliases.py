@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import victims
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import BusyError, NotFoundError, StorageError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import BusyError, NotFoundError, StorageError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 VECTORS = np.eye(4, dtype=np.float32)
 

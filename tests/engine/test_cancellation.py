@@ -10,14 +10,14 @@ from rows import each, fill, item
 
 from crossview.engine.catalog import lock as writing
 from crossview.engine.catalog.lock import WriterLock
-from crossview.engine.collection import Collection
-from crossview.engine.errors import BusyError, CancelledError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe, Tune
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.runtime.cancellation import cancellable
+from crossview.engine.values.errors import BusyError, CancelledError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe, Tune
 
 BOTH = ("color", "gist")
 TRAININGS = {

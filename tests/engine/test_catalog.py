@@ -20,11 +20,11 @@ from crossview.engine.catalog.item_columns import ItemColumns, matching_among
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.schema import metadata
 from crossview.engine.catalog.writing import delete_items, put_records
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import StorageError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.errors import StorageError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -15,9 +15,9 @@ from survival import found, survived, thirty
 
 from crossview.engine.catalog import catalog
 from crossview.engine.catalog.lock import WriterLock
-from crossview.engine.errors import BusyError
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import BusyError
+from crossview.engine.values.item import IndexOptions
 
 YEARS = (20, -30, 0, 5, -12)
 LABELLED = IndexOptions(labels="folder", workers=1)

@@ -7,24 +7,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossview.engine.changes.request import ChangesRequest
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import EVERY_ITEM
-from crossview.engine.duplicate import DuplicatesRequest
-from crossview.engine.errors import NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.explanation import ExplainRequest
-from crossview.engine.home import Home
-from crossview.engine.item import FileChanges, ItemUpdate, NewItem
-from crossview.engine.map import MapRequest
-from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
-from crossview.engine.recipe import Recipe
-from crossview.engine.services.items import Items
-from crossview.engine.services.maps import Maps
-from crossview.engine.services.memory import Memory
-from crossview.engine.services.spaces import Spaces
-from crossview.engine.services.storage import Storage
-from crossview.engine.services.views import Views
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.collections.items import Items
+from crossview.engine.collections.maps import Maps
+from crossview.engine.collections.memory import Memory
+from crossview.engine.collections.spaces import Spaces
+from crossview.engine.collections.storage import Storage
+from crossview.engine.collections.views import Views
+from crossview.engine.values.changes import ChangesRequest
+from crossview.engine.values.conditions.filter import EVERY_ITEM
+from crossview.engine.values.duplicate import DuplicatesRequest
+from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.explanation import ExplainRequest
+from crossview.engine.values.item import FileChanges, ItemUpdate, NewItem
+from crossview.engine.values.map import MapRequest
+from crossview.engine.values.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
+from crossview.engine.values.recipe import Recipe
 
 QUERY = Query("v", key="a")
 VECTOR = Query("v", vector=np.ones(2, np.float32))

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from rows import GROUPS, each, fill, item, row
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe, Tune
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.space import Space
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe, Tune
 from crossview.index.base import Index
 from crossview.index.multi_index import AutoBinaryIndex
 from crossview.index.reranked import RerankedIndex

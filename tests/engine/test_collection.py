@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 from drawn import VIEWS, draw, encode, numbered, write_pictures
 
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.errors import (
+    AlreadyExistsError,
+    InvalidInputError,
+    NotFoundError,
+    NotReadyError,
+    StorageError,
+)
+from crossview.engine.values.item import IndexOptions, NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.features.errors import ImageError
 
 

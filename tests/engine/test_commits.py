@@ -12,25 +12,25 @@ from drawn import CLASSES, draw, encode, write_pictures
 from rows import GROUPS, each, fill, item, row
 from sqlalchemy import event
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.ingest import importing, indexing, updating
-from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.catalog.ingest import importing, indexing, updating
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces import generations
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.versions import Versions
 from crossview.engine.training import trainer
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.item import IndexOptions, ItemUpdate, NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 BOTH = ("color", "gist")
 WORDS = "sift:words=8"
 PCA = Recipe(spec="pca:2", views=BOTH)
 INDEX = """
 import json, sys
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import IndexOptions
 if __name__ == "__main__":
     with Home(sys.argv[1]).open("a") as collection:
         print("ready", flush=True)

@@ -10,12 +10,12 @@ import pytest
 from once import Once
 
 from crossview.engine.catalog import copies
-from crossview.engine.collection import Collection
-from crossview.engine.errors import StorageError
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.target import SKETCH
+from crossview.engine.values.errors import StorageError
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 COUNT, DIM = 2_000, 50
 KEYS = [f"item/{number:04}" for number in range(COUNT)]

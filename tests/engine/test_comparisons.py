@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from crossview.engine.catalog import state
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.ingest.comparison_files import read_comparisons, write_comparisons
-from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.catalog.ingest.comparison_files import read_comparisons, write_comparisons
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
 
 KNOWN = {"a", "b", "c", "d"}
 

@@ -11,14 +11,24 @@ from conditions import conditions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import EVERY_ITEM, Filter, field, filter_of
-from crossview.engine.conditions.tree import EVERY, MAX_DEPTH, All, Condition, Either, Field, FieldTest, Not, all_of
-from crossview.engine.conditions.where import MAX_CHARACTERS, parse
-from crossview.engine.errors import InputWarning, InvalidInputError, collected_warnings
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import EVERY_ITEM, Filter, field, filter_of
+from crossview.engine.values.conditions.tree import (
+    EVERY,
+    MAX_DEPTH,
+    All,
+    Condition,
+    Either,
+    Field,
+    FieldTest,
+    Not,
+    all_of,
+)
+from crossview.engine.values.conditions.where import MAX_CHARACTERS, parse
+from crossview.engine.values.errors import InputWarning, InvalidInputError, collected_warnings
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.wire.convert import from_filter, to_filter
 from crossview.v1 import types_pb2
 

@@ -9,12 +9,12 @@ import pytest
 import tiny_models as tiny
 from drawn import CLASSES, draw, encode
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import CrossviewError, ModelError
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import CrossviewError, ModelError
+from crossview.engine.values.item import IndexOptions, NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.features.conse import Conse
 from crossview.features.decode import decode
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from once import Once
 
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Pair, Recipe, Tune
+from crossview.engine.collections.home import Home
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Pair, Recipe, Tune
 
 VIEWS = {"one": 4, "two": 6}
 COUNT = 60

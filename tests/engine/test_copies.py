@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
 from crossview.engine.catalog.items import _DELETED_PICTURES
-from crossview.engine.collection import Collection
-from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
-from crossview.engine.home import Home
-from crossview.engine.item import DeletedPicture, NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
+from crossview.engine.values.item import DeletedPicture, NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 
 def numbered(*numbers: int, value: float = 0.0, label: str = "") -> list[NewItem]:

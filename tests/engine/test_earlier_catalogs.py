@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from drawn import draw, encode
 
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import IndexOptions, NewItem
+from crossview.engine.values.query import Query, SearchRequest
 
 GOLDEN = Path(__file__).parent / "golden"
 NFC, NFD = (unicodedata.normalize(form, "été") for form in ("NFC", "NFD"))

@@ -23,8 +23,8 @@ from living import Change, Items, after, labels, make, row
 from seeds import seed_of
 from survival import REFUSALS, check_remedy, found, survived, thirty
 
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 
 
 @dataclass

@@ -23,8 +23,8 @@ from seeds import seed_of
 from survival import check_order, found, survived, thirty
 from victims import Victim, read, write
 
-from crossview.engine.errors import InvalidInputError, NotFoundError, StorageError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, StorageError
 
 POINTS = (
     "crossview.engine.catalog.catalog:Transaction.next_sequence",  # a change has begun

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from crossview.engine.catalog.condition_checks import MAX_VALUES
 from crossview.engine.catalog.item_columns import ItemColumns
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.conditions.tree import MAX_TESTS, Field, FieldTest, any_of
-from crossview.engine.errors import InputWarning, InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.conditions.tree import MAX_TESTS, Field, FieldTest, any_of
+from crossview.engine.values.errors import InputWarning, InvalidInputError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def empty(collection: Collection) -> None:
     collection.items.delete([item.key for item in collection.items()])
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::crossview.engine.values.errors.InputWarning")
 
 
 @settings(max_examples=40, deadline=None)

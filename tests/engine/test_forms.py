@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossview.engine.audit.report import AuditRequest
-from crossview.engine.collection import Collection
-from crossview.engine.duplicate import DuplicatesRequest
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.numbers import real_numbers
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.audit import AuditRequest
+from crossview.engine.values.duplicate import DuplicatesRequest
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.numbers import real_numbers
+from crossview.engine.values.query import Query, SearchRequest
 
 pandas = pytest.importorskip("pandas", reason="pandas is not installed")
 sparse = pytest.importorskip("scipy.sparse")

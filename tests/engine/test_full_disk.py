@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from disk import small_disk
 
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import EVERY_ITEM
-from crossview.engine.errors import BusyError, StorageError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import EVERY_ITEM
+from crossview.engine.values.errors import BusyError, StorageError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 
 Full = tuple[Path, Callable[[], AbstractContextManager[None]]]
 FULL = "the disk is full: free some space"

@@ -10,14 +10,14 @@ import pytest
 from drawn import draw, encode
 from PIL import Image
 
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import CrossviewError, ImageError, InvalidInputError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate, NewItem, one_or_several
-from crossview.engine.query import Query, SearchRequest, SuggestRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.errors import CrossviewError, ImageError, InvalidInputError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import ItemUpdate, NewItem, one_or_several
+from crossview.engine.values.query import Query, SearchRequest, SuggestRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.features.decode import decode
 
 

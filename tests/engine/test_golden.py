@@ -8,8 +8,8 @@ from crossview.engine.catalog.description import space_info
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.catalog.spaces import Generation
 from crossview.engine.catalog.state import unpack
-from crossview.engine.info import Trial, Tuning
 from crossview.engine.spaces.space import Space
+from crossview.engine.values.info import Trial, Tuning
 from crossview.features.registry import extractor
 from crossview.index.registry import KINDS, IndexSpec
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from crossview.engine.errors import NotFoundError, NotReadyError
-from crossview.engine.hits import Hit, HitList
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import NotFoundError, NotReadyError
+from crossview.engine.values.hits import Hit, HitList
 
 FIRST = Hit(key="<b>a</b>", distance=0.25, target="color", labels=("x&y",), attributes={"year": 2024}, text="<script>")
 SECOND = Hit(key="b", distance=1.0, target="color", scores={"furry": 1.5})

@@ -5,15 +5,15 @@ import pytest
 from drawn import CLASSES, draw, encode
 from rows import each, fill, item, row
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe, Tune
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.parts import Part
 from crossview.engine.spaces.pipeline import build, fit
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe, Tune
 
 JOINED = "color+gist"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossview.engine.labels import (
+from crossview.engine.values.labels import (
     CAMERA_FOLDER,
     DATE,
     FEW_ITEMS,

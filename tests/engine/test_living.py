@@ -19,8 +19,8 @@ import pytest
 from living import DIM, Asked, Items, after, drawn, labels, make, row
 from seeds import seed_of
 
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 
 
 def ask(collection: Collection, random: np.random.Generator, made: Any, begun: Any) -> Asked:

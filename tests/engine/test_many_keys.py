@@ -8,12 +8,12 @@ import sqlalchemy as sa
 from line import numbered, row
 
 from crossview.engine.catalog.bulk import MOST_PARAMETERS
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.item import ItemUpdate
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 LIMIT = MOST_PARAMETERS + 100
 """The parameters of a batch, and the other values of its statement."""

@@ -9,9 +9,9 @@ import pytest
 from crossview.engine.catalog.catalog import Catalog
 from crossview.engine.catalog.items import Items
 from crossview.engine.catalog.lookup import named_keys
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
 
 NFC, NFD = (unicodedata.normalize(form, "été.png") for form in ("NFC", "NFD"))
 

@@ -4,11 +4,11 @@ import pytest
 from terminal import reached
 
 import crossview
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.hits import Hit, HitList, HitLists
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.hits import Hit, HitList, HitLists
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.recipe import Recipe
 
 LABEL = "<script>alert(1)</script>"
 

@@ -11,9 +11,9 @@ import pytest
 from drawn import draw, encode, write_pictures
 from meanwhile import before_next_commit
 
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import IndexOptions, ItemUpdate, NewItem
 
 
 @pytest.fixture

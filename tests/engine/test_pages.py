@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate, NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.item import ItemUpdate, NewItem
+from crossview.engine.values.query import Query, SearchRequest
 
 N = 300
 QUERY = Query("v", vector=[0.0, 0.0])

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from rows import GROUPS, each, fill, item, row
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe, Tune
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.space import Space
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe, Tune
 
 TARGETS = ("color:1", "color:2", "color:3")
 PER_CLASS = {"n_metrics": "class", "n_bits": 16}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.plan import MANY, planned, suitable_kind
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.plan import MANY, planned, suitable_kind
 
 
 @pytest.mark.parametrize(

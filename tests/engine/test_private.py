@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from crossview.engine.catalog.snapshots import Snapshot
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, StorageError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, StorageError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 HEX = "0123456789abcdef" * 2
 

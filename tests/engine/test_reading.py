@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from crossview.engine.changes import finding
-from crossview.engine.changes.request import ChangesRequest
-from crossview.engine.collection import Collection
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.query import CalibrationRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.findings.changes import finding
+from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.spaces import threshold_calibration
 from crossview.engine.training import agreement, evaluator, refit_calibration, trainer, verification
+from crossview.engine.values.changes import ChangesRequest
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import ItemUpdate
+from crossview.engine.values.query import CalibrationRequest
+from crossview.engine.values.recipe import Recipe
 
 KEYS = [f"{number:02}" for number in range(24)]
 

@@ -12,12 +12,12 @@ import pytest
 from drawn import draw, encode, write_pictures
 from meanwhile import before_next_commit
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, NewItem
-from crossview.engine.query import CalibrationRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.item import IndexOptions, NewItem
+from crossview.engine.values.query import CalibrationRequest
+from crossview.engine.values.recipe import Recipe
 
 PCA = Recipe(spec="pca:2", views=("v",))
 

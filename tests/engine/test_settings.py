@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import LEARNERS
-from crossview.engine.learners.supervision import Supervision
 from crossview.engine.spaces.pipeline import build, fit, vectors
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
 
 VIEWS = ("left", "right")
 NASTY = (

@@ -5,13 +5,13 @@ import pytest
 from drawn import draw, encode
 from rows import each, fill, item
 
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.item import NewItem
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.query import Query
-from crossview.engine.recipe import Recipe
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query
+from crossview.engine.values.recipe import Recipe
 
 WIDTH = 5
 COUNT = 60

@@ -5,10 +5,19 @@ from typing import Any
 
 import pytest
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.scans import SCANS
-from crossview.engine.strategy import DEFAULTS, Combined, Listed, Moved, Nearest, Strategy, StrategyOptions, Weighted
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.strategy import (
+    DEFAULTS,
+    Combined,
+    Listed,
+    Moved,
+    Nearest,
+    Strategy,
+    StrategyOptions,
+    Weighted,
+)
 
 QUERY = Query("v", key="a")
 OPTIONS = {

@@ -24,13 +24,13 @@ from seeds import seed_of
 
 from crossview.engine.catalog import state
 from crossview.engine.catalog.database import HEAD
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, StorageError
-from crossview.engine.home import Home
-from crossview.engine.index_choice import Curve, IndexChoice, MeasuredRecall, Point
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.training_keys import packed_keys, unpacked_keys
+from crossview.engine.values.errors import InvalidInputError, StorageError
+from crossview.engine.values.index_choice import Curve, IndexChoice, MeasuredRecall, Point
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 
 COPIES = int(os.environ.get("CROSSVIEW_COPIES", "200"))
 GOLDEN = Path(__file__).parent / "golden"

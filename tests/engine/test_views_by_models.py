@@ -12,11 +12,11 @@ import pytest
 import tiny_models as tiny
 from drawn import encode
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import CrossviewError, InvalidInputError, ModelError
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import CrossviewError, InvalidInputError, ModelError
+from crossview.engine.values.item import IndexOptions, ItemUpdate, NewItem
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.features.models.stored import StoredModels
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")

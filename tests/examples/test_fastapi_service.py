@@ -11,8 +11,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import crossview
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 pytestmark = pytest.mark.long
 SERVICE = Path(__file__).parents[2] / "examples" / "fastapi-service" / "service.py"

@@ -79,8 +79,8 @@ def test_a_server_computes_rows_by_them(work: Path, site: Path) -> None:
     """In its processes that read pictures."""
     program = (
         "import sys, crossview\n"
-        "from crossview.server.listen import RunningServer\n"
-        "from crossview.server.settings import ServerSettings\n"
+        "from crossview.server.edge.listen import RunningServer\n"
+        "from crossview.server.wire.settings import ServerSettings\n"
         "with RunningServer(ServerSettings(home=sys.argv[1], port=0)) as running:\n"
         "    with crossview.connect(running.address) as client:\n"
         "        art = client.open('art')\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from programs import started
 
-from crossview.server.demo.dataset import write_pictures
+from crossview.server.commands.demo.dataset import write_pictures
 
 pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ def archive(folder: Path, *arguments: Path | str) -> str:
 
 def test_folders_name_subjects(tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies are found, and unsorted photographs get the label of their subject; no photograph changes."""
-    monkeypatch.setattr("crossview.server.demo.dataset.SIZE", (112, 84))
+    monkeypatch.setattr("crossview.server.commands.demo.dataset.SIZE", (112, 84))
     write_pictures(tmp_path / "unsorted", 1, seed=7)
     before = {path: path.stat().st_mtime_ns for path in pictures.rglob("*.jpg")}
     output = archive(tmp_path, pictures, tmp_path / "unsorted", "my out")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from PIL.TiffImagePlugin import IFDRational
 
-from crossview.engine.item import FACTS
+from crossview.engine.values.item import FACTS
 from crossview.features.metadata import (
     MAX_CHARACTERS,
     MAX_KEYWORDS,

@@ -5,8 +5,8 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
 
 EACH = 24
 CLASSES = ("ant", "bee", "cat", "dog", "elk")

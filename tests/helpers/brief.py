@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.frame.base import MultiViewLearner
 from crossview.engine.learners.registry import LEARNERS
 
 BRIEF: dict[str, dict[str, Any]] = {

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from crossview.engine.conditions.dates import Date
-from crossview.engine.conditions.tree import (
+from crossview.engine.values.conditions.dates import Date
+from crossview.engine.values.conditions.tree import (
     COMPARISONS,
     EVERY,
     OF_TEXT,
@@ -17,7 +17,7 @@ from crossview.engine.conditions.tree import (
     all_of,
     any_of,
 )
-from crossview.engine.item import NewItem
+from crossview.engine.values.item import NewItem
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 NAMES = st.sampled_from(

@@ -5,7 +5,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from crossview.engine.item import NewItem
+from crossview.engine.values.item import NewItem
 
 VIEWS = ("color", "sift:words=8")
 CLASSES = {"red": (40, 40, 200), "green": (40, 200, 40), "blue": (200, 40, 40)}

@@ -10,8 +10,8 @@ from drawn import encode
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, ItemUpdate
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import IndexOptions, ItemUpdate
 
 ONE = IndexOptions(workers=1)
 NAMES = tuple(f"{folder}{name}.png" for folder in ("", "d/", "e/") for name in "xyz")

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from crossview.engine.conditions.dates import DATE, Date
-from crossview.engine.conditions.filter import FilterForm, filter_of
-from crossview.engine.conditions.tree import All, Either, FieldTest, Not, Visitor
-from crossview.engine.item import Item
+from crossview.engine.values.conditions.dates import DATE, Date
+from crossview.engine.values.conditions.filter import FilterForm, filter_of
+from crossview.engine.values.conditions.tree import All, Either, FieldTest, Not, Visitor
+from crossview.engine.values.item import Item
 
 COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 

@@ -6,7 +6,7 @@ import grpc
 from google.longrunning import operations_pb2
 from google.protobuf.message import Message
 
-from crossview.server.methods import JOBS, METHODS, Method
+from crossview.server.wire.methods import JOBS, METHODS, Method
 from crossview.v1 import duplicates_pb2, jobs_pb2, names_pb2
 
 OPERATIONS = "google.longrunning.Operations"

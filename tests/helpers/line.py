@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.item import NewItem
-from crossview.engine.query import HitList, Query, SearchRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import HitList, Query, SearchRequest
 
 DIM = 4
 

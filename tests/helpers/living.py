@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.item import ItemUpdate, NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.item import ItemUpdate, NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 DIM, K = 4, 5
 LABELS = ("a", "b")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.spreading.executor import Executor, Work
+from crossview.engine.publishing.spreading.executor import Executor, Work
+from crossview.engine.values.errors import InvalidInputError
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from crossview.engine.errors import CrossviewError
-from crossview.engine.recipe import Recipe, Tune
+from crossview.engine.values.errors import CrossviewError
+from crossview.engine.values.recipe import Recipe, Tune
 from crossview.features.priority import WRITES
 from crossview.server.client.client import Client
 from crossview.server.client.job import Job

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crossview.engine.collection import Collection
+from crossview.engine.collections.collection import Collection
 
 
 def before_next_commit(monkeypatch: pytest.MonkeyPatch, collection: Collection, work: Callable[[], object]) -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from crossview.server.cli import COMMANDS
+from crossview.server.commands.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES_A_COMMAND = re.compile(rf"crossview (?:{'|'.join(COMMANDS)})\b|`(?:collection|home)\.")

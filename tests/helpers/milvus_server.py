@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from ports import free_port
 
-from crossview.engine.errors import CrossviewError
 from crossview.engine.publishing.address import engine_address
 from crossview.engine.publishing.milvus import Milvus
+from crossview.engine.values.errors import CrossviewError
 
 _ENVIRONMENT = Path(__file__).parents[2] / ".venv-engines"
 _PYTHON, _UNPACKED = _ENVIRONMENT / "bin" / "python", _ENVIRONMENT / "milvus" / "bin"

@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog import state
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import CrossviewError, InputWarning
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.map import MapRequest
-from crossview.engine.query import CalibrationRequest, Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.errors import CrossviewError, InputWarning
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.map import MapRequest
+from crossview.engine.values.query import CalibrationRequest, Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.features.errors import ImageError
 
 NAMES = (

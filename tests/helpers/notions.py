@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
 
 COUNT = 60
 NOTIONS = {"color": slice(0, 2), "shape": slice(2, 4)}

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from crossview.engine.item import NewItem
+from crossview.engine.values.item import NewItem
 
 TEXTS = (
     *(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from drawn import write_pictures
 
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 
 
 class Once:

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.publishing.collection import PublishedCollection
 from crossview.engine.publishing.milvus import Milvus
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.publication import Publication, PublishRequest
 from crossview.engine.publishing.publish import publish
-from crossview.engine.query import HitList, Query, SearchRequest
-from crossview.engine.recipe import DEFAULT, Recipe
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import HitList, Query, SearchRequest
+from crossview.engine.values.recipe import DEFAULT, Recipe
 
 WIDTHS = {"v": 6, "w": 4}
 """The views, and the widths of their rows."""

@@ -60,9 +60,9 @@ def quick_commands() -> Iterator[Path]:
 
 def _serve(path: str) -> None:
     """Fork for every command until the input closes."""
-    import crossview.server.cli
-    import crossview.server.demo.story
-    import crossview.server.jobs.worker  # noqa: F401  # what searches and trainings import
+    import crossview.server.commands.cli
+    import crossview.server.commands.demo.story
+    import crossview.server.core.jobs.worker  # noqa: F401  # what searches and trainings import
 
     gc.collect()
     gc.freeze()  # otherwise the end of a fork visits, and so copies, every object: a second
@@ -84,7 +84,7 @@ def _serve(path: str) -> None:
 
 def _carry_out(call: socket.socket) -> int:
     """Run a command in the terminal, the folder and the environment of its caller, and tell it the status."""
-    from crossview.server.cli import main
+    from crossview.server.commands.cli import main
 
     _, files, _, _ = socket.recv_fds(call, 1, 3)
     for number, file in enumerate(files):

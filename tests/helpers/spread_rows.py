@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 from logged_work import Logged
 from long_jobs import is_alive, until
 
-from crossview.engine.spreading.executor import Executor, Here
-from crossview.engine.spreading.extracting import ExtractRequest, extract_rows
-from crossview.engine.spreading.outcomes import Extraction
+from crossview.engine.publishing.spreading.executor import Executor, Here
+from crossview.engine.publishing.spreading.extracting import ExtractRequest, extract_rows
+from crossview.engine.publishing.spreading.outcomes import Extraction
 
 ONE = Here(1)
 
@@ -35,9 +35,9 @@ DRIVER = """
 import sys
 from pathlib import Path
 from logged_work import Logged
-from crossview.engine.spreading.executor import Here
-from crossview.engine.spreading.extracting import ExtractRequest, extract_rows
-from crossview.engine.spreading.ray_cluster import RayCluster
+from crossview.engine.publishing.spreading.executor import Here
+from crossview.engine.publishing.spreading.extracting import ExtractRequest, extract_rows
+from crossview.engine.publishing.spreading.ray_cluster import RayCluster
 
 if __name__ == "__main__":
     pictures, rows, bundles, log, ray, size = sys.argv[1:]

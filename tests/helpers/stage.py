@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from terminal import run
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 
 
 class Stage:

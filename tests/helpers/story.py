@@ -16,7 +16,7 @@ from quick_commands import quick_commands
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT.parent / "shared/data"
-CLI = [sys.executable, "-m", "crossview.server.cli"]
+CLI = [sys.executable, "-m", "crossview.server.commands.cli"]
 PATIENCE = 200
 
 

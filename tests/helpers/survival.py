@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 from living import DIM, Asked, Items, after, labels, make, row
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import BusyError, InvalidInputError, StorageError
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import BusyError, InvalidInputError, StorageError
+from crossview.engine.values.query import Query, SearchRequest
 
 REFUSALS: tuple[type[Exception], ...] = (StorageError, BusyError, InvalidInputError)
 _REMEDIES = (

@@ -12,11 +12,11 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.server.cli import app
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
+from crossview.server.commands.cli import app
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 BOTH = ("local", "remote")
 BACKENDS = (pytest.param("local", marks=pytest.mark.long), "remote")

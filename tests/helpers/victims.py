@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from living import Asked, Change, make
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
@@ -27,7 +27,7 @@ _CONTEXT.set_forkserver_preload(
             f"crossview.engine.{name}"
             for name in ("home", "collection", "ingest.importing", "spaces.search", "training.trainer")
         ),
-        "crossview.server.jobs.worker",  # a process of tests has one such process, for jobs as well
+        "crossview.server.core.jobs.worker",  # a process of tests has one such process, for jobs as well
     ]
 )
 

@@ -4,14 +4,14 @@ from pathlib import Path
 import grpc
 import pytest
 
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions
-from crossview.engine.recipe import Recipe
-from crossview.server.backend import Backend
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import IndexOptions
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
-from crossview.server.demo.dataset import STYLES, write_pictures
-from crossview.server.listen import RunningServer
-from crossview.server.settings import MESSAGE_BYTES, ServerSettings
+from crossview.server.commands.backend import Backend
+from crossview.server.commands.demo.dataset import STYLES, write_pictures
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import MESSAGE_BYTES, ServerSettings
 
 VIEWS = ("color", "sift:words=24")
 PER_CLASS = 6
@@ -28,7 +28,7 @@ def patient() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         for name in ("_SEARCH_PATIENCE", "_READ_PATIENCE", "_PICTURE_PATIENCE"):
-            patch.setattr(f"crossview.server.dispatch.rooms.{name}", 600.0)
+            patch.setattr(f"crossview.server.core.dispatch.rooms.{name}", 600.0)
         patch.setattr("benchmarks.serve.findings.HEALTH_WAITS", 300.0)
         patch.setattr("benchmarks.serve.victim._PATIENCE", 300.0)
         yield
@@ -39,8 +39,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small labelled pictures: CLASS/CLASS-NN.jpg."""
     folder = tmp_path_factory.mktemp("drawn")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("crossview.server.demo.dataset.SIZE", (112, 84))
-        patch.setattr("crossview.server.demo.dataset.STYLES", {name: STYLES[name] for name in CLASSES})
+        patch.setattr("crossview.server.commands.demo.dataset.SIZE", (112, 84))
+        patch.setattr("crossview.server.commands.demo.dataset.STYLES", {name: STYLES[name] for name in CLASSES})
         write_pictures(folder / "pictures", PER_CLASS)
     return folder / "pictures"
 

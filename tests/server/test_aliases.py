@@ -9,14 +9,14 @@ import pytest
 from long_jobs import ended, endless, learning
 from terminal import BOTH, done, fill_rows, reached, result_of, run
 
-from crossview.engine import errors
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
-from crossview.server.backend import Backend, CollectionBackend
+from crossview.engine.collections.home import Home
+from crossview.engine.values import errors
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
+from crossview.server.commands.backend import Backend, CollectionBackend
+from crossview.server.edge.listen import RunningServer
 
 VECTORS = np.eye(4, dtype=np.float32)
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from google.protobuf.struct_pb2 import Struct
 
-from crossview.server.services.search_service import SearchService
-from crossview.server.settings import ServerSettings
+from crossview.server.core.services.search_service import SearchService
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import search_pb2, types_pb2
 
 ALIKE = SearchService(None, ServerSettings(home=Path())).alike  # type: ignore[arg-type]

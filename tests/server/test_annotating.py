@@ -11,8 +11,8 @@ import pytest
 from drawn import write_pictures
 from terminal import BACKENDS, done, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.ingest import annotations
+from crossview.engine.catalog.ingest import annotations
+from crossview.engine.collections.home import Home
 from crossview.engine.runtime.progress import Progress
 
 

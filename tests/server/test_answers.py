@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from crossview.engine.catalog.items import Items as StoredItems
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.item import Item, ItemUpdate, NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.answer_size import room_for
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import Item, ItemUpdate, NewItem
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
-from crossview.server.services.search_service import SearchService
-from crossview.server.settings import ServerSettings
+from crossview.server.core.services.search_service import SearchService
+from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.convert_search import from_search_request
+from crossview.server.wire.settings import ServerSettings
 
 COUNT, LONG = 60, "x" * 20_000
 ALL = SearchRequest([Query("v", vector=np.zeros(2, np.float32))], k=COUNT, space="raw")
@@ -80,8 +80,8 @@ def test_a_page_of_long_items_is_shorter_and_none_is_left_out(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And no more are read for it than it has room for."""
-    monkeypatch.setattr("crossview.engine.services.items._MOST_CHARACTERS", 400_000)
-    monkeypatch.setattr("crossview.engine.services.items._FIRST_ITEMS", 4)
+    monkeypatch.setattr("crossview.engine.collections.items._MOST_CHARACTERS", 400_000)
+    monkeypatch.setattr("crossview.engine.collections.items._FIRST_ITEMS", 4)
     read, real = list[int](), StoredItems.page
 
     def counted(self: StoredItems, *given: Any) -> dict[int, Item]:
@@ -98,7 +98,7 @@ def test_a_page_of_long_items_is_shorter_and_none_is_left_out(
 
 def test_a_page_is_of_one_state(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Although it is read in parts, and somebody relabels every item in between."""
-    monkeypatch.setattr("crossview.engine.services.items._FIRST_ITEMS", 4)
+    monkeypatch.setattr("crossview.engine.collections.items._FIRST_ITEMS", 4)
     parts, real = list[int](), StoredItems.page
 
     def meanwhile(self: StoredItems, *given: Any) -> dict[int, Item]:

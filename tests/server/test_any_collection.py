@@ -11,7 +11,15 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from crossview.engine.any_collection import (
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.items import Items
+from crossview.engine.collections.maps import Maps
+from crossview.engine.collections.spaces import Spaces
+from crossview.engine.collections.storage import Storage
+from crossview.engine.collections.views import Views
+from crossview.engine.findings.duplicates.judging import DuplicateJudgements
+from crossview.engine.findings.questions.feedback import Feedback
+from crossview.engine.values.any_collection import (
     AnyCollection,
     AnyItems,
     AnyMaps,
@@ -19,31 +27,23 @@ from crossview.engine.any_collection import (
     AnyStorage,
     AnyViews,
 )
-from crossview.engine.any_judgements import AnyDuplicateJudgements, AnyFeedback, AnyQuestions
-from crossview.engine.audit.report import AuditRequest
-from crossview.engine.changes.request import ChangesRequest
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.duplicate import DuplicatesRequest
-from crossview.engine.duplicates.judging import DuplicateJudgements
-from crossview.engine.errors import CrossviewError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.explanation import ExplainRequest
-from crossview.engine.item import FileChanges, FileMove, IndexOptions, ItemUpdate, NewItem
-from crossview.engine.map import MapRequest
-from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
-from crossview.engine.questions.feedback import Feedback
-from crossview.engine.recipe import Recipe
-from crossview.engine.services.items import Items
-from crossview.engine.services.maps import Maps
-from crossview.engine.services.spaces import Spaces
-from crossview.engine.services.storage import Storage
-from crossview.engine.services.views import Views
+from crossview.engine.values.any_judgements import AnyDuplicateJudgements, AnyFeedback, AnyQuestions
+from crossview.engine.values.audit import AuditRequest
+from crossview.engine.values.changes import ChangesRequest
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.duplicate import DuplicatesRequest
+from crossview.engine.values.errors import CrossviewError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.explanation import ExplainRequest
+from crossview.engine.values.item import FileChanges, FileMove, IndexOptions, ItemUpdate, NewItem
+from crossview.engine.values.map import MapRequest
+from crossview.engine.values.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import AsyncClient, Client
 from crossview.server.client.remote_collection import AsyncCollection, RemoteCollection
 from crossview.server.client.remote_duplicates import AsyncDuplicateJudgements, RemoteDuplicateJudgements
 from crossview.server.client.remote_feedback import AsyncFeedback, RemoteFeedback
-from crossview.server.listen import RunningServer
+from crossview.server.edge.listen import RunningServer
 
 KEY, OTHER = "pictures/dots/dots-00.jpg", "pictures/waves/waves-01.jpg"
 QUERY = Query("color", key=KEY)

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from terminal import BACKENDS, done, reached, result_of, run
 
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
-from crossview.server.open_pages import MOST, to_token
-from crossview.server.settings import ServerSettings
+from crossview.server.core.open_pages import MOST, to_token
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import search_pb2
 
 N = 30

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from crossview.engine.errors import NotFoundError
-from crossview.engine.item import IndexOptions
-from crossview.engine.recipe import Recipe, Tune
+from crossview.engine.values.errors import NotFoundError
+from crossview.engine.values.item import IndexOptions
+from crossview.engine.values.recipe import Recipe, Tune
 from crossview.server.client.client import AsyncClient, Client
-from crossview.server.listen import RunningServer
+from crossview.server.edge.listen import RunningServer
 
 BRIEF = Recipe(spec="cca", views=("color", "sift"), dim=2)
 TUNED = replace(BRIEF, tune=Tune({"shrinkage": (0.1, 0.5)}, folds=2))

@@ -11,7 +11,7 @@ from attributes import CLASSES, EACH, LEVELS, fill_animals, key, learner, rows
 from numpy.typing import NDArray
 from terminal import BACKENDS, done, reached, result_of, run
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 
 WIDTH = dict(zip(CLASSES, LEVELS["width"], strict=True))
 SEARCH = ("search", "animals", "--view", "view")

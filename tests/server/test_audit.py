@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from terminal import BOTH, done, reached, result_of, run
 
-from crossview.engine.audit.report import KINDS
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.audit import KINDS
+from crossview.engine.values.item import IndexOptions, ItemUpdate, NewItem
+from crossview.engine.values.recipe import Recipe
 from crossview.server.commands.audit import _COMMANDS
 
 

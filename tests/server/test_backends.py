@@ -4,18 +4,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossview.engine import errors
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.item import IndexOptions, NewItem, Picture
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.values import errors
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import IndexOptions, NewItem, Picture
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.features.errors import NotAnImageError
 from crossview.features.forest import Forest
-from crossview.server.backend import Backend, CollectionBackend
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.commands.backend import Backend, CollectionBackend
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 DOTS = "pictures/dots/dots-00.jpg"
 VIEWS = ("color", "sift:words=24")

@@ -10,15 +10,15 @@ import grpc
 import pytest
 from terminal import fill_rows
 
-from crossview.engine.errors import CrossviewError
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import CrossviewError
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.dispatch.call_log import REQUEST_LOG, SLOW_LOG
-from crossview.server.listen import RunningServer
-from crossview.server.logs import JsonLines
-from crossview.server.services.collection_service import CollectionService
-from crossview.server.settings import ServerSettings
+from crossview.server.core.dispatch.call_log import REQUEST_LOG, SLOW_LOG
+from crossview.server.core.logs import JsonLines
+from crossview.server.core.services.collection_service import CollectionService
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 
 LIST = "/crossview.v1.CollectionService/ListCollections"

@@ -9,13 +9,13 @@ import grpc
 import pytest
 from terminal import fill_rows
 
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
 from crossview.server.client.client import Client
-from crossview.server.dispatch.call_log import REQUEST_LOG
-from crossview.server.errors import ServerStoppedError
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.core.dispatch.call_log import REQUEST_LOG
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import ServerStoppedError
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 
 SERVICE = "/crossview.v1.CollectionService/"

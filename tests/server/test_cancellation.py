@@ -14,15 +14,15 @@ import pytest
 from long_jobs import ENDLESS, ended, endless, is_alive, job_processes, learning, my_job_processes, ready, until
 from terminal import fill_rows
 
-from crossview.engine.errors import CancelledError, InvalidInputError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import CancelledError, InvalidInputError
 from crossview.server.client.client import Client
 from crossview.server.client.job import Job
 from crossview.server.client.remote_collection import RemoteCollection
-from crossview.server.errors import DeadlineExceededError, ServerStoppedError, ServerUnavailableError
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.convert_training import from_recipe
+from crossview.server.wire.errors import DeadlineExceededError, ServerStoppedError, ServerUnavailableError
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import collections_pb2_grpc
 
@@ -144,7 +144,8 @@ def test_control_c_on_the_client_stops_the_job(running: RunningServer, rows: Rem
     settings = ["--set", "batch_size=8", "--set", "max_iter=1000000", "--dim", "4"]
     arguments = ["train", "rows", "--learner", "multi-npp", "--views", "color,gist", "--server", running.address]
     # shells start what runs in the background with the signal ignored
-    code = "import signal, server.cli; signal.signal(signal.SIGINT, signal.default_int_handler); server.cli.main()"
+    code = "import signal; from crossview.server.commands.cli import main; "
+    code += "signal.signal(signal.SIGINT, signal.default_int_handler); main()"
     command = [sys.executable, "-c", code, *arguments, *settings]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         until(lambda: list(jobs.jobs.list()))
@@ -181,7 +182,16 @@ def test_a_server_that_stops_says_so(running: RunningServer, rows: RemoteCollect
 def test_a_server_that_is_killed_leaves_the_change_open(tmp_path: Path) -> None:
     """What became of it only the next look tells, and that is what the error says. The job ends with its server."""
     fill_rows(Home(tmp_path / "home"), 10)
-    serve = [sys.executable, "-m", "crossview.server.cli", "serve", "--port", "0", "--home", str(tmp_path / "home")]
+    serve = [
+        sys.executable,
+        "-m",
+        "crossview.server.commands.cli",
+        "serve",
+        "--port",
+        "0",
+        "--home",
+        str(tmp_path / "home"),
+    ]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(serve, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None

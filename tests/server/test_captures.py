@@ -11,11 +11,11 @@ import pytest
 from pages import DrawnPage
 from PIL import Image
 
-from crossview.engine.changes.request import ChangesRequest
-from crossview.engine.home import Home
-from crossview.engine.item import Capture, ImportReport, IndexOptions, ItemUpdate, NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.changes import ChangesRequest
+from crossview.engine.values.item import Capture, ImportReport, IndexOptions, ItemUpdate, NewItem
 from crossview.features.page import MAX_BYTES, Page
-from crossview.server.backend import Backend, CollectionBackend
+from crossview.server.commands.backend import Backend, CollectionBackend
 
 ONE = IndexOptions(workers=1)
 PAGE = DrawnPage(hours=24)

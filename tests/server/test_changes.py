@@ -15,9 +15,9 @@ from pages import DrawnPage
 from terminal import BACKENDS, done, reached, result_of, run
 from typer.testing import CliRunner
 
-from crossview.engine.changes.label_file import read_labels
-from crossview.engine.home import Home
-from crossview.server.cli import app
+from crossview.engine.collections.home import Home
+from crossview.engine.findings.changes.label_file import read_labels
+from crossview.server.commands.cli import app
 from crossview.server.commands.result_types import RESULTS
 
 PAGE = DrawnPage(hours=40)
@@ -176,7 +176,7 @@ def test_watching_tells_important_changes_as_they_come(home: Home, shots: Path) 
     """Of a folder that is watched from its first picture on."""
     later = DrawnPage(hours=48)
     options = ["changes", str(shots), "--grid", "4", "--watch", "--every", "0.2", "--json", "--home", str(home.path)]
-    command = [sys.executable, "-m", "crossview.server.cli", *options]
+    command = [sys.executable, "-m", "crossview.server.commands.cli", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
         try:
             assert watching.stdout is not None
@@ -202,7 +202,7 @@ def test_watching_tells_important_changes_as_they_come(home: Home, shots: Path) 
 def test_a_run_that_was_killed_is_finished_by_the_next(home: Home, shots: Path) -> None:
     options = ["changes", str(shots), "--home", str(home.path)]
     with subprocess.Popen(
-        [sys.executable, "-m", "crossview.server.cli", *options], stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "crossview.server.commands.cli", *options], stdout=subprocess.DEVNULL
     ) as killed:
         while home.names() != ["my-shots-changes"]:
             time.sleep(0.05)

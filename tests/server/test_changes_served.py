@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pages import DrawnPage
 
-from crossview.engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions
+from crossview.engine.collections.home import Home
+from crossview.engine.values.changes import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.item import IndexOptions
 from crossview.server.client.client import AsyncClient, Client
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.convert_changes import from_changes, from_changes_request, to_changes, to_changes_request
+from crossview.server.wire.settings import ServerSettings
 
 FLOATS = st.floats(-1e9, 1e9)
 ROWS = st.lists(FLOATS, max_size=4).map(tuple)

@@ -11,13 +11,13 @@ import pytest
 from PIL import Image
 from terminal import BOTH, done, result_of, run
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.server.client.client import Client
-from crossview.server.exposure import is_loopback
-from crossview.server.listen import RunningServer
+from crossview.server.core.exposure import is_loopback
+from crossview.server.edge.listen import RunningServer
 
 DOTS = "pictures/dots/dots-00.jpg"
-COMMAND = (sys.executable, "-m", "crossview.server.cli")
+COMMAND = (sys.executable, "-m", "crossview.server.commands.cli")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -32,7 +32,7 @@ def where(request: pytest.FixtureRequest, server: RunningServer) -> list[str]:
 def test_help_is_quick() -> None:
     """It loads none of the heavy libraries."""
     heavy = "{'numpy', 'grpc', 'cv2', 'sqlalchemy', 'faiss'}"
-    code = f"import crossview.server.cli, sys; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import crossview.server.commands.cli, sys; print(sorted({heavy} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "[]"
 
@@ -263,7 +263,7 @@ def test_ctrl_c_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, home: Home, p
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crossview.engine.collection.Collection.index", stop)
+    monkeypatch.setattr("crossview.engine.collections.collection.Collection.index", stop)
     result = run("index", "drawn", pictures, "--home", home.path)
     assert result.exit_code == 130
     assert "Run the same command again" in result.stderr

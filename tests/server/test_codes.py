@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.query import Query
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.query import Query
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import search_pb2 as pb
 from crossview.v1.search_pb2_grpc import SearchServiceStub
 

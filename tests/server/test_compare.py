@@ -13,12 +13,12 @@ from PIL import Image
 from terminal import BACKENDS, done, reached, result_of
 from typer.testing import CliRunner
 
-from crossview.engine.comparisons import Answer, QuestionRequest
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
-from crossview.server.cache import OpenCollections
-from crossview.server.cli import app
-from crossview.server.services.question_service import QuestionService
+from crossview.engine.collections.home import Home
+from crossview.engine.values.comparisons import Answer, QuestionRequest
+from crossview.engine.values.errors import InvalidInputError
+from crossview.server.commands.cli import app
+from crossview.server.core.cache import OpenCollections
+from crossview.server.core.services.question_service import QuestionService
 from crossview.server.wire.pages import to_token
 from crossview.v1 import questions_pb2 as pb
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminal import done, run
 
-from crossview.engine.errors import InvalidInputError
-from crossview.server.configuration import SETTINGS, configured, kind_of
-from crossview.server.settings import ServerSettings
+from crossview.engine.values.errors import InvalidInputError
+from crossview.server.wire.configuration import SETTINGS, configured, kind_of
+from crossview.server.wire.settings import ServerSettings
 
 VALUES = {bool: "true", int: "3", float: "0.5", str: "localhost", Path: "/a/b", tuple: "a, b"}
 ADDED = {

@@ -10,13 +10,13 @@ import pytest
 from terminal import fill_rows
 
 import crossview
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.item import ItemUpdate
 from crossview.server.client.client import AsyncClient, Client
-from crossview.server.errors import ServerUnavailableError
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import ServerUnavailableError
+from crossview.server.wire.settings import ServerSettings
 
 MANY = 250
 """More calls than a server takes of one connection."""

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, done, reached, result_of, run
 
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.server.settings import MESSAGE_BYTES
+from crossview.engine.collections.home import Home
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import NewItem
 from crossview.server.wire.convert_training import from_comparisons, to_comparisons
+from crossview.server.wire.settings import MESSAGE_BYTES
 
 COUNT = 50
 WIDTH = 5

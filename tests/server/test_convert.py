@@ -5,18 +5,31 @@ import numpy as np
 import pytest
 
 from crossview.engine.catalog.item_pages import Shown
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
-from crossview.engine.explanation import AgreeingPart, Agreement, Contribution, ExplainRequest, Explanation, Place
-from crossview.engine.index_choice import LiveFigure, SearchRecall, TargetIndex
-from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Trial, Tuning, ViewInfo
-from crossview.engine.item import Capture, Failure, ImportReport, Item, NewItem
-from crossview.engine.learners.comparisons import Comparisons, Taxonomy
-from crossview.engine.query import Hit, HitList, Query, SearchRequest
-from crossview.engine.recipe import Grouping, Pair, Recipe, Tune
-from crossview.engine.strategy import Moved, Weighted
+from crossview.engine.learners.frame.comparisons import Comparisons, Taxonomy
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.evaluation import (
+    Evaluation,
+    EvaluationDifference,
+    EvaluationRequest,
+    EvaluationRow,
+    Overlap,
+)
+from crossview.engine.values.explanation import (
+    AgreeingPart,
+    Agreement,
+    Contribution,
+    ExplainRequest,
+    Explanation,
+    Place,
+)
+from crossview.engine.values.index_choice import LiveFigure, SearchRecall, TargetIndex
+from crossview.engine.values.info import CollectionInfo, ConstraintCounts, SpaceInfo, Trial, Tuning, ViewInfo
+from crossview.engine.values.item import Capture, Failure, ImportReport, Item, NewItem
+from crossview.engine.values.query import Hit, HitList, Query, SearchRequest
+from crossview.engine.values.recipe import Grouping, Pair, Recipe, Tune
+from crossview.engine.values.strategy import Moved, Weighted
 from crossview.server.wire import (
     convert,
     convert_evaluation,

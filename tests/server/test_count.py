@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from terminal import BACKENDS, done, reached, result_of, run
 
 from crossview.engine.catalog.facets import MOST_BINS, _bins, bin_edges
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import field_of, filter_of
-from crossview.engine.conditions.tree import Field
-from crossview.engine.errors import InputWarning, InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.item import Item, NewItem, ValueCount
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import field_of, filter_of
+from crossview.engine.values.conditions.tree import Field
+from crossview.engine.values.errors import InputWarning, InvalidInputError
+from crossview.engine.values.item import Item, NewItem, ValueCount
 
 LARGEST = sys.float_info.max
 ITEMS = {
@@ -162,7 +162,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
         yield collection
 
 
-@pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
+@pytest.mark.filterwarnings("ignore::crossview.engine.values.errors.InputWarning")
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_counts_are_those_of_plain_python(kept: Collection, data: st.DataObject) -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.ingest.orderings_file import read_orderings
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.catalog.ingest.orderings_file import read_orderings
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.commands.evaluation import EvaluationOptions
 from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.learn import RecipeOptions

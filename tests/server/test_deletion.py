@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.recipe import Recipe
-from crossview.engine.services.items import Items
+from crossview.engine.collections.home import Home
+from crossview.engine.collections.items import Items
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.remote_collection import RemoteItems
 
 

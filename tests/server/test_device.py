@@ -7,10 +7,10 @@ import pytest
 import tiny_models as tiny
 from terminal import done, run
 
-from crossview.engine.home import Home
-from crossview.engine.model import chosen_device
-from crossview.server import processes
-from crossview.server.settings import ServerSettings
+from crossview.engine.collections.home import Home
+from crossview.features.models.device import chosen_device
+from crossview.server.edge import processes
+from crossview.server.wire.settings import ServerSettings
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 

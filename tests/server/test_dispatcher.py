@@ -11,15 +11,15 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 from google.rpc import code_pb2
 
-from crossview.engine.errors import CancelledError, InvalidInputError, NotFoundError
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.server.dispatch.call import PROTOBUF, Call, Caller, Served
-from crossview.server.dispatch.call_log import RequestLog
-from crossview.server.dispatch.dispatcher import Around, Dispatcher, RefusedError
-from crossview.server.dispatch.rooms import Rooms
-from crossview.server.dispatch.streams import END
-from crossview.server.methods import METHODS, Method
-from crossview.server.settings import ServerSettings
+from crossview.engine.values.errors import CancelledError, InvalidInputError, NotFoundError
+from crossview.server.core.dispatch.call import PROTOBUF, Call, Caller, Served
+from crossview.server.core.dispatch.call_log import RequestLog
+from crossview.server.core.dispatch.dispatcher import Around, Dispatcher, RefusedError
+from crossview.server.core.dispatch.rooms import Rooms
+from crossview.server.core.dispatch.streams import END
+from crossview.server.wire.methods import METHODS, Method
+from crossview.server.wire.settings import ServerSettings
 from crossview.server.wire.status import Code
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import search_pb2

@@ -15,8 +15,8 @@ from certificates import authority
 from packages import install
 from terminal import fill_rows, result_of, run
 
-from crossview.engine.errors import StorageError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import StorageError
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_settings_ports_and_certificates(place: Path) -> None:
 def test_a_full_disk_and_a_machine_that_is_too_small(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: namedtuple("Usage", "free")(10_000_000))
     monkeypatch.setattr("resource.getrlimit", lambda _: (256, 256))
-    monkeypatch.setattr("crossview.server.doctor._available_memory", lambda: 2**28)
+    monkeypatch.setattr("crossview.server.commands.doctor_checks._available_memory", lambda: 2**28)
     checks = found(place, status=1)
     assert checks["disk"]["level"] == "error"
     assert checks["memory"]["level"] == "warning"

@@ -9,10 +9,10 @@ import pytest
 from photographs import COPIES, encoded, photograph
 from terminal import done, reached, result_of, run
 
-from crossview.engine.duplicate import DuplicatesRequest
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, NewItem
-from crossview.server.backend import Backend
+from crossview.engine.collections.home import Home
+from crossview.engine.values.duplicate import DuplicatesRequest
+from crossview.engine.values.item import IndexOptions, NewItem
+from crossview.server.commands.backend import Backend
 from crossview.server.wire import pages
 
 PHOTOGRAPHS = 4

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from crossview.engine.changes.request import FORMS
-from crossview.engine.comparisons import QUESTIONS, QuestionRequest
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.evaluation import BY, DATABASES, EvaluationRequest
-from crossview.engine.recipe import MEASURES
-from crossview.engine.strategy import COMBINE, FUSE
+from crossview.engine.values.changes import FORMS
+from crossview.engine.values.comparisons import QUESTIONS, QuestionRequest
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.evaluation import BY, DATABASES, EvaluationRequest
+from crossview.engine.values.recipe import MEASURES
+from crossview.engine.values.strategy import COMBINE, FUSE
 from crossview.server.wire.convert_evaluation import from_evaluation_request, to_evaluation_request
 from crossview.server.wire.convert_questions import to_question_request
 from crossview.server.wire.fields import enum_number, enum_text, to_message

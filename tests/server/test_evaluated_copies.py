@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from terminal import done, result_of, run
 
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions
+from crossview.engine.collections.home import Home
 from crossview.engine.training.copies import evaluate_copies, originals, ranks
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import IndexOptions
 from crossview.features.copies import KINDS
-from crossview.server.backend import Backend
+from crossview.server.commands.backend import Backend
 
 
 def test_figures_are_those_of_searches(backend: Backend) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.recipe import Recipe
 
 
 @pytest.fixture(params=BACKENDS)

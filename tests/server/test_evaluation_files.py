@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate, NewItem
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import ItemUpdate, NewItem
+from crossview.engine.values.recipe import Recipe
 
 TEST = tuple(f"{group}/{number}" for group in ("cat", "dog") for number in (1, 4, 7))
 ASK = ("evaluate", "rows", "--view", "color")

@@ -8,11 +8,11 @@ import pytest
 from PIL import Image
 from terminal import BACKENDS, done, reached, result_of, run
 
-from crossview.engine.explanation import AgreeingPart, Agreement, Contribution, Explanation, Place
-from crossview.engine.home import Home
-from crossview.engine.query import Query
-from crossview.server.drawing.explanation_sheet import PALETTE, WIDTH, explanation_sheet
-from crossview.server.drawing.sheet import PAPER
+from crossview.engine.collections.home import Home
+from crossview.engine.values.explanation import AgreeingPart, Agreement, Contribution, Explanation, Place
+from crossview.engine.values.query import Query
+from crossview.server.commands.drawing.explanation_sheet import PALETTE, WIDTH, explanation_sheet
+from crossview.server.commands.drawing.sheet import PAPER
 
 DOTS, OTHER, WAVES = "pictures/dots/dots-00.jpg", "pictures/dots/dots-01.jpg", "pictures/waves/waves-00.jpg"
 

@@ -9,10 +9,10 @@ import pytest
 from drawn import draw, encode
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import questions_pb2 as pb
 from crossview.v1 import search_pb2
 

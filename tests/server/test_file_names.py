@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from drawn import draw, encode
 
-from crossview.engine.item import IndexOptions
-from crossview.server.backend import Backend
+from crossview.engine.values.item import IndexOptions
+from crossview.server.commands.backend import Backend
 
 ONE = IndexOptions(workers=1)
 NFC, NFD = (unicodedata.normalize(form, "été.png") for form in ("NFC", "NFD"))

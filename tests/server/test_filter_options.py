@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import ItemUpdate
 
 SEARCH = ("search", "rows", "--key", "cat/0", "--view", "color", "-k", 20)
 COMMANDS = (SEARCH, ("list", "rows"), ("item", "delete", "rows"))

@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from terminal import BACKENDS, reached, result_of, run
 
-from crossview.engine.conditions.tree import EVERY
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem, Picture
-from crossview.engine.query import Query, SearchRequest
-from crossview.server.backend import Backend
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.tree import EVERY
+from crossview.engine.values.item import NewItem, Picture
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.commands.backend import Backend
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2, collections_pb2_grpc, types_pb2
 
 VIEW = "v=vectors:dim=2"
@@ -36,7 +36,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         yield made
 
 
-@pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
+@pytest.mark.filterwarnings("ignore::crossview.engine.values.errors.InputWarning")
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_a_client_chooses_as_plain_python_does(client: Client, data: st.DataObject) -> None:
@@ -53,7 +53,7 @@ def test_a_client_chooses_as_plain_python_does(client: Client, data: st.DataObje
         assert sorted(hit.key for hit in found.hits) == matching(items, chosen)
 
 
-@pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
+@pytest.mark.filterwarnings("ignore::crossview.engine.values.errors.InputWarning")
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_a_terminal_chooses_as_plain_python_does(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:

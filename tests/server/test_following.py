@@ -17,14 +17,14 @@ from drawn import encode
 from seeds import seed_of
 from typer.testing import CliRunner, Result
 
-from crossview.engine.any_collection import AnyCollection
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, ItemUpdate, content_hash
-from crossview.server.backend import Backend
-from crossview.server.cli import app
+from crossview.engine.collections.home import Home
+from crossview.engine.values.any_collection import AnyCollection
+from crossview.engine.values.item import IndexOptions, ItemUpdate, content_hash
+from crossview.server.commands.backend import Backend
+from crossview.server.commands.cli import app
 
 ONE = IndexOptions(workers=1)
-COMMAND = (sys.executable, "-m", "crossview.server.cli")
+COMMAND = (sys.executable, "-m", "crossview.server.commands.cli")
 
 
 def write(path: Path, seed: int) -> Path:
@@ -343,7 +343,7 @@ def test_two_followers_and_a_search_at_once_are_correct(own: Path, tmp_path: Pat
     words = [
         sys.executable,
         "-m",
-        "crossview.server.cli",
+        "crossview.server.commands.cli",
         "index",
         "pets",
         str(root),

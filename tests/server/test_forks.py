@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from terminal import fill_rows
 
-from crossview.engine.errors import BusyError
-from crossview.engine.home import Home
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import BusyError
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
-from crossview.server.forks import started
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.core.forks import started
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 forkserver: Any = _forkserver
 FORKSERVER = forkserver._forkserver

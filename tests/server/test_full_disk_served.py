@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from disk import small_disk
 
-from crossview.engine.errors import StorageError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import StorageError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
 from crossview.server.client.remote_collection import RemoteCollection
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 NEW = [NewItem("new", rows={"v": [5, 5]})]
 

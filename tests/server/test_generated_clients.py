@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from registries import fetched, needs
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.server.edge.http.openapi import openapi
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = Path(__file__).parent / "clients"

@@ -13,7 +13,7 @@ import pytest
 import typer
 from terminal import command_of, done, run
 
-from crossview.server.cli import COMMANDS
+from crossview.server.commands.cli import COMMANDS
 from crossview.server.commands.command import NOUNS, Text
 
 WIDTH = 80
@@ -83,7 +83,7 @@ def test_summaries_fit_their_line(group: str, monkeypatch: pytest.MonkeyPatch) -
 def test_the_help_of_search_fits_a_screen() -> None:
     """Of 63 lines and 100 columns."""
     environment = {**os.environ, "COLUMNS": "100"}
-    command = [sys.executable, "-m", "crossview.server.cli", "search", "-h"]
+    command = [sys.executable, "-m", "crossview.server.commands.cli", "search", "-h"]
     lines = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout.splitlines()
     assert len(lines) <= 63
     assert max(map(len, lines)) <= 100
@@ -129,7 +129,8 @@ def test_a_shell_completes(words: list[str], expected: set[str]) -> None:
         "COMP_WORDS": " ".join(["crossview", *words]),
         "COMP_CWORD": str(len(words)),
     }
-    code = "import sys; sys.argv = ['crossview']; from crossview.server.cli import app; app(prog_name='crossview')"
+    code = "import sys; sys.argv = ['crossview']; from crossview.server.commands.cli import app; "
+    code += "app(prog_name='crossview')"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
     assert set(result.stdout.split()) == expected, result.stderr
 

@@ -20,11 +20,11 @@ from stage import Stage, write_csv
 from terminal import done
 
 from crossview.engine.catalog import state
-from crossview.engine.comparisons import Answer, QuestionRequest
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate
-from crossview.server.cli import COMMANDS, app
+from crossview.engine.collections.home import Home
+from crossview.engine.values.comparisons import Answer, QuestionRequest
+from crossview.engine.values.item import ItemUpdate
 from crossview.server.commands import pruning
+from crossview.server.commands.cli import COMMANDS, app
 from crossview.server.commands.hints import OPTIONS, completed
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,16 +11,16 @@ import pytest
 import tiny_models as tiny
 from drawn import encode
 
-from crossview.engine.errors import ImageError, ModelError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import ImageError, ModelError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.features.models.text_worker import VARIABLE
 from crossview.features.models.texts import TEXTS
 from crossview.server.client.client import Client
-from crossview.server.errors import DeadlineExceededError, OverloadedError
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import DeadlineExceededError, OverloadedError
+from crossview.server.wire.settings import ServerSettings
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 CALLS = 150

@@ -21,13 +21,13 @@ from google.rpc import status_pb2
 from long_jobs import ENDLESS, until
 from web import JSON, SEARCH, STREAM, frame, json_frames, trailers
 
-from crossview.engine.errors import InvalidInputError, NotInstalledError, StorageError
+from crossview.engine.values.errors import InvalidInputError, NotInstalledError, StorageError
 from crossview.features.extras import install_command
-from crossview.server.listen import RunningServer
-from crossview.server.methods import METHODS, Method, Touch
-from crossview.server.processes import Processes
-from crossview.server.services.search_service import SearchService
-from crossview.server.settings import ServerSettings
+from crossview.server.core.services.search_service import SearchService
+from crossview.server.edge.listen import RunningServer
+from crossview.server.edge.processes import Processes
+from crossview.server.wire.methods import METHODS, Method, Touch
+from crossview.server.wire.settings import ServerSettings
 from crossview.server.wire.status import DETAILS_KEY, Code
 from crossview.v1 import search_pb2
 

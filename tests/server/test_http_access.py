@@ -9,10 +9,10 @@ from certificates import Authority, authority
 from open_homes import copy_home
 from web import JSON, SEARCH, STREAM, frame, json_frames
 
-from crossview.engine.home import Home
-from crossview.server.keys.keys import Keys
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.engine.collections.home import Home
+from crossview.server.core.keys.keys import Keys
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 LIST = "/crossview.v1.CollectionService/ListCollections"
 UPLOAD = "/v1/collections/drawn:search"

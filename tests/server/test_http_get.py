@@ -12,11 +12,11 @@ import pytest
 from open_homes import copy_home
 from web import JSON, SEARCH, STREAM, raw
 
-from crossview.engine.home import Home
-from crossview.server.keys.keys import Keys
-from crossview.server.listen import RunningServer
-from crossview.server.methods import METHODS
-from crossview.server.settings import ServerSettings
+from crossview.engine.collections.home import Home
+from crossview.server.core.keys.keys import Keys
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.methods import METHODS
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import search_pb2
 
 QUERY = {"parent": "collections/drawn", "k": 2, "queries": [{"view": "color", "key": "pictures/dots/dots-00.jpg"}]}

@@ -13,11 +13,11 @@ from long_jobs import until
 from seeds import seed_of
 from web import JSON, SEARCH, STREAM, frame, raw
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.server.edge.http import body, port
-from crossview.server.listen import RunningServer
-from crossview.server.methods import METHODS
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.methods import METHODS
+from crossview.server.wire.settings import ServerSettings
 
 MOST_GROWTH = 100_000_000
 TYPES = (

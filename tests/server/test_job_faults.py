@@ -15,11 +15,11 @@ from long_jobs import BOTH, ended, endless, job_processes, learning, ready, unti
 from seeds import seed_of
 from terminal import fill_rows
 
-from crossview.engine.home import Home
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
 from crossview.server.client.job import Job
-from crossview.server.errors import JobStoppedError
+from crossview.server.wire.errors import JobStoppedError
 
 ROOT = Path(__file__).resolve().parents[2]
 VICTIMS = ("job", "server", "client")
@@ -49,7 +49,16 @@ class Served:
 
     def start(self) -> None:
         """Starts the server, and waits until it can be asked."""
-        command = [sys.executable, "-m", "crossview.server.cli", "serve", "--port", "0", "--home", str(self.home.path)]
+        command = [
+            sys.executable,
+            "-m",
+            "crossview.server.commands.cli",
+            "serve",
+            "--port",
+            "0",
+            "--home",
+            str(self.home.path),
+        ]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment)
         assert self.process.stdout is not None
@@ -119,7 +128,7 @@ def kill_client(served: Served, delay: float) -> list[str]:
         before = {job.id for job in client.jobs.list()}
         command = (*("train", "rows", "--space", "space-0", "--no-activate"), *FLAGS, "--server", served.address)
         with subprocess.Popen(
-            [sys.executable, "-m", "crossview.server.cli", *command], cwd=ROOT, stdout=subprocess.DEVNULL
+            [sys.executable, "-m", "crossview.server.commands.cli", *command], cwd=ROOT, stdout=subprocess.DEVNULL
         ) as one:
             deadline = time.monotonic() + 300
             while one.poll() is None and {job.id for job in client.jobs.list()} == before:

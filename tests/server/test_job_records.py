@@ -13,15 +13,15 @@ from google.protobuf.any_pb2 import Any
 from long_jobs import until
 from terminal import fill_rows
 
-from crossview.engine.errors import BusyError, CancelledError, NotFoundError, NotReadyError, StorageError
-from crossview.engine.home import Home
-from crossview.server.errors import JobStoppedError, OverloadedError
-from crossview.server.jobs import slot
-from crossview.server.jobs.jobs import Jobs
-from crossview.server.jobs.operation import new_operation
-from crossview.server.jobs.owner import Owner, bury
-from crossview.server.jobs.records import KEPT_SECONDS, MOST_ENDED, MOST_OF_KEY, MOST_WAITING, Records
-from crossview.server.jobs.slot import settled
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import BusyError, CancelledError, NotFoundError, NotReadyError, StorageError
+from crossview.server.core.jobs import slot
+from crossview.server.core.jobs.jobs import Jobs
+from crossview.server.core.jobs.operation import new_operation
+from crossview.server.core.jobs.owner import Owner, bury
+from crossview.server.core.jobs.records import KEPT_SECONDS, MOST_ENDED, MOST_OF_KEY, MOST_WAITING, Records
+from crossview.server.core.jobs.slot import settled
+from crossview.server.wire.errors import JobStoppedError, OverloadedError
 from crossview.server.wire.names import parse_operation
 from crossview.server.wire.status import error_in, refusal
 from crossview.v1 import collections_pb2 as pb
@@ -141,7 +141,7 @@ def test_an_end_is_final(records: Records) -> None:
 
 def test_old_records_go(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that ended long ago, and the oldest of too many; none that has not ended."""
-    monkeypatch.setattr("crossview.server.jobs.records.MOST_ENDED", 2)
+    monkeypatch.setattr("crossview.server.core.jobs.records.MOST_ENDED", 2)
     assert MOST_ENDED == 1_000
     kept, *jobs = [add(records) for _ in range(5)]
     for job in jobs:

@@ -9,18 +9,24 @@ from google.longrunning import operations_pb2, operations_pb2_grpc
 from long_jobs import BOTH, ended, endless, learning, my_job_processes, ready, until
 from terminal import fill_rows
 
-from crossview.engine.errors import AlreadyExistsError, CancelledError, InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.evaluation import Evaluation, EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.info import SpaceInfo, ViewInfo
-from crossview.engine.item import ImportReport
-from crossview.engine.recipe import Recipe, Tune
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import (
+    AlreadyExistsError,
+    CancelledError,
+    InvalidInputError,
+    NotFoundError,
+    NotReadyError,
+)
+from crossview.engine.values.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.values.info import SpaceInfo, ViewInfo
+from crossview.engine.values.item import ImportReport
+from crossview.engine.values.recipe import Recipe, Tune
 from crossview.server.client.client import Client
 from crossview.server.client.remote_collection import RemoteCollection
-from crossview.server.errors import JobStoppedError
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import JobStoppedError
 from crossview.server.wire.pages import to_token
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 

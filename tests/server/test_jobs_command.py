@@ -7,10 +7,10 @@ import pytest
 from long_jobs import ended, learning
 from terminal import done, fill_rows, result_of, run
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 BRIEF = ("train", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2)
 ENDLESS = (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 
 JOINED = "color+gist"
 

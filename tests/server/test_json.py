@@ -15,15 +15,15 @@ from ports import free_port
 from terminal import command_of, done, run
 from tiny_models import picture_folder
 
-from crossview.engine.comparisons import Answer, QuestionRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.recipe import Recipe
-from crossview.server.cli import COMMANDS
+from crossview.engine.collections.home import Home
+from crossview.engine.values.comparisons import Answer, QuestionRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
+from crossview.server.commands.cli import COMMANDS
 from crossview.server.commands.result_types import RESULTS, field_types, named, types_below
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 
 @pytest.fixture(scope="module")

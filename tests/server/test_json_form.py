@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.serve.malformed import messages
-from crossview.engine.errors import InvalidInputError
-from crossview.server.methods import METHODS
+from crossview.engine.values.errors import InvalidInputError
 from crossview.server.wire.json_reading import from_json
 from crossview.server.wire.json_writing import to_json
+from crossview.server.wire.methods import METHODS
 from crossview.v1 import collections_pb2, neighbors_pb2, search_pb2, types_pb2
 
 MOST = 500_000

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from terminal import run
 
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from crossview.engine.errors import InvalidInputError, StorageError
+from crossview.engine.values.errors import InvalidInputError, StorageError
 from crossview.server.client.client import Client
-from crossview.server.dispatch.identity import Scope
-from crossview.server.errors import UnauthenticatedError
-from crossview.server.keys.keys import FILE, KeyRing, Keys
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.core.keys.keys import FILE, KeyRing, Keys
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import UnauthenticatedError
+from crossview.server.wire.identity import Scope
+from crossview.server.wire.settings import ServerSettings
 
 
 def test_the_file_of_the_keys(tmp_path: Path) -> None:

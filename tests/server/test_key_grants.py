@@ -14,18 +14,18 @@ from keyed import called, requests_naming
 from long_jobs import until
 from terminal import run
 
-from crossview.engine.errors import CrossviewError, InvalidInputError, NotFoundError, StorageError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.recipe import Recipe
-from crossview.server.cache import OpenCollections
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotFoundError, StorageError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
-from crossview.server.dispatch.identity import Identity, acting
-from crossview.server.jobs.jobs import Jobs
-from crossview.server.keys.keys import FILE, KeyRing, Keys
-from crossview.server.listen import RunningServer
-from crossview.server.methods import METHODS, Method
-from crossview.server.settings import ServerSettings
+from crossview.server.core.cache import OpenCollections
+from crossview.server.core.jobs.jobs import Jobs
+from crossview.server.core.keys.keys import FILE, KeyRing, Keys
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.identity import Identity, acting
+from crossview.server.wire.methods import METHODS, Method
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 

@@ -17,17 +17,17 @@ from keyed import OPERATIONS, called, operation_requests, requests_naming
 from long_jobs import until
 
 import crossview
-from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.item import NewItem
 from crossview.server.client.client import AsyncClient, Client
-from crossview.server.dispatch.identity import LOCAL, Identity, Scope
-from crossview.server.dispatch.permission import collection_fields, named_collections, relative, source_fields
-from crossview.server.errors import PermissionDeniedError, UnauthenticatedError
-from crossview.server.keys.keys import Keys
-from crossview.server.listen import RunningServer
-from crossview.server.methods import JOBS, METHODS, Method, Touch
-from crossview.server.settings import ServerSettings
+from crossview.server.core.dispatch.permission import collection_fields, named_collections, relative, source_fields
+from crossview.server.core.keys.keys import Keys
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import PermissionDeniedError, UnauthenticatedError
+from crossview.server.wire.identity import LOCAL, Identity, Scope
+from crossview.server.wire.methods import JOBS, METHODS, Method, Touch
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 
 OWN, OTHER, ABSENT, NEW = "own", "other-secret", "absent", "new-name"
@@ -369,7 +369,7 @@ def test_an_expired_key_ends(home: Home, server: RunningServer, monkeypatch: pyt
     with Client(server.address, key=secret) as client:
         assert client.names()
         now = time.time()
-        monkeypatch.setattr("crossview.server.keys.keys.time.time", lambda: now + 12 * 3600 + 1)
+        monkeypatch.setattr("crossview.server.core.keys.keys.time.time", lambda: now + 12 * 3600 + 1)
         with pytest.raises(UnauthenticatedError, match="'brief' has expired"):
             client.names()
     assert key.ends - now == pytest.approx(12 * 3600, abs=5)
@@ -445,7 +445,7 @@ def test_a_home_without_keys_serves_everybody(tmp_path: Path) -> None:
 
 def test_the_audit_log_has_a_line_for_each_change(tmp_path: Path, home: Home, keys: dict[str, str]) -> None:
     """Who changed how much of what, and what became of it; searches and strangers are not in it."""
-    from crossview.server.keys.audit_log import _log, log_changes
+    from crossview.server.core.keys.audit_log import _log, log_changes
 
     log_changes(tmp_path / "audit.jsonl")
     try:

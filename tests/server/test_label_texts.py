@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from crossview.engine.item import IndexOptions, ItemUpdate
-from crossview.server.backend import Backend
-from crossview.server.cli import app
-from crossview.server.listen import RunningServer
+from crossview.engine.values.item import IndexOptions, ItemUpdate
+from crossview.server.commands.backend import Backend
+from crossview.server.commands.cli import app
+from crossview.server.edge.listen import RunningServer
 
 OPTIONS = IndexOptions(labels="folder", captions="labels", workers=1)
 

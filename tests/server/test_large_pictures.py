@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from terminal import done, run
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.features import pictures as picture_files
 
 LIMIT = ("--max-megapixels", "0.01")

@@ -5,7 +5,7 @@ import re
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.engine.learners.registry import LEARNERS
 
 OURS = [name for name, learner in LEARNERS.items() if learner.__module__.startswith("crossview.engine.")]

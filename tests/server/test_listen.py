@@ -9,17 +9,17 @@ from grpc_reflection.v1alpha import reflection_pb2
 from long_jobs import until
 from terminal import run
 
-from crossview.engine.errors import BusyError, NotFoundError, StorageError
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.services.memory import Memory
-from crossview.server.cache import OpenCollections
+from crossview.engine.collections.home import Home
+from crossview.engine.collections.memory import Memory
+from crossview.engine.values.errors import BusyError, NotFoundError, StorageError
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.dispatch.rooms import Rooms
-from crossview.server.limits import descriptors, most_collections, most_connections, raise_descriptors
-from crossview.server.listen import RunningServer
-from crossview.server.methods import SERVICES
-from crossview.server.settings import ServerSettings
+from crossview.server.core.cache import OpenCollections
+from crossview.server.core.dispatch.rooms import Rooms
+from crossview.server.core.limits import descriptors, most_collections, most_connections, raise_descriptors
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.methods import SERVICES
+from crossview.server.wire.settings import ServerSettings
 
 
 def test_health_tells_that_it_serves(channel: grpc.Channel) -> None:
@@ -71,9 +71,9 @@ def test_garbage_is_collected_between_calls_and_at_last_beside_them(
     def give_memory_back(collect: bool) -> None:
         (collected if collect else returned).set()
 
-    monkeypatch.setattr("crossview.server.listen.give_memory_back", give_memory_back)
-    monkeypatch.setattr("crossview.server.listen._SETTLED_SECONDS", 0.0)
-    monkeypatch.setattr("crossview.server.listen._MOST_PUT_OFF", 3)
+    monkeypatch.setattr("crossview.server.edge.listen.give_memory_back", give_memory_back)
+    monkeypatch.setattr("crossview.server.edge.listen._SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr("crossview.server.edge.listen._MOST_PUT_OFF", 3)
     with RunningServer(ServerSettings(home=home.path, port=0, idle_seconds=0.01)):
         assert collected.wait(300)
         assert returned.is_set()

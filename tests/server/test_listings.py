@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from terminal import BACKENDS, done, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate, NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import ItemUpdate, NewItem
 
 VIEW = "v=vectors:dim=1"
 CHARACTERS = st.sampled_from('ab;,"\\ \n\r\t=+-@') | st.characters(exclude_categories=["Cs"], exclude_characters="\0")

@@ -8,13 +8,13 @@ from long_jobs import ended
 from PIL import Image
 from terminal import done, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.map import MapInfo, MapRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.map import MapInfo, MapRequest
 from crossview.server.client.client import Client
-from crossview.server.drawing.map_picture import COLOURS, PAPER, map_picture
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.commands.drawing.map_picture import COLOURS, PAPER, map_picture
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 HOSTILE = "<script>alert(1)</script>\u202e" + "x" * 400
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from terminal import BOTH, done, fill_rows, reached, run
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.server.client.client import Client
 from crossview.server.commands.progress_bar import duration
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND = (sys.executable, "-m", "crossview.server.cli")
+COMMAND = (sys.executable, "-m", "crossview.server.commands.cli")
 
 
 def stopping(after: int):
@@ -36,7 +36,7 @@ def test_an_interrupted_index_says_what_was_committed(
     """How many items, here and through a server; and the same command goes on."""
     home = Home(tmp_path / "home")
     home.create("some", ["color"]).close()
-    monkeypatch.setattr("crossview.engine.ingest.indexing._COMMIT_ITEMS", 4)
+    monkeypatch.setattr("crossview.engine.catalog.ingest.indexing._COMMIT_ITEMS", 4)
     monkeypatch.setattr("crossview.server.client.remote_index.batches.__defaults__", (4,))
     with reached(home, backend) as where:
         bar = "crossview.server.commands.following.progress_bar"
@@ -62,7 +62,7 @@ def test_interrupted_vectors_say_what_was_committed(
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
     np.save(tmp_path / "rows.npy", np.ones((20, 3), np.float32))
-    monkeypatch.setattr("crossview.engine.ingest.vectors._ROWS_AT_ONCE", 8)
+    monkeypatch.setattr("crossview.engine.catalog.ingest.vectors._ROWS_AT_ONCE", 8)
     bar = "crossview.server.commands.index.progress_bar"
     monkeypatch.setattr(bar, lambda *_: nullcontext(stopping(16)))
     with reached(home, backend) as where:
@@ -82,7 +82,7 @@ def test_an_index_that_is_interrupted_at_once_says_that_nothing_was_committed(
     def stop(*_: object) -> list[object]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crossview.engine.ingest.indexing.walk", stop)
+    monkeypatch.setattr("crossview.engine.catalog.ingest.indexing.walk", stop)
     monkeypatch.setattr("crossview.server.client.remote_index.walk", stop)
     with reached(home, backend) as where:
         result = run("index", "none", pictures, *where)

@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 from terminal import done, reached, result_of, run
 
-from crossview.engine.errors import InputWarning, InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.item import Capture, IndexOptions, Item, ItemUpdate, NewItem, content_hash
-from crossview.server.backend import Backend, CollectionBackend
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InputWarning, InvalidInputError
+from crossview.engine.values.item import Capture, IndexOptions, Item, ItemUpdate, NewItem, content_hash
+from crossview.server.commands.backend import Backend, CollectionBackend
 
 CAMERA, GPS = 0x8769, 0x8825
 BASIC = IndexOptions(workers=1)

@@ -7,13 +7,13 @@ import pytest
 from google.longrunning import operations_pb2
 
 from crossview.server.client.connection import OPTIONS
-from crossview.server.jobs.job_service import JobService, OperationsService
-from crossview.server.jobs.work import _WORK
-from crossview.server.methods import JOBS, METHODS, SERVICES, MessageStream, Method, Room, Touch
-from crossview.server.services.collection_service import CollectionService
-from crossview.server.services.question_service import QuestionService
-from crossview.server.services.search_service import SearchService
-from crossview.server.writing.item_writes import ItemWrites
+from crossview.server.core.jobs.job_service import JobService, OperationsService
+from crossview.server.core.jobs.work import _WORK
+from crossview.server.core.services.collection_service import CollectionService
+from crossview.server.core.services.question_service import QuestionService
+from crossview.server.core.services.search_service import SearchService
+from crossview.server.core.writing.item_writes import ItemWrites
+from crossview.server.wire.methods import JOBS, METHODS, SERVICES, MessageStream, Method, Room, Touch
 from crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2
 
 FILES = (search_pb2, collections_pb2, questions_pb2, jobs_pb2, operations_pb2)

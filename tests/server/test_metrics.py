@@ -16,13 +16,13 @@ from long_jobs import until
 from ports import free_port
 from prometheus_client.parser import text_string_to_metric_families
 
-from crossview.engine.errors import CrossviewError, NotFoundError, StorageError
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import CrossviewError, NotFoundError, StorageError
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
-from crossview.server.observing.histogram import Histogram
-from crossview.server.settings import ServerSettings
+from crossview.server.core.observing.histogram import Histogram
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 SEARCH = SearchRequest([Query("color", key="dots/dots-00.jpg")], k=3, targets=("color",))
 Values = dict[tuple[str, tuple[str, ...]], float]
@@ -105,7 +105,7 @@ def test_the_parts_of_the_server_have_their_numbers(watched: RunningServer) -> N
 def test_waiting_calls_and_busy_threads_are_seen(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     import threading
 
-    from crossview.server.services.collection_service import CollectionService
+    from crossview.server.core.services.collection_service import CollectionService
 
     leave, real = threading.Event(), CollectionService.ListItems
     monkeypatch.setattr(CollectionService, "ListItems", lambda self, *given: leave.wait(300) and real(self, *given))

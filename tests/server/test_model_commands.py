@@ -7,7 +7,7 @@ import pytest
 import tiny_models as tiny
 from terminal import done, result_of, run
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 

@@ -13,14 +13,14 @@ from browsing import Browsing
 from drawn import encode
 from terminal import run
 
-from crossview.engine.errors import InvalidInputError, ModelError, NotFoundError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, ModelError, NotFoundError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
 from crossview.server.client.remote_collection import RemoteCollection
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 COLORS = {"red": (0, 0, 255), "green": (0, 255, 0), "blue": (255, 0, 0)}

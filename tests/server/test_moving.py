@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from terminal import BOTH, done, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
 
 DATA = Path(__file__).parents[1] / "engine" / "transfer" / "data"
 
@@ -57,7 +57,7 @@ def test_an_interruption_says_how_to_continue(home: Home, tmp_path: Path, monkey
 
     mutations.make(home, "pets")
     with monkeypatch.context() as patch:
-        patch.setattr("crossview.engine.transfer.exporting.write_part", stop)
+        patch.setattr("crossview.engine.catalog.transfer.exporting.write_part", stop)
         result = run("export", "pets", tmp_path / "out", "--home", home.path)
     assert (result.exit_code, result.stdout) == (130, "")
     assert result.stderr == "stopped; what is finished is kept. Run the same command again to continue.\n"

@@ -16,10 +16,10 @@ from pages import DrawnPage
 
 from benchmarks.serve.malformed import methods
 from benchmarks.serve.process import serving
-from crossview.engine.changes.request import ChangesRequest
-from crossview.engine.item import Capture, ItemUpdate, NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.values.changes import ChangesRequest
+from crossview.engine.values.item import Capture, ItemUpdate, NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
 
 WITNESS = """

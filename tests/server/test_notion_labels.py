@@ -9,7 +9,7 @@ from drawn import write_pictures
 from notions import COUNT, NOTIONS, fill_things, key, rows
 from terminal import BACKENDS, done, reached, result_of, run
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 
 
 @pytest.fixture(params=BACKENDS)

@@ -9,7 +9,7 @@ import pytest
 from notions import COUNT, NOTIONS, fill_things, gap, key, nearest, rows, write_triplets
 from terminal import BACKENDS, done, reached, result_of, run
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 
 LEARNER = ["--learner", "joint:4", "--views", "view"]
 

@@ -12,13 +12,13 @@ from drawn import draw, encode
 from file_system import ONE, write
 from typer.testing import CliRunner
 
-from crossview.engine.audit.report import AuditRequest
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.transfer.foreign import ForeignData
-from crossview.server.backend import Backend
-from crossview.server.cli import app
+from crossview.engine.catalog.transfer.foreign import ForeignData
+from crossview.engine.collections.home import Home
+from crossview.engine.values.audit import AuditRequest
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import NewItem
+from crossview.server.commands.backend import Backend
+from crossview.server.commands.cli import app
 
 PNG = encode(draw("red", 0))
 

@@ -17,13 +17,13 @@ from web import SEARCH
 
 from crossview.engine.catalog.description import check_space_name
 from crossview.engine.catalog.names import NAME
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.values.errors import InvalidInputError
 from crossview.server.edge.http.openapi import openapi
 from crossview.server.edge.http.schemas import choices_of, is_required, pattern_of
-from crossview.server.listen import RunningServer
-from crossview.server.methods import METHODS, Method, Touch
+from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.connect import HTTP_STATUSES
 from crossview.server.wire.json_reading import from_json
+from crossview.server.wire.methods import METHODS, Method, Touch
 from crossview.server.wire.names import (
     collection_name,
     item_name,

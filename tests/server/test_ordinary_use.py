@@ -23,14 +23,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.item import IndexOptions, ItemUpdate, NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 KEYS = ("a", "b/1", "photos/cat/0.png", unicodedata.normalize("NFC", "é"), unicodedata.normalize("NFD", "é"))
 FOLDERS = ("cat", "dog")
@@ -249,7 +249,7 @@ class OrdinaryUseOfAServer(OrdinaryUse):
 
 
 MACHINES = (OrdinaryUse, OrdinaryUseOfAServer)
-pytestmark = pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::crossview.engine.values.errors.InputWarning")
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ from certificates import authority
 from open_homes import copy_home
 from registries import fetched, needs
 
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
-from crossview.server.keys.keys import Keys
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.engine.collections.home import Home
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.server.core.keys.keys import Keys
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"

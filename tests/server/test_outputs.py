@@ -10,9 +10,9 @@ import pytest
 from scipy.sparse import load_npz
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.recipe import Recipe
 
 
 @pytest.fixture(params=BACKENDS)

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from odd_values import OddValues
 
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.home import Home
-from crossview.engine.item import Item, NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.item import Item, NewItem
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
+from crossview.server.edge.listen import RunningServer
 
 AT_ONCE = 500
 

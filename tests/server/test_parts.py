@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
 
 LABELS = ("ash", "elm", "fir")
 TARGETS = ["view:1", "view:2", "view:3"]

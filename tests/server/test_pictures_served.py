@@ -10,18 +10,18 @@ from deadly import FATAL, Deadly
 from drawn import CLASSES, draw, encode
 from PIL import Image
 
-from crossview.engine.errors import CrossviewError, NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.item import ImportReport, NewItem, Picture
-from crossview.engine.query import Query, SearchRequest, SuggestRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import CrossviewError, NotReadyError
+from crossview.engine.values.item import ImportReport, NewItem, Picture
+from crossview.engine.values.query import Query, SearchRequest, SuggestRequest
 from crossview.features.errors import ImageError, ImageTooLargeError
 from crossview.features.picture_pool import PicturePool
 from crossview.features.pictures import PictureLimits
 from crossview.features.registry import EXTRACTORS
 from crossview.server.client.client import Client
 from crossview.server.client.remote_collection import RemoteCollection
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 

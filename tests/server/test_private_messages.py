@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossview.engine.errors import BusyError, CrossviewError, NotFoundError, StorageError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import BusyError, CrossviewError, NotFoundError, StorageError
+from crossview.engine.values.item import NewItem
 from crossview.server.client.client import Client
-from crossview.server.errors import JobStoppedError
-from crossview.server.jobs.slot import settled
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.core.jobs.slot import settled
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import JobStoppedError
+from crossview.server.wire.settings import ServerSettings
 from crossview.server.wire.status import Code, refusal
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1.jobs_pb2 import SubmitJobRequest

@@ -16,17 +16,17 @@ import pytest
 from ports import free_neighbors
 from terminal import fill_rows
 
-from crossview.engine.errors import StorageError
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import StorageError
+from crossview.engine.values.item import ItemUpdate
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
 from crossview.server.commands.stats import fetched
-from crossview.server.errors import ServerUnavailableError
-from crossview.server.listen import RunningServer
-from crossview.server.processes import Processes, start
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.edge.processes import Processes, start
+from crossview.server.wire.errors import ServerUnavailableError
+from crossview.server.wire.settings import ServerSettings
 
 NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
 
@@ -41,7 +41,17 @@ def home(tmp_path: Path) -> Home:
 @contextmanager
 def serving(home: Home, *options: str, temporary: Path | None = None) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """The command with two processes, and its address."""
-    command = [sys.executable, "-m", "crossview.server.cli", "serve", "--port", "0", "--home", str(home.path), *options]
+    command = [
+        sys.executable,
+        "-m",
+        "crossview.server.commands.cli",
+        "serve",
+        "--port",
+        "0",
+        "--home",
+        str(home.path),
+        *options,
+    ]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary or tempfile.gettempdir())}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:

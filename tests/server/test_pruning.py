@@ -14,17 +14,17 @@ import pytest
 from file_system import ONE, write
 from typer.testing import CliRunner, Result
 
-from crossview.engine.any_collection import AnyCollection
-from crossview.engine.comparisons import Answer
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions, ItemUpdate
+from crossview.engine.collections.home import Home
+from crossview.engine.values.any_collection import AnyCollection
+from crossview.engine.values.comparisons import Answer
+from crossview.engine.values.item import IndexOptions, ItemUpdate
 from crossview.features.extras import install_command
-from crossview.server.backend import Backend
-from crossview.server.cli import app
+from crossview.server.commands.backend import Backend
+from crossview.server.commands.cli import app
 from crossview.server.commands.pruning import Losses, _below
-from crossview.server.listen import RunningServer
+from crossview.server.edge.listen import RunningServer
 
-COMMAND = (sys.executable, "-m", "crossview.server.cli")
+COMMAND = (sys.executable, "-m", "crossview.server.commands.cli")
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_excluded_files_count_as_missing_until_the_pattern_is_gone(followed: Any
 def test_a_run_that_can_use_nothing_fails_and_names_the_extra(
     home: Home, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: list[str]
 ) -> None:
-    monkeypatch.setattr("crossview.engine.ingest.walk.SUFFIXES", frozenset({".png"}))
+    monkeypatch.setattr("crossview.engine.catalog.ingest.walk.SUFFIXES", frozenset({".png"}))
     phone = tmp_path / "phone"
     phone.mkdir()
     for number in range(3):

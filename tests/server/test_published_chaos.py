@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 from ports import free_port
 from published import Published, row, taught
 
-from crossview.engine.errors import EngineUnavailableError, NotFoundError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
 from crossview.engine.publishing.address import engine_address
 from crossview.engine.publishing.milvus import Milvus
-from crossview.engine.query import HitList, Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.values.errors import EngineUnavailableError, NotFoundError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import HitList, Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
-from crossview.server.errors import OverloadedError, ServerStoppedError, ServerUnavailableError
+from crossview.server.wire.errors import OverloadedError, ServerStoppedError, ServerUnavailableError
 
 T = TypeVar("T")
 UNANSWERED = (ServerUnavailableError, ServerStoppedError, OverloadedError, EngineUnavailableError)
@@ -52,7 +52,7 @@ class Servers:
 
     def start(self, port: int) -> None:
         """Start a server."""
-        command = [sys.executable, "-m", "crossview.server.cli", "serve", "--port", str(port), *self._options]
+        command = [sys.executable, "-m", "crossview.server.commands.cli", "serve", "--port", str(port), *self._options]
         with (self._folder / f"{port}.log").open("ab") as log:
             self._processes[port] = subprocess.Popen(
                 [*command, "--home", str(self._folder / str(port)), "--workers", "1"], stdout=log, stderr=log

@@ -15,15 +15,15 @@ from ports import free_port
 from published import check_alike
 from story import done, refused, result_of, served
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate, NewItem
-from crossview.engine.query import Query, SameRequest, SearchRequest, SuggestRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import ItemUpdate, NewItem
+from crossview.engine.values.query import Query, SameRequest, SearchRequest, SuggestRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
-from crossview.server.errors import NotServedError
+from crossview.server.wire.errors import NotServedError
 
 NAME = "drawn-things"
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.query import Query
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.query import Query
 from crossview.server.client.client import Client
-from crossview.server.dispatch import quotas
-from crossview.server.dispatch.call import Call, Caller, Served
-from crossview.server.dispatch.fair_queue import FairQueue
-from crossview.server.dispatch.identity import Identity
-from crossview.server.dispatch.quotas import Budget, Quotas
-from crossview.server.dispatch.rooms import Room
-from crossview.server.errors import OverloadedError
-from crossview.server.listen import RunningServer
-from crossview.server.methods import METHODS
-from crossview.server.settings import ServerSettings
+from crossview.server.core.dispatch import quotas
+from crossview.server.core.dispatch.call import Call, Caller, Served
+from crossview.server.core.dispatch.fair_queue import FairQueue
+from crossview.server.core.dispatch.quotas import Budget, Quotas
+from crossview.server.core.dispatch.rooms import Room
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import OverloadedError
+from crossview.server.wire.identity import Identity
+from crossview.server.wire.methods import METHODS
+from crossview.server.wire.settings import ServerSettings
 
 METHOD = METHODS["/crossview.v1.SearchService/Search"]
 

@@ -11,14 +11,14 @@ from long_jobs import ended, until
 from ports import free_port
 from terminal import done, run
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.index_choice import LiveFigure
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces import live_recall
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.index_choice import LiveFigure
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 COUNT = 12_000
 """More than an approximate index scans exactly."""

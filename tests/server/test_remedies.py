@@ -11,13 +11,13 @@ import pytest
 from terminal import run
 from web import JSON
 
-from crossview.engine.errors import NotFoundError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import NotFoundError
 from crossview.server.client.client import Client
 from crossview.server.commands.hints import STEPS
-from crossview.server.listen import RunningServer
-from crossview.server.methods import METHODS
+from crossview.server.edge.listen import RunningServer
 from crossview.server.wire import remedies
+from crossview.server.wire.methods import METHODS
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import collections_pb2_grpc
 

@@ -4,7 +4,7 @@ import pytest
 import typer
 from terminal import command_of, run
 
-from crossview.server.cli import COMMANDS
+from crossview.server.commands.cli import COMMANDS
 
 
 @pytest.mark.parametrize("name", COMMANDS)

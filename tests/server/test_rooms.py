@@ -20,18 +20,18 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from long_jobs import until
 from terminal import fill_rows
 
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.item import ItemUpdate
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.dispatch.rooms import Room, Rooms
-from crossview.server.errors import OverloadedError
-from crossview.server.listen import RunningServer
-from crossview.server.services.search_service import SearchService
-from crossview.server.settings import ServerSettings
+from crossview.server.core.dispatch.rooms import Room, Rooms
+from crossview.server.core.services.search_service import SearchService
+from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.convert_search import from_search_request
+from crossview.server.wire.errors import OverloadedError
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import search_pb2
 
 NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
@@ -78,7 +78,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("crossview.server.dispatch.rooms.time", made)
+    monkeypatch.setattr("crossview.server.core.dispatch.rooms.time", made)
     return made
 
 
@@ -381,11 +381,11 @@ def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
 
     monkeypatch.setattr(SearchService, name, counted)
     if in_loop:
-        monkeypatch.setattr("crossview.server.dispatch.together._TURNS", Turns())
-        monkeypatch.setattr("crossview.server.dispatch.together._LONGEST", 300.0)
+        monkeypatch.setattr("crossview.server.core.dispatch.together._TURNS", Turns())
+        monkeypatch.setattr("crossview.server.core.dispatch.together._LONGEST", 300.0)
     else:
         monkeypatch.setattr(SearchService, "Search", slow)
-        monkeypatch.setattr("crossview.server.services.search_service._IN_LOOP_BYTES", -1)
+        monkeypatch.setattr("crossview.server.core.services.search_service._IN_LOOP_BYTES", -1)
     settings = replace(running.settings, port=0, waiting=40)
     with RunningServer(settings) as server, Client(server.address, timeout=300) as client:
         rows = client.open("rows")

@@ -10,9 +10,9 @@ import pytest
 from open_homes import copy_home
 from terminal import BACKENDS, BOTH, done, fill_rows, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import CalibrationRequest, Query, SameRequest, SearchRequest
 from crossview.server.client.client import AsyncClient, Client
 
 COLOR = ("--view", "color")

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from crossview.engine.errors import InvalidInputError
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.engine.values.errors import InvalidInputError
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 
 def test_the_defaults_can_be_used() -> None:

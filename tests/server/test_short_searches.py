@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.query import Query, SearchRequest
-from crossview.server.backend import Backend, CollectionBackend
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.server.commands.backend import Backend, CollectionBackend
 
 
 @pytest.fixture

@@ -17,20 +17,20 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from long_jobs import BOTH, until
 from terminal import fill_rows
 
-from crossview.engine.errors import InvalidInputError, StorageError
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, StorageError
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import Client
-from crossview.server.dispatch.streams import Silences
-from crossview.server.errors import ServerUnavailableError, SilentStreamError
-from crossview.server.jobs.operation import new_operation
-from crossview.server.jobs.owner import Owner
-from crossview.server.jobs.records import Records
-from crossview.server.listen import RunningServer
-from crossview.server.services.search_service import SearchService
-from crossview.server.settings import ServerSettings
+from crossview.server.core.dispatch.streams import Silences
+from crossview.server.core.jobs.operation import new_operation
+from crossview.server.core.jobs.owner import Owner
+from crossview.server.core.jobs.records import Records
+from crossview.server.core.services.search_service import SearchService
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import ServerUnavailableError, SilentStreamError
 from crossview.server.wire.names import parse_operation
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import search_pb2
 from crossview.v1.jobs_pb2 import SubmitJobRequest
@@ -134,7 +134,7 @@ def test_who_waits_for_an_answer_is_not_silent(running: RunningServer, monkeypat
         return searched(*given)
 
     searched, clock = SearchService.Search, Clock()
-    monkeypatch.setattr("crossview.server.dispatch.streams.time", clock)
+    monkeypatch.setattr("crossview.server.core.dispatch.streams.time", clock)
     monkeypatch.setattr(SearchService, "Search", slow)
     settings = replace(running.settings, port=0, silent_seconds=0.1)
     with RunningServer(settings) as server, Client(server.address) as client:
@@ -194,7 +194,7 @@ def test_connections_are_bounded_and_health_has_a_port_of_its_own(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who connects and says nothing takes the place of nobody who asks for health, and is cut after seconds."""
-    monkeypatch.setattr("crossview.server.limits._HANDSHAKE_SECONDS", 1)
+    monkeypatch.setattr("crossview.server.core.limits._HANDSHAKE_SECONDS", 1)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from terminal import done
 
-from crossview.engine.errors import InvalidInputError, StorageError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, StorageError
 from crossview.server.client.client import AsyncClient, Client
-from crossview.server.errors import ServerUnavailableError
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
-from crossview.server.socket_file import SocketFile
+from crossview.server.core.socket_file import SocketFile
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import ServerUnavailableError
+from crossview.server.wire.settings import ServerSettings
 
 
 @pytest.fixture

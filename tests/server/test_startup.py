@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from crossview.engine.home import Home
-from crossview.server.listen import RunningServer
+from crossview.engine.collections.home import Home
+from crossview.server.edge.listen import RunningServer
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("alembic", "cv2", "faiss", "grpc_reflection.v1alpha", "PIL", "scipy", "sklearn")
@@ -17,7 +17,7 @@ DOTS = "pictures/dots/dots-00.jpg"
 
 CODE = """
 import json, sys
-from crossview.server.cli import app
+from crossview.server.commands.cli import app
 for command in json.loads(sys.argv[1]):
     try:
         app(command)

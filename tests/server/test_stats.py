@@ -7,12 +7,12 @@ import pytest
 from ports import free_port
 from terminal import fill_rows, run
 
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
 from crossview.server.commands.stats import Sample, Stats
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 
 
 def test_the_numbers_of_a_server(tmp_path: Path) -> None:

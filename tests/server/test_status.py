@@ -8,16 +8,21 @@ import numpy as np
 import pytest
 from google.rpc import status_pb2
 
-from crossview.engine import errors
+from crossview.engine.values import errors
 from crossview.features import errors as image_errors
 from crossview.features.errors import TruncatedImageError
 from crossview.server.client.attempts import repeated
 from crossview.server.client.client import Client
 from crossview.server.client.connection import error_of
-from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
-from crossview.server.listen import RunningServer
-from crossview.server.settings import MESSAGE_BYTES
+from crossview.server.edge.listen import RunningServer
 from crossview.server.wire import status
+from crossview.server.wire.errors import (
+    DeadlineExceededError,
+    OverloadedError,
+    ServerFaultError,
+    ServerUnavailableError,
+)
+from crossview.server.wire.settings import MESSAGE_BYTES
 from crossview.server.wire.status import ERROR_KEY, MESSAGE_LIMIT, STATUSES, error_in, status_of
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2

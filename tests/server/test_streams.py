@@ -12,15 +12,15 @@ import pytest
 from long_jobs import until
 from terminal import fill_rows
 
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest, SuggestRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest, SuggestRequest
 from crossview.server.client.client import AsyncClient, Client
 from crossview.server.client.remote_collection import RemoteCollection
-from crossview.server.errors import DeadlineExceededError
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import DeadlineExceededError
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import search_pb2, search_pb2_grpc
 
 NAME = "collections/rows"

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 from terminal import fill_rows
 
-from crossview.engine.errors import StorageError
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import StorageError
+from crossview.engine.values.item import ItemUpdate
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.errors import OverloadedError
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
-from crossview.server.succession import Place, check_ports, successor
+from crossview.server.core.succession import Place, check_ports, successor
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import OverloadedError
+from crossview.server.wire.settings import ServerSettings
 
 NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
 
@@ -38,7 +38,16 @@ def home(tmp_path: Path) -> Home:
 @contextmanager
 def serving(home: Home, port: int, *options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """The command, and its address."""
-    command = [sys.executable, "-m", "crossview.server.cli", "serve", "--home", str(home.path), "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "crossview.server.commands.cli",
+        "serve",
+        "--home",
+        str(home.path),
+        "--port",
+        str(port),
+    ]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     pipe = subprocess.PIPE
     with subprocess.Popen([*command, *options], stdout=pipe, stderr=pipe, text=True, env=environment) as process:

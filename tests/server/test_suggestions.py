@@ -5,8 +5,8 @@ import csv
 import pytest
 from terminal import BACKENDS, BOTH, done, fill_rows, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate, NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import ItemUpdate, NewItem
 
 
 @pytest.fixture

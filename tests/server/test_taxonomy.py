@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, done, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
 
 CLASSES = ("cat", "dog", "oak", "elm")
 TREE = "animal: cat, dog\ntree\n  oak\n  elm  # one of few\n"

@@ -8,8 +8,8 @@ import numpy as np
 from checkout import Checkout
 from terminal import done, run
 
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
 
 SPELL = "\x1b]0;owned\x07\x1b[2J\x9b2J\u202e\r\x7f"
 OBEYED = {*SPELL} - {*"]0;owned[2J"}

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from terminal import done
 
-from crossview.engine import errors
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.item import IndexOptions, NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.values import errors
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.item import IndexOptions, NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.features.base import QueryWords
-from crossview.server.backend import Backend, CollectionBackend
 from crossview.server.client.client import Client
-from crossview.server.demo.dataset import STYLES, WORDS, caption, write_captions, write_pictures
-from crossview.server.drawing.search_results import strips
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.commands.backend import Backend, CollectionBackend
+from crossview.server.commands.demo.dataset import STYLES, WORDS, caption, write_captions, write_pictures
+from crossview.server.commands.drawing.search_results import strips
+from crossview.server.edge.listen import RunningServer
 from crossview.server.wire import message_batches
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
 
@@ -33,7 +33,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server with pictures of ten classes, two in three with a caption, indexed and trained through it."""
     folder = tmp_path_factory.mktemp("words")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("crossview.server.demo.dataset.SIZE", (112, 84))
+        patch.setattr("crossview.server.commands.demo.dataset.SIZE", (112, 84))
         write_pictures(folder / "pictures", PER_CLASS)
     write_captions(folder / "all.csv", folder / "pictures")
     header, *lines = (folder / "all.csv").read_text().splitlines()

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from crossview.engine.errors import _LIBRARIES_OF_THE_ENGINE
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import _LIBRARIES_OF_THE_ENGINE
 from crossview.features.extras import install_command
-from crossview.server.listen import RunningServer
+from crossview.server.edge.listen import RunningServer
 
 WITHOUT = """
 import sys
@@ -54,7 +54,7 @@ def test_a_client_indexes_a_folder_and_searches_by_a_file(address: str, pictures
 
 
 def test_the_command_works_on_a_server(address: str, pictures: Path) -> None:
-    program = "from crossview.server.cli import main; main()"
+    program = "from crossview.server.commands.cli import main; main()"
     where = ("--server", address)
     for command in (["create", "things", "--views", "color"], ["index", "things", pictures], ["list"]):
         done = run(program, *command, *where)
@@ -71,8 +71,15 @@ def test_what_needs_the_engine_says_how_to_install_it(tmp_path: Path) -> None:
         run("import crossview; crossview.learners"),
         run("import crossview.learners"),
         run("from crossview.learners import MultiNPP"),
-        run("from crossview.server.cli import main; main()", "serve", "--home", tmp_path / "home", "--port", "0"),
-        run("from crossview.server.cli import main; main()", "demo", "--out", tmp_path / "demo"),
+        run(
+            "from crossview.server.commands.cli import main; main()",
+            "serve",
+            "--home",
+            tmp_path / "home",
+            "--port",
+            "0",
+        ),
+        run("from crossview.server.commands.cli import main; main()", "demo", "--out", tmp_path / "demo"),
     ):
         assert done.returncode == 1
         assert install_command("engine") in done.stderr
@@ -81,7 +88,7 @@ def test_what_needs_the_engine_says_how_to_install_it(tmp_path: Path) -> None:
 
 def test_the_demo_names_what_to_install_before_it_draws(tmp_path: Path) -> None:
     """So that the same command works after it."""
-    program = "from crossview.server.cli import main; main()"
+    program = "from crossview.server.commands.cli import main; main()"
     done = run(program, "demo", "--keep", "--out", tmp_path / "out")
     assert (done.returncode, done.stdout) == (1, "")
     assert f"run: {install_command('engine')}" in done.stderr

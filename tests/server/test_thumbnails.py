@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.item import NewItem
 from crossview.server.client.client import Client
-from crossview.server.listen import RunningServer
-from crossview.server.services import collection_service
-from crossview.server.settings import ServerSettings
+from crossview.server.core.services import collection_service
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 
 

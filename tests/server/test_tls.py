@@ -13,15 +13,15 @@ from certificates import Authority, authority
 from terminal import done, run
 
 import crossview
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError
 from crossview.server.client.channels import ClientTls
 from crossview.server.client.client import AsyncClient, Client
-from crossview.server.errors import ServerUnavailableError
-from crossview.server.exposure import check_exposure
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
-from crossview.server.tls import LiveCertificate, TlsFiles
+from crossview.server.core.exposure import check_exposure
+from crossview.server.core.tls import LiveCertificate, load_certificate
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import ServerUnavailableError
+from crossview.server.wire.settings import ServerSettings, TlsFiles
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_files_that_cannot_be_used_are_refused_at_the_start(home: Home, ours: Au
         (TlsFiles(ours.folder, key), "cannot read .*: Is a directory"),
     ):
         with pytest.raises(InvalidInputError, match=message):
-            files.load()
+            load_certificate(files)
     with pytest.raises(InvalidInputError, match="has expired"):
         RunningServer(ServerSettings(home=home.path, port=0, tls_cert=old, tls_key=old_key))
     refused = run("serve", "--home", home.path, "--port", 0, "--tls-cert", old, "--tls-key", old_key)

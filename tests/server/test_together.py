@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from crossview.engine.errors import InvalidInputError
-from crossview.server.dispatch.call import Caller, Immediate, Served, Together
-from crossview.server.dispatch.dispatcher import Dispatcher, RefusedError
-from crossview.server.dispatch.rooms import Rooms
-from crossview.server.dispatch.streams import END
-from crossview.server.methods import METHODS
-from crossview.server.settings import ServerSettings
+from crossview.engine.values.errors import InvalidInputError
+from crossview.server.core.dispatch.call import Caller, Immediate, Served, Together
+from crossview.server.core.dispatch.dispatcher import Dispatcher, RefusedError
+from crossview.server.core.dispatch.rooms import Rooms
+from crossview.server.core.dispatch.streams import END
+from crossview.server.wire.methods import METHODS
+from crossview.server.wire.settings import ServerSettings
 from crossview.server.wire.status import Code
 from crossview.v1 import search_pb2 as pb
 
@@ -24,7 +24,7 @@ MOST = 4
 @pytest.fixture(autouse=True)
 def turns_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the turns of the event loop end a gathering: on a busy machine, the seconds can be over before them."""
-    monkeypatch.setattr("crossview.server.dispatch.together._LONGEST", 300.0)
+    monkeypatch.setattr("crossview.server.core.dispatch.together._LONGEST", 300.0)
 
 
 @dataclass

@@ -18,18 +18,18 @@ import pytest
 from long_jobs import until
 from open_homes import copy_home
 
-from crossview.engine.errors import InvalidInputError, NotInstalledError, StorageError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, NotInstalledError, StorageError
 from crossview.features.extras import install_command
 from crossview.features.picture_pool import PicturePool
 from crossview.features.pictures import PictureTask
 from crossview.features.reading import rows
 from crossview.features.stages import MOST, Recording, listening, present, stage, within
 from crossview.server.client.client import Client
-from crossview.server.dispatch.origin import NO_TRACE, Trace
-from crossview.server.keys.keys import Keys
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
+from crossview.server.core.dispatch.origin import NO_TRACE, Trace
+from crossview.server.core.keys.keys import Keys
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import jobs_pb2, search_pb2
 
 ROOT = Path(__file__).parents[2]
@@ -225,8 +225,8 @@ def test_a_job_is_in_the_trace_of_its_call_and_its_record_names_the_call(
 
 def test_a_server_without_traces_imports_no_library(home: Home) -> None:
     code = (
-        "import sys; from crossview.server.listen import RunningServer as R;"
-        "from crossview.server.settings import ServerSettings as S;"
+        "import sys; from crossview.server.edge.listen import RunningServer as R;"
+        "from crossview.server.wire.settings import ServerSettings as S;"
         f"R(S(home=__import__('pathlib').Path({str(home.path)!r}), port=0)).stop();"
         "assert not [one for one in sys.modules if one.startswith('opentelemetry')]"
     )
@@ -281,7 +281,7 @@ def test_a_collector_gets_the_spans_and_a_silent_one_holds_up_nothing(
     traced: Traced, silent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The end of the server sends the last spans, and gives up on a collector that does not answer."""
-    monkeypatch.setattr("crossview.server.observing.tracing._FLUSH_SECONDS", 0.3 if silent else 300.0)
+    monkeypatch.setattr("crossview.server.core.observing.tracing._FLUSH_SECONDS", 0.3 if silent else 300.0)
     waiting = threading.Event() if silent else None
     handler = type("Handler", (_Collector,), {"bodies": [], "silent": waiting})
     with HTTPServer(("127.0.0.1", 0), handler) as collector:
@@ -317,7 +317,7 @@ def test_what_traces_cannot_be_is_refused(tmp_path: Path, home: Home, monkeypatc
         ServerSettings(trace_ratio=2.0)
     with pytest.raises(StorageError):
         RunningServer(ServerSettings(home=home.path, port=0, trace_file=tmp_path / "no" / "file"))
-    monkeypatch.setitem(sys.modules, "crossview.server.observing.tracing", None)
+    monkeypatch.setitem(sys.modules, "crossview.server.core.observing.tracing", None)
     with pytest.raises(NotInstalledError, match=re.escape(install_command("tracing"))):
         RunningServer(ServerSettings(home=home.path, port=0, trace_file=tmp_path / "file"))
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
-from crossview.engine.errors import NotEnoughMemoryError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.engine.training import cost
+from crossview.engine.values.errors import NotEnoughMemoryError
 from crossview.server.wire.status import Code, status_of
 
 GROUPS = ("cat", "dog")

@@ -8,11 +8,11 @@ import pytest
 from drawn import encode, write_pictures
 from typer.testing import CliRunner
 
-from crossview.engine.errors import NotReadyError
-from crossview.engine.item import IndexOptions, NewItem
-from crossview.engine.transfer.foreign import ForeignData
-from crossview.server.backend import Backend
-from crossview.server.cli import app
+from crossview.engine.catalog.transfer.foreign import ForeignData
+from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.item import IndexOptions, NewItem
+from crossview.server.commands.backend import Backend
+from crossview.server.commands.cli import app
 
 VIEWS = ("color", "sift:words=8", "gist", "text")
 REASON = "view 'sift' cannot be fitted: 8 visual words need at least 8 distinct descriptors"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import ItemUpdate
 
 
 @pytest.fixture(params=BACKENDS)

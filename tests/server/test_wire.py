@@ -19,19 +19,19 @@ from hypothesis import strategies as st
 from long_jobs import until
 from terminal import fill_rows
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError
 from crossview.server.client.client import Client
-from crossview.server.dispatch.call import PROTOBUF, Call
-from crossview.server.dispatch.quotas import Budget
+from crossview.server.core.dispatch.call import PROTOBUF, Call
+from crossview.server.core.dispatch.quotas import Budget
+from crossview.server.core.writing.item_writes import ItemWrites
 from crossview.server.edge.http.codecs import JSON
-from crossview.server.errors import OverloadedError
-from crossview.server.listen import RunningServer
-from crossview.server.methods import METHODS
-from crossview.server.settings import ServerSettings
+from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.convert import from_row
 from crossview.server.wire.entries import entries
-from crossview.server.writing.item_writes import ItemWrites
+from crossview.server.wire.errors import OverloadedError
+from crossview.server.wire.methods import METHODS
+from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import search_pb2
 from crossview.v1.jobs_pb2 import SubmitJobRequest

@@ -10,8 +10,8 @@ import pytest
 import tiny_models as tiny
 from PIL import Image
 
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import IndexOptions
 from crossview.features.extras import install_command
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -26,7 +26,7 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Absent())
-from crossview.server.cli import app
+from crossview.server.commands.cli import app
 from typer.testing import CliRunner
 import json
 found = [CliRunner().invoke(app, shlex.split(line)) for line in sys.stdin]

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from long_jobs import until
 
-from crossview.engine.errors import NotFoundError
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.values.errors import NotFoundError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
 from crossview.server.client.remote_collection import RemoteCollection
-from crossview.server.errors import DeadlineExceededError, ServerStoppedError
-from crossview.server.listen import RunningServer
-from crossview.server.settings import ServerSettings
-from crossview.server.writing import process
-from crossview.server.writing.process import WriteProcess
+from crossview.server.core.writing import process
+from crossview.server.core.writing.process import WriteProcess
+from crossview.server.edge.listen import RunningServer
+from crossview.server.wire.errors import DeadlineExceededError, ServerStoppedError
+from crossview.server.wire.settings import ServerSettings
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 300.0
@@ -152,7 +152,7 @@ def test_the_end_does_not_wait_for_a_process_that_starts(tmp_path: Path, monkeyp
 
 SHARED = """
 import gc
-from crossview.server.forks import CONTEXT
+from crossview.server.core.forks import CONTEXT
 with CONTEXT.Pool(1) as pool:
     print(pool.apply(gc.get_freeze_count))
 """

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from crossview.server.cli import COMMANDS, PANELS, app
+from crossview.server.commands.cli import COMMANDS, PANELS, app
 from crossview.server.commands.command import SETTINGS, Text, panels
 from documents.tables import escaped, table
 

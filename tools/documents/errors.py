@@ -3,8 +3,8 @@
 import inspect
 from collections.abc import Iterator
 
-from crossview.server.errors import ServerFaultError
 from crossview.server.wire.connect import HTTP_STATUSES
+from crossview.server.wire.errors import ServerFaultError
 from crossview.server.wire.status import BY_NAME, STATUSES, Code
 from documents.tables import escaped, table
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-from crossview.server.observing.call_metrics import CallMetrics
-from crossview.server.observing.server_metrics import ServerMetrics
+from crossview.server.core.observing.call_metrics import CallMetrics
+from crossview.server.core.observing.server_metrics import ServerMetrics
 from documents.tables import escaped, table
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, MethodDescriptorProto
 
 from crossview.server.edge.http.uploads import UPLOAD_PATH
-from crossview.server.methods import METHODS as ROWS
+from crossview.server.wire.methods import METHODS as ROWS
 from documents.proto_files import FIELDS, METHODS, ONEOFS, SERVICES, VALUES, Place, ProtoFile, proto_files
 from documents.tables import escaped, table
 

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from crossview.server import settings as module
-from crossview.server.configuration import SETTINGS, VARIABLE, kind_of
-from crossview.server.settings import ServerSettings
+from crossview.server.wire import settings as module
+from crossview.server.wire.configuration import SETTINGS, VARIABLE, kind_of
+from crossview.server.wire.settings import ServerSettings
 from documents.tables import table
 
 _WORDS = {
@@ -41,7 +41,7 @@ def _default(name: str) -> str:
 
 
 def _field_docstrings() -> dict[str, str]:
-    """Return the description below each field of the classes of ``server/settings.py``."""
+    """Return the description below each field of the classes of ``server/wire/settings.py``."""
     found = {}
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, ast.ClassDef):

@@ -60,8 +60,8 @@ from benchmarks.serve.oracle.writes import (
     Train,
     Write,
 )
-from crossview.engine.errors import BusyError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import BusyError
 
 WRONG, LOST = "wrong answers", "rounds after which an acknowledged write is gone or elsewhere"
 FAULTS, ENDED = "calls that failed by a server", "ends of a server that nobody killed"

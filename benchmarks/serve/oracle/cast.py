@@ -21,9 +21,9 @@ from benchmarks.serve.oracle.states import key_of
 from benchmarks.serve.oracle.writes import DONE, REFUSED, UNKNOWN, Call, Command, Write
 from benchmarks.serve.process import CLI, ServerProcess, until_healthy
 from crossview import Client, OverloadedError
-from crossview.engine.any_collection import AnyCollection
-from crossview.engine.collection import Collection
-from crossview.engine.errors import (
+from crossview.engine.collections.collection import Collection
+from crossview.engine.values.any_collection import AnyCollection
+from crossview.engine.values.errors import (
     BusyError,
     CrossviewError,
     InvalidInputError,

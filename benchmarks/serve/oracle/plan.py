@@ -9,7 +9,7 @@ from benchmarks.serve.oracle.questions import Counting, Listing, Question, Searc
 from benchmarks.serve.oracle.states import LEARNED, NUMBERS, VIEWS, State, key_of, row
 from benchmarks.serve.oracle.writes import Activate, Copy, Delete, Import, Label, Put, Restore, Train, Write
 from crossview.engine.catalog.description import RAW
-from crossview.engine.conditions.filter import EVERY_ITEM, Filter
+from crossview.engine.values.conditions.filter import EVERY_ITEM, Filter
 
 LABELS = ("red", "green", "blue", "amber")
 FEWEST = 80

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.serve.oracle.states import LEARNED, VIEWS, Record, Seen, State, key_of, number_of
-from crossview.engine.any_collection import AnyCollection
 from crossview.engine.catalog.description import RAW
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import EVERY_ITEM, Filter
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
 from crossview.engine.spaces.indexed import stored_generation
 from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.space import Space
+from crossview.engine.values.any_collection import AnyCollection
+from crossview.engine.values.conditions.filter import EVERY_ITEM, Filter
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.query import Query, SearchRequest
 
 REFUSAL = "refused"
 """The answer where there is no such item, row or space."""

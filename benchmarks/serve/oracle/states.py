@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.any_collection import AnyCollection
 from crossview.engine.catalog.description import RAW
+from crossview.engine.values.any_collection import AnyCollection
 
 VIEWS: Mapping[str, int] = {"v": 8, "w": 6}
 """Views of vectors, and how long their rows are."""

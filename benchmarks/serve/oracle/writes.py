@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.serve.oracle.states import LEARNED, Record, SpaceState, State, key_of, row
-from crossview.engine.any_collection import AnyCollection
-from crossview.engine.item import ItemUpdate, NewItem
-from crossview.engine.recipe import Recipe
+from crossview.engine.values.any_collection import AnyCollection
+from crossview.engine.values.item import ItemUpdate, NewItem
+from crossview.engine.values.recipe import Recipe
 
 DONE, REFUSED, UNKNOWN = "done", "refused", "unknown"
 """The result of a write: acknowledged, not carried out, or unknown."""

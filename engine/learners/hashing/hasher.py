@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.settings import Seed
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.traits import SeparateLearner
-from crossview.engine.learners.view_rows import Rows, present_rows
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.settings import Seed
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.traits import SeparateLearner
+from crossview.engine.learners.frame.view_rows import Rows, present_rows
 
 
 class Hasher(MultiViewLearner):

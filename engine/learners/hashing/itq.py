@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.learners.frame.settings import Bits, Seed
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows, present_rows
 from crossview.engine.learners.hashing.hasher import Hasher, StageHasher, fitted_projection
-from crossview.engine.learners.settings import Bits, Seed
 from crossview.engine.learners.subspace.pca import principal_components
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows, present_rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _ITERATIONS = 50  # as in the paper

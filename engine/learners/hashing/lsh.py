@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from crossview.engine.learners.frame.settings import Bits, Seed
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows, present_rows
 from crossview.engine.learners.hashing.hasher import Hasher, StageHasher, fitted_projection
-from crossview.engine.learners.settings import Bits, Seed
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows, present_rows
 
 
 @dataclass(eq=False, repr=False)

@@ -10,8 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.cost import FitCost, FitSize
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.cost import FitCost, FitSize
+from crossview.engine.learners.frame.settings import Between, Bits, PairRows, Positive, Seed, Share, Steps
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.hashing.hasher import Hasher
 from crossview.engine.learners.hashing.product_codes import (
     CodeFunction,
@@ -20,17 +23,14 @@ from crossview.engine.learners.hashing.product_codes import (
     distant_codes,
     learn_codes,
 )
-from crossview.engine.learners.npp.initial_projections import groups
-from crossview.engine.learners.npp.multi_npp import MultiNPP
-from crossview.engine.learners.npp.neighborhoods import pair_relations
-from crossview.engine.learners.npp.problem import draw_rows
-from crossview.engine.learners.npp.similarity import similarity_of
-from crossview.engine.learners.settings import Between, Bits, PairRows, Positive, Seed, Share, Steps
+from crossview.engine.learners.papers.npp.initial_projections import groups
+from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
+from crossview.engine.learners.papers.npp.neighborhoods import pair_relations
+from crossview.engine.learners.papers.npp.problem import draw_rows
+from crossview.engine.learners.papers.npp.similarity import similarity_of
 from crossview.engine.learners.subspace.instances import Instances
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.subspace.ridge_path import RidgePath
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import report_progress
 
 Predictor = dict[str, Any]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.hashing.itq import rotation
 from crossview.engine.learners.subspace.pca import principal_components
-from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]

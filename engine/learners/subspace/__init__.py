@@ -1,5 +1,2 @@
 """Linear subspaces with closed solutions: PCA, CCA, PLS, LDA and semantic matching; class posteriors, co-EM, instance
-embeddings, and the span of rows.
-
-May import the root of ``engine.learners`` and ``engine.learners.steps``.
-"""
+embeddings, and the span of rows."""

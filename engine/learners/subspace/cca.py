@@ -9,13 +9,13 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.settings import Between, Dimensions, Share
+from crossview.engine.learners.frame.base import MANY_ITEMS, MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.settings import Between, Dimensions, Share
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.traits import LinearLearner
+from crossview.engine.learners.frame.view_rows import Rows, complete
 from crossview.engine.learners.subspace.span import Span
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.traits import LinearLearner
-from crossview.engine.learners.view_rows import Rows, complete
 
 Shrinkage = Literal["auto"] | Share | Sequence[Share]
 

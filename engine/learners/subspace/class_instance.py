@@ -10,17 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.cost import FitCost, FitSize
-from crossview.engine.learners.settings import Dimensions, OneView, Seed, Weight
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.cost import FitCost, FitSize
+from crossview.engine.learners.frame.settings import Dimensions, OneView, Seed, Weight
+from crossview.engine.learners.frame.supervision import Supervision, shared_classes
+from crossview.engine.learners.frame.view_rows import Mask, Rows
 from crossview.engine.learners.subspace.co_em import CoEM
 from crossview.engine.learners.subspace.instances import Fold, Instances
 from crossview.engine.learners.subspace.kernel_features import unit_length
 from crossview.engine.learners.subspace.label_noise import wrong_share
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
-from crossview.engine.learners.supervision import Supervision, shared_classes
-from crossview.engine.learners.view_rows import Mask, Rows
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import over
 

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.base import MAX_ITEMS
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.cost import FitCost, FitSize, regression_cost
-from crossview.engine.learners.settings import Between, Count, Share
+from crossview.engine.learners.frame.base import MAX_ITEMS
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.cost import FitCost, FitSize, regression_cost
+from crossview.engine.learners.frame.settings import Between, Count, Share
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows, slices
 from crossview.engine.learners.subspace.evidence import Evidence
 from crossview.engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
 from crossview.engine.learners.subspace.plan import NEW_CLASSES, TRIALS, TURNS, Plan, Trials
@@ -20,8 +22,6 @@ from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.subspace.row_kernel import Kernel, RowKernel, Scaling, usual_scaling
 from crossview.engine.learners.subspace.seeding import MOST_GROUPS, STARTS, Seeding
 from crossview.engine.learners.subspace.turns import Turn, Turns, log_ratios
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows, slices
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import over
 

@@ -7,17 +7,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.settings import Dimensions, Share
+from crossview.engine.learners.frame.base import MANY_ITEMS, MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.settings import Dimensions, Share
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.traits import LinearLearner
+from crossview.engine.learners.frame.view_rows import Rows, complete
 from crossview.engine.learners.subspace.cca import Spectrum, directions_of
 from crossview.engine.learners.subspace.instances import contrastive_loss, folds_of
 from crossview.engine.learners.subspace.kernel_features import unit_length
 from crossview.engine.learners.subspace.ridge_path import downhill
 from crossview.engine.learners.subspace.span import Span
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.traits import LinearLearner
-from crossview.engine.learners.view_rows import Rows, complete
 from crossview.engine.runtime.cancellation import checkpoint
 
 SHRINKAGES = (0.03, 0.1, 0.3, 0.5, 0.7, 0.9)

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from crossview.engine.learners.supervision import Supervision, neighbor_matrix
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.supervision import Supervision, neighbor_matrix
+from crossview.engine.learners.frame.view_rows import Rows
 
 _LEAST = 1e-3
 """Number added to probabilities before their logarithms are averaged, so that no single item dominates the mean."""

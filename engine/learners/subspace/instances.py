@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.cost import FitCost, FitSize, linear_cost
-from crossview.engine.learners.settings import Between, Count, Dimensions, Positive, Seed
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.cost import FitCost, FitSize, linear_cost
+from crossview.engine.learners.frame.settings import Between, Count, Dimensions, Positive, Seed
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Mask, MultiView, Rows, slices
 from crossview.engine.learners.subspace.cca import Matrix, correlated
 from crossview.engine.learners.subspace.kernel_features import (
     InstanceMap,
@@ -26,8 +28,6 @@ from crossview.engine.learners.subspace.kernel_features import (
 from crossview.engine.learners.subspace.kernel_regression import PENALTIES as REGRESSION_PENALTIES
 from crossview.engine.learners.subspace.kernel_regression import drawn
 from crossview.engine.learners.subspace.ridge_path import RidgePath, downhill
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Mask, MultiView, Rows, slices
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import over
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from crossview.engine.learners.frame.view_rows import Rows, slices
 from crossview.engine.learners.subspace.ridge_path import RidgeGram, RidgePath
 from crossview.engine.learners.subspace.row_kernel import ROWS_AT_ONCE, FittedKernel, RowKernel
-from crossview.engine.learners.view_rows import Rows, slices
 
 PENALTIES = np.logspace(-6, 1, 15)
 """Penalties to try per row, in units of a row's mean squared length."""

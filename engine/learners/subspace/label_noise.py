@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.view_rows import Mask
+from crossview.engine.learners.frame.view_rows import Mask
 
 _LEAST_CLASSES, _LEAST_ITEMS = 5, 5
 """Minimum number of classes, and of labelled items of a class that counts."""

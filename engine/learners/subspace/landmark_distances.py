@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
-from crossview.engine.learners.view_rows import Rows, slices
+from crossview.engine.learners.frame.view_rows import Rows, slices
 
 _DISTANCES_AT_ONCE = 1 << 17
 """Number of distances in a block, 1 MiB: each of the many steps from distances to kernels is several times as fast in

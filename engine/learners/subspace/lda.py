@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.settings import Dimensions
-from crossview.engine.learners.steps.normalization import Standardize
+from crossview.engine.learners.frame.base import MANY_ITEMS, MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.normalization import Standardize
+from crossview.engine.learners.frame.settings import Dimensions
+from crossview.engine.learners.frame.supervision import Supervision, rows_of_classes, shared_classes
+from crossview.engine.learners.frame.traits import LinearLearner, SeparateLearner
+from crossview.engine.learners.frame.view_rows import Rows, present_rows
 from crossview.engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
 from crossview.engine.learners.subspace.span import Span
-from crossview.engine.learners.supervision import Supervision, rows_of_classes, shared_classes
-from crossview.engine.learners.traits import LinearLearner, SeparateLearner
-from crossview.engine.learners.view_rows import Rows, present_rows
 
 _ROUNDING = 1e-10  # deviations of standardised columns below this are rounding
 

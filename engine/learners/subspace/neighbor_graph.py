@@ -12,9 +12,9 @@ from scipy.sparse.linalg import eigsh
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import normalize
 
-from crossview.engine.learners.steps.normalization import Standardize, signed_root
+from crossview.engine.learners.frame.normalization import Standardize, signed_root
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.subspace.kernel_regression import drawn
-from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _NEIGHBORS = 7

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import decomposition
 
-from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.settings import Between, Dimensions
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.traits import LinearLearner, SeparateLearner
-from crossview.engine.learners.view_rows import Rows, present_rows
+from crossview.engine.learners.frame.base import MANY_ITEMS, MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.settings import Between, Dimensions
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.traits import LinearLearner, SeparateLearner
+from crossview.engine.learners.frame.view_rows import Rows, present_rows
 
 
 @dataclass(eq=False, repr=False)

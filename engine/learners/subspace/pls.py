@@ -6,14 +6,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.settings import Dimensions
-from crossview.engine.learners.steps.normalization import Standardize
+from crossview.engine.learners.frame.base import MANY_ITEMS, MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.normalization import Standardize
+from crossview.engine.learners.frame.settings import Dimensions
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.traits import LinearLearner
+from crossview.engine.learners.frame.view_rows import Rows, complete
 from crossview.engine.learners.subspace.span import Span
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.traits import LinearLearner
-from crossview.engine.learners.view_rows import Rows, complete
 
 
 class PartialLeastSquares(LinearLearner, MultiViewLearner):

@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.cost import FitCost, FitSize, regression_cost
-from crossview.engine.learners.settings import Between, Positive, Seed
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.cost import FitCost, FitSize, regression_cost
+from crossview.engine.learners.frame.settings import Between, Positive, Seed
+from crossview.engine.learners.frame.supervision import Supervision, shared_classes
+from crossview.engine.learners.frame.traits import SeparateLearner
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.subspace.kernel_regression import (
     PENALTIES,
     Groups,
@@ -21,9 +24,6 @@ from crossview.engine.learners.subspace.kernel_regression import (
 )
 from crossview.engine.learners.subspace.row_kernel import FittedKernel, Kernel, RowKernel, Scaling, candidates
 from crossview.engine.learners.subspace.temperature import best_factor, log_losses, posteriors
-from crossview.engine.learners.supervision import Supervision, shared_classes
-from crossview.engine.learners.traits import SeparateLearner
-from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _TRIAL_ROWS = 800

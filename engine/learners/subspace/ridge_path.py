@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.view_rows import Rows
 
 Groups = NDArray[np.intp] | None
 _ROUNDING = 1e-12

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
-from crossview.engine.learners.steps.normalization import Standardize, signed_root
+from crossview.engine.learners.frame.normalization import Standardize, signed_root
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.subspace.landmark_distances import LandmarkDistances
-from crossview.engine.learners.view_rows import Rows
 
 Kernel = Literal["linear", "gaussian"]
 Scaling = Literal["none", "sqrt", "unit", "standardize", "both"]

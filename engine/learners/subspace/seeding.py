@@ -11,11 +11,11 @@ from scipy.sparse.linalg import eigsh
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
 
+from crossview.engine.learners.frame.view_rows import Rows, slices
 from crossview.engine.learners.subspace.evidence import Evidence
 from crossview.engine.learners.subspace.kernel_regression import drawn
 from crossview.engine.learners.subspace.neighbor_graph import NeighborGraph
 from crossview.engine.learners.subspace.row_kernel import FittedKernel, RowKernel, Scaling, usual_scaling
-from crossview.engine.learners.view_rows import Rows, slices
 from crossview.engine.runtime.cancellation import checkpoint
 
 MOST_GROUPS = 128

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 
-from crossview.engine.learners.base import MANY_ITEMS, MultiViewLearner
-from crossview.engine.learners.capabilities import Capabilities
-from crossview.engine.learners.settings import Positive
-from crossview.engine.learners.steps.normalization import Standardize
-from crossview.engine.learners.supervision import Supervision, rows_of_classes, shared_classes
-from crossview.engine.learners.traits import LinearLearner, SeparateLearner
-from crossview.engine.learners.view_rows import Rows, present_rows
+from crossview.engine.learners.frame.base import MANY_ITEMS, MultiViewLearner
+from crossview.engine.learners.frame.capabilities import Capabilities
+from crossview.engine.learners.frame.normalization import Standardize
+from crossview.engine.learners.frame.settings import Positive
+from crossview.engine.learners.frame.supervision import Supervision, rows_of_classes, shared_classes
+from crossview.engine.learners.frame.traits import LinearLearner, SeparateLearner
+from crossview.engine.learners.frame.view_rows import Rows, present_rows
 
 _ALPHAS = np.logspace(-4, 2, 13)
 _LOGISTIC_ALPHA = 0.01

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.view_rows import Rows
 
 Basis = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logsumexp
 
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.frame.view_rows import Rows
 
 _TEMPERATURES = (1e-1, 1e3)
 """The range of the search for the factor (the inverse temperature), for scores between about 0 and 1."""

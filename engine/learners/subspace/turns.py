@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.subspace.evidence import Evidence, PredictionScore, priors
 from crossview.engine.learners.subspace.kernel_regression import KernelRegression
 from crossview.engine.learners.subspace.posteriors import fitted_view
 from crossview.engine.learners.subspace.temperature import best_factor, log_losses, posteriors
-from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _SETTLED = 1e-3

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from crossview.engine.errors import InvalidInputError
-from crossview.server.dispatch.call import PROTOBUF, Codec
+from crossview.engine.values.errors import InvalidInputError
+from crossview.server.core.dispatch.call import PROTOBUF, Codec
 from crossview.server.edge.http.body import EncodingError
 from crossview.server.edge.http.codecs import JSON
 from crossview.server.edge.http.exchange import LongAddressError
-from crossview.server.errors import PermissionDeniedError
+from crossview.server.wire.errors import PermissionDeniedError
 from crossview.server.wire.json_reading import bytes_of_base64
 
 ADDRESS_BYTES = 8000

@@ -11,11 +11,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from crossview.server.core.exposure import host_name, is_known_host, is_loopback
 from crossview.server.edge.http.calls import Calls, MethodRoute
 from crossview.server.edge.http.openapi import openapi
 from crossview.server.edge.http.uploads import UPLOAD_PATH, Uploads
-from crossview.server.exposure import host_name, is_known_host, is_loopback
-from crossview.server.settings import ServerSettings
+from crossview.server.wire.settings import ServerSettings
 
 _HEADERS = (
     *("content-type", "authorization", "connect-protocol-version", "connect-timeout-ms", "connect-content-encoding"),

@@ -5,9 +5,9 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from crossview.engine.errors import CancelledError, InvalidInputError
-from crossview.server.dispatch.quotas import Budget
-from crossview.server.errors import SilentStreamError
+from crossview.engine.values.errors import CancelledError, InvalidInputError
+from crossview.server.core.dispatch.quotas import Budget
+from crossview.server.wire.errors import SilentStreamError
 
 _WHOLE_SECONDS, _BYTES_A_SECOND = 30.0, 32_000
 """A whole body must arrive within this time, and a second more for so many bytes."""

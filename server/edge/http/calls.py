@@ -8,18 +8,18 @@ from typing import Any
 
 from starlette.routing import BaseRoute, Match
 
-from crossview.engine.errors import CancelledError, CrossviewError, InvalidInputError
-from crossview.server.dispatch.call import PROTOBUF, Codec
-from crossview.server.dispatch.dispatcher import Dispatcher, RefusedError
-from crossview.server.dispatch.streams import END, Read
+from crossview.engine.values.errors import CancelledError, CrossviewError, InvalidInputError
+from crossview.server.core.dispatch.call import PROTOBUF, Codec
+from crossview.server.core.dispatch.dispatcher import Dispatcher, RefusedError
+from crossview.server.core.dispatch.streams import END, Read
 from crossview.server.edge.http.address import NEVER_STORED, check_site, read_address
 from crossview.server.edge.http.body import inflated_message
 from crossview.server.edge.http.codecs import JSON, JSON_BYTES
 from crossview.server.edge.http.exchange import JSON_TYPE, ClientLeftError, Exchange, exact_status
 from crossview.server.edge.http.frames import FRAMINGS, Frames, Framing
-from crossview.server.errors import DeadlineExceededError, OverloadedError
-from crossview.server.methods import METHODS, Method
-from crossview.server.settings import ServerSettings
+from crossview.server.wire.errors import DeadlineExceededError, OverloadedError
+from crossview.server.wire.methods import METHODS, Method
+from crossview.server.wire.settings import ServerSettings
 from crossview.server.wire.status import Code, Refusal, refusal
 
 _UNARY: dict[str, Codec] = {JSON_TYPE: JSON, "application/proto": PROTOBUF}

@@ -2,10 +2,10 @@
 
 from google.protobuf.message import Message
 
-from crossview.server.dispatch.call import DECODED_AT_ONCE
-from crossview.server.methods import Method
+from crossview.server.core.dispatch.call import DECODED_AT_ONCE
 from crossview.server.wire.json_reading import from_json
 from crossview.server.wire.json_writing import to_json
+from crossview.server.wire.methods import Method
 from crossview.server.wire.remedies import with_notes_for_programs
 
 JSON_BYTES = 1 << 24

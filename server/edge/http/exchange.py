@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from crossview.engine.errors import CancelledError, InvalidInputError
-from crossview.server.dispatch.call import Caller, Codec
-from crossview.server.dispatch.quotas import Budget
+from crossview.engine.values.errors import CancelledError, InvalidInputError
+from crossview.server.core.dispatch.call import Caller, Codec
+from crossview.server.core.dispatch.quotas import Budget
 from crossview.server.edge.http.body import Body, EncodingError, TooLargeError
-from crossview.server.errors import SilentStreamError
 from crossview.server.wire.connect import HTTP_STATUSES, error_body
+from crossview.server.wire.errors import SilentStreamError
 from crossview.server.wire.status import Refusal, refusal
 
 _Header = tuple[str, str]

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from crossview.engine.errors import InvalidInputError
-from crossview.server.dispatch.call import PROTOBUF, Codec
-from crossview.server.dispatch.streams import END
+from crossview.engine.values.errors import InvalidInputError
+from crossview.server.core.dispatch.call import PROTOBUF, Codec
+from crossview.server.core.dispatch.streams import END
 from crossview.server.edge.http.body import Body, check_encoding, inflated_message, too_large
 from crossview.server.edge.http.codecs import JSON
 from crossview.server.wire.connect import error_body, trailers

@@ -11,8 +11,8 @@ from google.protobuf.descriptor import Descriptor
 from crossview.server.edge.http.exchange import EXACT_STATUSES
 from crossview.server.edge.http.schemas import Schema, Schemas
 from crossview.server.edge.http.uploads import UPLOAD_PATH
-from crossview.server.methods import METHODS, SERVICES, Method
 from crossview.server.wire.connect import HTTP_STATUSES, code_name
+from crossview.server.wire.methods import METHODS, SERVICES, Method
 from crossview.server.wire.status import Code, refusal
 from crossview.v1 import search_pb2
 from crossview.v1.comments import COMMENTS

@@ -12,8 +12,8 @@ import httptools
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from crossview.engine.errors import StorageError
-from crossview.server.exposure import is_loopback
+from crossview.engine.values.errors import StorageError
+from crossview.server.core.exposure import is_loopback
 
 _HEAD_BYTES = 16 * 1024
 """Maximum size of the headers of a request, and of further bytes outside a body."""

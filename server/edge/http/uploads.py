@@ -7,14 +7,14 @@ from google.protobuf.message import Message
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from crossview.engine.errors import InvalidInputError
-from crossview.server.dispatch.call import DECODED_AT_ONCE
+from crossview.engine.values.errors import InvalidInputError
+from crossview.server.core.dispatch.call import DECODED_AT_ONCE
 from crossview.server.edge.http.calls import Calls
 from crossview.server.edge.http.codecs import JSON
 from crossview.server.edge.http.exchange import ClientLeftError, Exchange
-from crossview.server.methods import METHODS, Method
 from crossview.server.wire.json_reading import message_from
 from crossview.server.wire.json_text import parsed
+from crossview.server.wire.methods import METHODS, Method
 from crossview.v1 import search_pb2
 
 UPLOAD_PATH = "/v1/collections/{collection}:search"

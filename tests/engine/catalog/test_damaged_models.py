@@ -18,16 +18,15 @@ from disk import failing_disk
 
 from crossview.engine.catalog import models as module
 from crossview.engine.catalog.models import FOLDER, Models
-from crossview.engine.errors import AlreadyExistsError, CrossviewError, ModelError, NotFoundError, StorageError
-from crossview.engine.home import Home
-from crossview.engine.model import Trial
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import AlreadyExistsError, CrossviewError, ModelError, NotFoundError, StorageError
 from crossview.features.base import Input
 from crossview.features.models import towers
 from crossview.features.models.folder import files_of
 from crossview.features.models.manifest import Manifest
 from crossview.features.models.session import SESSIONS
 from crossview.features.models.texts import TextProcesses
-from crossview.features.models.trial import try_model
+from crossview.features.models.trial import Trial, try_model
 from crossview.features.onnx import Onnx
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from file_system import ONE, write
 
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import ItemUpdate
 
 KEPT = {
     "labels": ["cat"],

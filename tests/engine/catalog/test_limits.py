@@ -9,12 +9,12 @@ import sqlalchemy as sa
 
 from crossview.engine.catalog import database
 from crossview.engine.catalog.condition_checks import MAX_VALUES
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 
 STOCK = 32_766
 COUNT = 4 * STOCK // 3
@@ -49,7 +49,7 @@ def test_the_limit_of_these_tests_is_that_of_sqlite(stock: Collection):
         tx._connection.execute(sa.select(sa.literal_column("1").in_(range(STOCK + 1))))
 
 
-@pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
+@pytest.mark.filterwarnings("ignore::crossview.engine.values.errors.InputWarning")
 def test_a_filter_takes_as_many_names_as_it_may(stock: Collection):
     """Keys in two Unicode forms, labels, and labels that items shall not have; after a change, too."""
     stock.items.put([NewItem(f"schön/{number:03}", rows={"v": [-number]}, labels=("a",)) for number in range(3)])
@@ -62,7 +62,7 @@ def test_a_filter_takes_as_many_names_as_it_may(stock: Collection):
     assert search(stock, chosen) == ["schön/000", "schön/002"]
 
 
-@pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
+@pytest.mark.filterwarnings("ignore::crossview.engine.values.errors.InputWarning")
 def test_a_filter_takes_many_attributes_and_says_how_many(stock: Collection):
     attributes = {f"attribute {number}": number for number in range(500)}
     stock.items.put([NewItem("rich", rows={"v": [1]}, attributes=attributes)])

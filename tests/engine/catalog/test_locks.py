@@ -9,8 +9,8 @@ import pytest
 from drawn import numbered
 
 from crossview.engine.catalog.lock import WriterLock
-from crossview.engine.errors import BusyError, StorageError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import BusyError, StorageError
 
 _HOLD = """
 import sys

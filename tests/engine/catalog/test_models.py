@@ -11,7 +11,7 @@ import tiny_models as tiny
 from tiny_models import node, value, weights
 
 from crossview.engine.catalog.models import Models
-from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from crossview.engine.values.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from crossview.features.errors import ModelError
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")

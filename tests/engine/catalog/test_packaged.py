@@ -12,10 +12,10 @@ import pytest
 from drawn import write_pictures
 from packages import install
 
-from crossview.engine.errors import ExtractorError, InvalidInputError, NotInstalledError
-from crossview.engine.home import Home
-from crossview.engine.item import IndexOptions
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import ExtractorError, InvalidInputError, NotInstalledError
+from crossview.engine.values.item import IndexOptions
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.features.color import Color
 from crossview.features.registry import extractor_class, extractor_names, package_of
 

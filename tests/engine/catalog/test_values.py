@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from once import Once
 
 from crossview.engine.catalog.values import to_rows
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.features.vectors import MAX_DIM, MAX_VALUE, MIN_VALUE
 from crossview.index.flat import FlatIndex
 

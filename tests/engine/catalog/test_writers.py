@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from crossview.engine.catalog.lock import WriterLock
-from crossview.engine.errors import BusyError, NotFoundError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import BusyError, NotFoundError
 
 HOLD = """
 import sys
@@ -39,8 +39,8 @@ WRITE = """
 import json, sys
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
 home, mine = sys.argv[1:]
 def put(part):
     keys = [f"{mine}/{part}/{number}" for number in range(50)] + ["shared"]

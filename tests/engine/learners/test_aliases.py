@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners import aliases
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame import aliases
+from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.registry import LEARNERS, from_state, parse_chain
 
 RENAMED = [

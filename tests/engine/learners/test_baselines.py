@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from crossview.engine.learners.frame.inner import InnerProduct
+from crossview.engine.learners.frame.normalization import L1, L2, Sqrt, Standardize
 from crossview.engine.learners.registry import LEARNERS
-from crossview.engine.learners.steps.inner import InnerProduct
-from crossview.engine.learners.steps.normalization import L1, L2, Sqrt, Standardize
 from crossview.engine.learners.subspace.cca import CanonicalCorrelation
 from crossview.engine.learners.subspace.pca import PCA
 from crossview.engine.learners.subspace.pls import PartialLeastSquares

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from brief import brief
 
-from crossview.engine.learners.capabilities import Capabilities, composed, main_position
+from crossview.engine.learners.frame.capabilities import Capabilities, composed, main_position
 from crossview.engine.learners.registry import LEARNERS, learners_of_comparisons, parse_chain
 
 STEP = Capabilities(adds_views=True, keeps_cross_view=True, auxiliary=True)

@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
 from crossview import learners
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.settings import drawn_seed
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.settings import drawn_seed
 
 N, WIDTHS = 48, (6, 5)
 CODES = np.repeat(np.arange(3), N // 3)

@@ -11,11 +11,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from terminal import done
 
 from crossview.engine.catalog.state import pack, unpack
-from crossview.engine.learners.checks import check_learner
-from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.learners.frame.checks import check_learner
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.hashing.hasher import Sign
 from crossview.engine.learners.registry import LEARNERS, from_state, learner_class, parse_chain
-from crossview.engine.learners.supervision import Supervision
 from crossview.engine.training.guide import packages_of_learners
 
 

@@ -6,11 +6,11 @@ from inspect import signature
 import pytest
 from sklearn.base import clone
 
-from crossview.engine.learners.metrics.fantope import Fantope
-from crossview.engine.learners.npp.alternation import Optimization
-from crossview.engine.learners.npp.hybrid import Hybrid
+from crossview.engine.learners.papers.metrics.fantope import Fantope
+from crossview.engine.learners.papers.npp.alternation import Optimization
+from crossview.engine.learners.papers.npp.hybrid import Hybrid
+from crossview.engine.learners.papers.solvers.descent import Descent
 from crossview.engine.learners.registry import LEARNERS, from_state, parse_chain
-from crossview.engine.learners.solvers.descent import Descent
 
 
 def test_a_setting_of_a_group_goes_by_its_own_name():

@@ -5,8 +5,8 @@ import pytest
 import sklearn.discriminant_analysis
 import sklearn.linear_model
 
+from crossview.engine.learners.frame.normalization import Standardize
 from crossview.engine.learners.registry import LEARNERS, from_state, parse_chain
-from crossview.engine.learners.steps.normalization import Standardize
 from crossview.engine.learners.subspace.lda import LinearDiscriminants
 from crossview.engine.learners.subspace.semantic import SemanticMatching
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.covariance import ledoit_wolf_shrinkage
 
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.selection import distances
 from crossview.engine.learners.subspace.cca import ledoit_wolf
 from crossview.engine.learners.subspace.span import Span
-from crossview.engine.learners.supervision import Supervision
 
 SPECS = {
     "cca:30": {},
@@ -54,7 +54,9 @@ def two_views(n=40, widths=(90, 60), classes=4, seed=0):
 def all_columns(monkeypatch):
     """Lets learners take rows as they are."""
     monkeypatch.setattr(Span, "of", classmethod(lambda cls, rows, also=None: cls(rows)))
-    monkeypatch.setattr("crossview.engine.learners.metrics.regularized.spanned", lambda rows, settings: Span(rows))
+    monkeypatch.setattr(
+        "crossview.engine.learners.papers.metrics.regularized.spanned", lambda rows, settings: Span(rows)
+    )
 
 
 def assert_same(found, expected, views):

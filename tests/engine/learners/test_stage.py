@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossview.engine.learners.stage import Stage, format_stages, parse_stages
+from crossview.engine.learners.frame.stage import Stage, format_stages, parse_stages
 
 names = st.text("abcxyz019-._", min_size=1, max_size=6)
 stages = st.lists(

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from brief import brief
 
-from crossview.engine.learners.npp.hybrid import Hybrid
-from crossview.engine.learners.npp.multi_npp import MultiNPP
-from crossview.engine.learners.npp.scisd import Scisd
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.papers.npp.hybrid import Hybrid
+from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
+from crossview.engine.learners.papers.npp.scisd import Scisd
 from crossview.engine.learners.registry import LEARNERS, parse_chain
 from crossview.engine.learners.subspace.pca import PCA
-from crossview.engine.learners.supervision import Supervision
 
 CLASSES = 4
 WIDTHS = (6, 9, 5)

@@ -8,7 +8,7 @@ import pytest
 from milvus_server import MilvusServer, skip_without_server
 from published import Published, taught
 
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.engine.publishing.address import engine_address
 from crossview.engine.publishing.milvus import Milvus
 

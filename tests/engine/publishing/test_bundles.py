@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import tiny_models as tiny
 
-from crossview.engine.errors import CrossviewError, InvalidInputError, ModelError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.collections.home import Home
 from crossview.engine.publishing.bundle import MANIFEST, Bundle, fetch, read_bundle
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.publication import PublishRequest
 from crossview.engine.publishing.publish import publish
-from crossview.engine.recipe import Recipe
+from crossview.engine.values.errors import CrossviewError, InvalidInputError, ModelError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.recipe import Recipe
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 PLACES = 24

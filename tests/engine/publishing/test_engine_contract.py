@@ -5,13 +5,13 @@ import pytest
 from published import new_name
 from seeds import seed_of
 
-from crossview.engine.errors import CrossviewError
-from crossview.engine.item import Item
 from crossview.engine.publishing.expression import quoted
 from crossview.engine.publishing.generation import Generation, Names
 from crossview.engine.publishing.index_kinds import engine_index
 from crossview.engine.publishing.records import Record
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.errors import CrossviewError
+from crossview.engine.values.item import Item
 
 WIDTH = 5
 FLOATS = Target(view="v", dim=WIDTH)

@@ -16,8 +16,7 @@ from milvus_server import MilvusServer, skip_without_server
 from published import Published, item, row, taught
 from tcp_line import TcpLine
 
-from crossview.engine.errors import CrossviewError, EngineFullError, EngineUnavailableError, NotReadyError
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 from crossview.engine.publishing import aliases
 from crossview.engine.publishing.address import engine_address
 from crossview.engine.publishing.collection import PublishedCollection
@@ -25,6 +24,7 @@ from crossview.engine.publishing.generation import alias_of
 from crossview.engine.publishing.milvus import Milvus
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.serving import current_bundle
+from crossview.engine.values.errors import CrossviewError, EngineFullError, EngineUnavailableError, NotReadyError
 
 LIMIT = 2.0
 """Seconds of a call that has no answer."""

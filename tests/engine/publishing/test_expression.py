@@ -14,10 +14,13 @@ from conditions import tests_of as usual_tests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.dates import Date
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.conditions.tree import (
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.publishing.expression import expression_of, passing, quoted
+from crossview.engine.publishing.spellings import MOST_SPELLINGS, spellings
+from crossview.engine.values.conditions.dates import Date
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.conditions.tree import (
     COMPARISONS,
     EVERY,
     MAX_DEPTH,
@@ -29,13 +32,10 @@ from crossview.engine.conditions.tree import (
     FieldTest,
     Not,
 )
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.item import Capture, FileChanges, Item, NewItem
-from crossview.engine.publishing.expression import expression_of, passing, quoted
-from crossview.engine.publishing.spellings import MOST_SPELLINGS, spellings
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import Capture, FileChanges, Item, NewItem
 
-pytestmark = pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::crossview.engine.values.errors.InputWarning")
 
 WORDS = [
     *("K", "\u212a", "k", "é", "e\u0301", "e", "ệ", "e\u0302\u0323", "ê\u0323", "q\u0323\u0301", "q\u0301\u0323"),

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from published import WIDTHS, row
 
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
 
 SPECS = ["", "cca", "lsh:64", "itq:4", "npp-hash", "raw"]
 CODES = ("lsh:64", "itq:4")
@@ -54,7 +54,7 @@ def test_many_hits_and_few(alike, spec):
 
 @pytest.mark.parametrize("spec", ["", "lsh:64", "npp-hash"])
 @pytest.mark.parametrize("condition", CONDITIONS)
-@pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
+@pytest.mark.filterwarnings("ignore::crossview.engine.values.errors.InputWarning")
 def test_conditions_choose_the_same_items(alike, spec, condition):
     """Those that the engine decides, and those that are tested after its search."""
     alike(spec).check(SearchRequest(near(3), filter=Filter(condition), k=7))

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from published import WIDTHS, Published, check_alike, item, row
 
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.item import ItemUpdate, NewItem
 from crossview.engine.publishing import aliases
 from crossview.engine.publishing.following import follow, listed, remove
 from crossview.engine.publishing.generation import Generation
 from crossview.engine.publishing.publish import CatalogFilling
 from crossview.engine.publishing.serving import Serving
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.item import ItemUpdate, NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 SOON = 300.0
 """Seconds in which a server must go over to a new generation."""

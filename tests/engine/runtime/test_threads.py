@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from crossview.engine.learners.npp.multi_npp import MultiNPP
+from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
 from crossview.engine.learners.subspace.pca import PCA
 from crossview.engine.runtime.cancellation import cancellable
 from crossview.engine.runtime.threads import in_turn, one_blas_thread, over

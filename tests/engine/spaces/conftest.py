@@ -3,8 +3,8 @@ from collections.abc import Iterator
 import pytest
 from line import DIM, numbered
 
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 
 
 @pytest.fixture

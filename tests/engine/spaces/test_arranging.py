@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.home import Home
-from crossview.engine.item import Item, NewItem
-from crossview.engine.query import Hit, Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.item import Item, NewItem
+from crossview.engine.values.query import Hit, Query, SearchRequest
 
 N = 60
 ORIGIN = Query("v", vector=[0.0, 0.0, 0.0])

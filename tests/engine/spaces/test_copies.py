@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from photographs import COPIES, encoded, photograph
 
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 
 NEAR = ("resized", "recompressed", "mirrored", "greyscale")
 OTHERS = 12

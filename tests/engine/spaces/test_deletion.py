@@ -7,12 +7,12 @@ import pytest
 from drawn import CLASSES, draw, encode
 from once import Once
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.target import SKETCH
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 COUNT, WIDTH = 400, 1_500
 KEYS = [f"{number:03}" for number in range(COUNT)]

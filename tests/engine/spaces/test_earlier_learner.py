@@ -7,11 +7,11 @@ from rows import WIDTHS, each, fill, item
 from crossview.engine.catalog import state
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.catalog.schema import generations
-from crossview.engine.collection import Collection
-from crossview.engine.errors import NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 BOTH = tuple(WIDTHS)
 ASKED = SearchRequest([Query(BOTH[0], vector=[1.0] * WIDTHS[BOTH[0]])])

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
-from crossview.engine.strategy import COMBINE
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
+from crossview.engine.values.strategy import COMBINE
 
 COUNT, WIDTH, CLASSES = 120, 8, 4
 

@@ -8,16 +8,16 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from crossview.engine.collection import Collection
-from crossview.engine.comparisons import Answer
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import HitList, Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces import learned_fusion
 from crossview.engine.spaces.fusion import best_first, mean_scores, reciprocal_ranks
-from crossview.engine.strategy import FUSE
+from crossview.engine.values.comparisons import Answer
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import HitList, Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
+from crossview.engine.values.strategy import FUSE
 
 WIDTHS = {"a": 4, "b": 6, "c": 3}
 COUNT, CLASSES = 80, 4

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Hit, HitList, Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.fusion import fuse
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Hit, HitList, Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 KEYS = [f"item {letter}" for letter in "abcdefgh"]
 DISTANCES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 2.0])

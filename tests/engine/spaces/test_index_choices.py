@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces import live_recall
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.index.searcher import Neighbors
 
 COUNT = 12_000

@@ -10,13 +10,13 @@ import pytest
 from once import Once
 from rows import each, fill, item
 
-from crossview.engine.collection import Collection
-from crossview.engine.errors import BusyError, InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.query import ItemEmbeddings, Query
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.embedding_files import write_vectors
 from crossview.engine.spaces.item_embeddings import every_page
+from crossview.engine.values.errors import BusyError, InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.query import ItemEmbeddings, Query
+from crossview.engine.values.recipe import Recipe
 from crossview.features.extras import install_command
 
 

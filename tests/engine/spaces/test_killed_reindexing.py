@@ -10,13 +10,13 @@ import pytest
 from living import are_nearest
 from seeds import seed_of
 
-from crossview.engine.home import Home
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
+from crossview.engine.values.query import Query, SearchRequest
 
 COUNT, DIM = 15_000, 16
 _WORK = """
 import sys
-from crossview.engine.home import Home
+from crossview.engine.collections.home import Home
 with Home(sys.argv[1]).open("many") as many:
     print("ready", flush=True)
     for kind in ("ivf", "scan", "ivf", "flat") * 100:

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from crossview.engine.collection import Collection
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SuggestRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.label_recognition import is_recognised
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SuggestRequest
+from crossview.engine.values.recipe import Recipe
 
 CLASSES = {"cat": 0.0, "dog": 8.0}
 

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from drawn import CLASSES, draw, encode
 
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces import near_copies
 from crossview.engine.spaces.parts import Part
 from crossview.engine.spaces.sketches import Sketch
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 COUNT, WIDTH = 120, 24
 

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.learners.base import MultiViewLearner
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.metrics.fantope import Fantope
-from crossview.engine.learners.metrics.lmnn import LMNN
-from crossview.engine.learners.steps.normalization import Scale
-from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.frame.normalization import Scale
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.papers.metrics.fantope import Fantope
+from crossview.engine.learners.papers.metrics.lmnn import LMNN
 from crossview.engine.spaces.pipeline import build, distances, targets_of_view
 from crossview.engine.spaces.target import on_common_scale
+from crossview.engine.values.errors import InvalidInputError
 
 VIEWS = ("color", "text")
 

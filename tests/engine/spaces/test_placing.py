@@ -5,9 +5,9 @@ import pytest
 from rows import each, fill, item
 from threadpoolctl import threadpool_limits
 
-from crossview.engine.recipe import Recipe
 from crossview.engine.runtime.cancellation import cancellable
 from crossview.engine.spaces import indexed
+from crossview.engine.values.recipe import Recipe
 
 
 @pytest.fixture

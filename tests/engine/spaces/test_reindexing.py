@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crossview.engine import plan
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.index_choice import Curve, IndexChoice, MeasuredRecall, Point
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces import live_recall, reindexing
+from crossview.engine.values import plan
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.index_choice import Curve, IndexChoice, MeasuredRecall, Point
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.index.binary_lists import BinaryListsSearcher
 from crossview.index.faiss_base import ApproximateSearcher
 

@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossview.engine.collection import Collection
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate, NewItem
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest
-from crossview.engine.recipe import Grouping, Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import ItemUpdate, NewItem
+from crossview.engine.values.query import CalibrationRequest, Query, SameRequest, SearchRequest
+from crossview.engine.values.recipe import Grouping, Recipe
 
 CLASSES, EACH = 6, 12
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from crossview.engine.conditions.filter import field
-from crossview.engine.conditions.tree import All, Not
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.scores import Axes, ScoredItems, ScoreScale
 from crossview.engine.spaces.search import check_request
+from crossview.engine.values.conditions.filter import field
+from crossview.engine.values.conditions.tree import All, Not
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.index.flat import FlatIndex
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.index.base import EXACT, Index, Neighbors, SearchCapabilities, Searcher, Selection
 
 

@@ -8,14 +8,14 @@ import pytest
 
 from crossview.engine.catalog import lock
 from crossview.engine.catalog.catalog import Catalog
-from crossview.engine.collection import Collection
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces import versions
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.target import SKETCH
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.index.flat import FlatIndex
 
 DIM = 4

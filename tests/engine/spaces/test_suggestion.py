@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from rows import GROUPS, each, fill, item, row
 
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.item import ItemUpdate, NewItem
-from crossview.engine.query import Query, SuggestRequest
-from crossview.engine.recipe import Recipe
 from crossview.engine.spaces.suggestion import calibrate, fitted_calibration, vote_shares
 from crossview.engine.spaces.target import Neighbor
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.item import ItemUpdate, NewItem
+from crossview.engine.values.query import Query, SuggestRequest
+from crossview.engine.values.recipe import Recipe
 
 
 def noisy(count=60, seed=0):

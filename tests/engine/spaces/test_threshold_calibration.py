@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossview.engine.info import Threshold
 from crossview.engine.spaces.threshold_calibration import error_rate, fitted_cut, wrong_by_others
+from crossview.engine.values.info import Threshold
 
 PAIRS = st.lists(
     st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0, 3.0]), st.booleans()), min_size=2, max_size=30

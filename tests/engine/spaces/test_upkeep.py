@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from line import keys, request, row
 
-from crossview.engine.errors import StorageError
 from crossview.engine.spaces import versions as module
+from crossview.engine.values.errors import StorageError
 
 
 def test_a_space_that_goes_while_its_index_is_taken_over_is_stale(items, monkeypatch):

@@ -15,16 +15,16 @@ import sqlalchemy as sa
 from line import DIM, keys, numbered, request, row
 
 from crossview.engine.catalog import item_columns, item_pages
-from crossview.engine.collection import Collection
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate, NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces import filters, loaded, reading_ahead, version
 from crossview.engine.spaces import versions as module
 from crossview.engine.spaces.search import answer, searched_targets
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.item import ItemUpdate, NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 
 @pytest.fixture(autouse=True)

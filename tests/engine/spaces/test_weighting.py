@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.search import check_request
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.weighting import nearest_by_weights, shown
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.query import Query, SearchRequest
 from crossview.index.flat import FlatIndex
 
 WIDTHS = (3, 5, 2)

@@ -7,13 +7,13 @@ import pytest
 from rows import GROUPS, each, fill, item, row
 from scipy.stats import skew
 
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.item import ItemUpdate, NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
 from crossview.engine.spaces import scans
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import ItemUpdate, NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 BOTH = ("color", "gist")
 KS = (1, 5)

@@ -3,7 +3,7 @@
 import pytest
 from rows import each, fill, item
 
-from crossview.engine.recipe import Pair, Recipe, Tune
+from crossview.engine.values.recipe import Pair, Recipe, Tune
 
 BOTH = ("color", "gist")
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from crossview.engine.catalog.extractors import parse_view
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.item import NewItem
-from crossview.engine.recipe import Recipe, Tune
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.recipe import Recipe, Tune
 
 BOTH = ("few", "many")
 CLASSES = ("ant", "bee", "cat", "dog")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.training.estimate import Estimate, Median, Sample, area_under_curve, in_order, over_splits
 
 

@@ -4,10 +4,10 @@ import pytest
 from drawn import numbered, write_pictures
 from notions import NOTIONS, key, rows
 
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
-from crossview.engine.recipe import Recipe
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import IndexOptions, ItemUpdate, NewItem
+from crossview.engine.values.recipe import Recipe
 
 
 def value(evaluation, query: str, target: str, metric: str, k: int | None, database: str = "trained") -> float:

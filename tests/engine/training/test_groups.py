@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import GROUPS, item
 
-from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.item import ItemUpdate
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Grouping, Recipe, Tune
 from crossview.engine.training import tuning, validation
 from crossview.engine.training.examples import split
 from crossview.engine.training.groups import fold_groups, split_groups
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import ItemUpdate
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Grouping, Recipe, Tune
 
 BOTH = ("color", "gist")
 SPEAKERS = 6

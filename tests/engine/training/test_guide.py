@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from crossview.engine.errors import NotFoundError
 from crossview.engine.learners.registry import LEARNERS
 from crossview.engine.training.guide import FILE, learner_guide, learner_guides
+from crossview.engine.values.errors import NotFoundError
 
 OURS = [name for name, learner in LEARNERS.items() if learner.__module__.startswith("crossview.engine.")]
 """The learners of the product; benchmarks add some."""

@@ -8,15 +8,15 @@ import pytest
 from rows import WIDTHS, each, fill, item, row
 from scipy.special import expit, logit
 
-from crossview.engine.collection import Collection
-from crossview.engine.comparisons import Answer
-from crossview.engine.errors import CancelledError, InvalidInputError, NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
 from crossview.engine.spaces.match import Match, Novelty, fitted_match
 from crossview.engine.training import match_calibration
+from crossview.engine.values.comparisons import Answer
+from crossview.engine.values.errors import CancelledError, InvalidInputError, NotReadyError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 AXIS = Match("a", "b", 0.0, -1.0, -1.0, 0.5, 2.0)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from rows import each, fill, item
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.recipe import Recipe
 
 BOTH = ("color", "gist")
 FEW = {"view": "color", "k": (1, 3), "max_queries": 5}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from crossview import learners
-from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.collection import Collection
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.recipe import Recipe
 
 N = 45
 CODES = np.repeat(np.arange(3), N // 3)

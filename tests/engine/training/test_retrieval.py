@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from rows import each, fill, item
 from scipy.stats import skew
 
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.item import NewItem
-from crossview.engine.recipe import Recipe, Tune
 from crossview.engine.training import measures
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.recipe import Recipe, Tune
 
 COUNT, KS = 80, (1, 4)
 LABELS = ("a", "b", "c", "d")

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import each, fill, item, row
 
-from crossview.engine.errors import InvalidInputError, NotEnoughMemoryError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.item import ItemUpdate
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.cost import FitSize
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.frame.cost import FitSize
 from crossview.engine.learners.registry import LEARNERS, parse_chain
-from crossview.engine.recipe import Grouping, Recipe
 from crossview.engine.runtime import memory
 from crossview.engine.training import cost
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.sampling import sampled
+from crossview.engine.values.errors import InvalidInputError, NotEnoughMemoryError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import ItemUpdate
+from crossview.engine.values.recipe import Grouping, Recipe
 
 BOTH = ("color", "gist")
 

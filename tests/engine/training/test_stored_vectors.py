@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from rows import each, fill, item
 
-from crossview.engine.errors import NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.recipe import Recipe
 from crossview.engine.spaces.versions import Versions
 from crossview.engine.training import duplicates as module
 from crossview.engine.training import stored_vectors
+from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.recipe import Recipe
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import pytest
 from drawn import CLASSES, draw, encode
 from rows import GROUPS, each, fill, item, row
 
-from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.ingest.comparison_files import read_pairs
-from crossview.engine.item import NewItem
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Pair, Recipe
+from crossview.engine.catalog.ingest.comparison_files import read_pairs
+from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Pair, Recipe
 
 BOTH = ("color", "gist")
 

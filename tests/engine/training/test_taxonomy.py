@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from rows import each, fill, item
 
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.learners.comparisons import Comparisons, Taxonomy
-from crossview.engine.learners.metrics.fantope import Fantope
-from crossview.engine.learners.metrics.lmnn import LMNN
-from crossview.engine.learners.supervision import Supervision
-from crossview.engine.recipe import Pair, Recipe, Tune
+from crossview.engine.learners.frame.comparisons import Comparisons, Taxonomy
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.papers.metrics.fantope import Fantope
+from crossview.engine.learners.papers.metrics.lmnn import LMNN
 from crossview.engine.training.measures import knn_votes, least_costs, members
 from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, LCA_LOSS, costs
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.recipe import Pair, Recipe, Tune
 
 TREE = Taxonomy({"pet": "", "cat": "pet", "dog": "pet", "owl": ""})
 DEEP = Taxonomy({"r": "", "p": "r", "q": "p", "a": "q", "b": "q", "c": "p", "d": "r"})

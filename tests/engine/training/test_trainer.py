@@ -5,11 +5,11 @@ import pytest
 from drawn import draw, encode
 from rows import GROUPS, each, fill, item, row
 
-from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.item import ItemUpdate
-from crossview.engine.query import Query, SearchRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import ItemUpdate
+from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.recipe import Recipe
 
 BOTH = ("color", "gist")
 

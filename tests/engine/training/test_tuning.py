@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from rows import each, fill, item
 
-from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.learners.registry import learner_class
-from crossview.engine.recipe import Pair, Recipe, Tune
 from crossview.engine.training.grids import GRIDS, KERNEL, LEARNER
 from crossview.engine.training.tuning import _check_hope
 from crossview.engine.training.validation import spread
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.recipe import Pair, Recipe, Tune
 
 BOTH = ("color", "gist")
 

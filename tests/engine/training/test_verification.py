@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.errors import InvalidInputError
-from crossview.engine.evaluation import EvaluationRequest
-from crossview.engine.home import Home
-from crossview.engine.item import NewItem
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.query import CalibrationRequest
-from crossview.engine.recipe import Recipe
+from crossview.engine.collections.home import Home
+from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.training.verification import equal_error_rate, true_accept_rate
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.evaluation import EvaluationRequest
+from crossview.engine.values.item import NewItem
+from crossview.engine.values.query import CalibrationRequest
+from crossview.engine.values.recipe import Recipe
 
 DISTANCES = st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0, 3.0]), min_size=1, max_size=12).map(np.array)
 

@@ -17,10 +17,10 @@ from drawn import draw, encode
 from tiny_models import node, value, weights
 
 from crossview.engine.catalog.models import FOLDER, Models
-from crossview.engine.model import Model
 from crossview.features.errors import ImageError
 from crossview.features.models.device import VARIABLE
 from crossview.features.models.folder import read_folder
+from crossview.features.models.stored import Model
 from crossview.features.onnx import Onnx
 from crossview.features.picture_pool import PicturePool
 from crossview.features.pictures import IN_PROCESS, PictureLimits, PictureTask

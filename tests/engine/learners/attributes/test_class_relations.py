@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from crossview.engine.learners.attributes.class_relations import Relations, class_pairs, constraints, direction, usable
-from crossview.engine.learners.attributes.relative import RelativeAttributes
+from crossview.engine.learners.papers.attributes.class_relations import (
+    Relations,
+    class_pairs,
+    constraints,
+    direction,
+    usable,
+)
+from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
 
 LEVELS = np.array([0.0, 1.0, 1.0, 2.0, 3.0])
 """Of five classes, two of them equal; four rows of each."""

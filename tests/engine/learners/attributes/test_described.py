@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.attributes.described import place_between, spread_between
-from crossview.engine.learners.attributes.relative import RelativeAttributes
+from crossview.engine.learners.papers.attributes.described import place_between, spread_between
+from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
 
 SEEN, MEANS = np.array([[0.0], [2.0], [2.0], [4.0]]), np.array([[-3.0], [0.0], [1.0], [2.5]])
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.attributes.described_odds import (
+from crossview.engine.learners.frame.base import MultiViewLearner
+from crossview.engine.learners.papers.attributes.described_odds import (
     ODDS,
     Shares,
     chosen_log_odds,
     held_out_in_turn,
     shares_at_odds,
 )
-from crossview.engine.learners.attributes.relative import RelativeAttributes
-from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
 from crossview.engine.learners.registry import LEARNERS
 
 LEVELS = np.array([[0, 1], [1, 0], [2, 3], [3, 4], [4, 2], [5, 5]], dtype=float)

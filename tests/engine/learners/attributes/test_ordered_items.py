@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from crossview.engine.learners.attributes.class_relations import Relations
-from crossview.engine.learners.attributes.ordered_items import ItemPairs, loss_of
-from crossview.engine.learners.attributes.relative import RelativeAttributes
-from crossview.engine.learners.comparisons import Comparisons, MixedComparisons
-from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.frame.comparisons import Comparisons, MixedComparisons
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.papers.attributes.class_relations import Relations
+from crossview.engine.learners.papers.attributes.ordered_items import ItemPairs, loss_of
+from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
 
 AMOUNTS = np.repeat([0.0, 1.0, 1.0, 2.0], 3)
 """Of the first rows, whose classes are ordered; two of the classes are equal."""

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.attributes.class_relations import Relations, class_pairs, constraints, crossings
-from crossview.engine.learners.attributes.quadruplets import Crossing, Crossings
-from crossview.engine.learners.attributes.relative import RelativeAttributes
-from crossview.engine.learners.losses.contrasts import SignedContrasts
-from crossview.engine.learners.solvers.newton import Newton, VectorProblem, minimize
+from crossview.engine.learners.papers.attributes.class_relations import Relations, class_pairs, constraints, crossings
+from crossview.engine.learners.papers.attributes.quadruplets import Crossing, Crossings
+from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
+from crossview.engine.learners.papers.losses.contrasts import SignedContrasts
+from crossview.engine.learners.papers.solvers.newton import Newton, VectorProblem, minimize
 
 H = 0.05
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from crossview.engine.learners.attributes.ordering import Ordering
-from crossview.engine.learners.attributes.relative import RelativeAttributes, direction
+from crossview.engine.learners.papers.attributes.ordering import Ordering
+from crossview.engine.learners.papers.attributes.relative import RelativeAttributes, direction
 
 
 def slow_loss(amounts, scores):

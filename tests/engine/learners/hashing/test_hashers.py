@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.hashing.hasher import Hasher
 from crossview.engine.learners.registry import LEARNERS, parse_chain
-from crossview.engine.learners.supervision import Supervision
 
 HASHERS = [name for name, learner in LEARNERS.items() if issubclass(learner, Hasher)]
 STAGES = [name for name in HASHERS if LEARNERS[name].capabilities.auxiliary]

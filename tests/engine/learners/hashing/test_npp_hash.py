@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.hashing.npp_hash import NPPHash
 from crossview.engine.learners.registry import from_state, parse_chain
-from crossview.engine.learners.supervision import Supervision
 from crossview.engine.runtime.cancellation import reporting
 from crossview.engine.training.measures import average_precision, ranking
 

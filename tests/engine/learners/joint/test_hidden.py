@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.joint.hidden import learn_hidden, matched
-from crossview.engine.learners.joint.joint_fit import JointSettings
-from crossview.engine.learners.joint.objectives import Features
-from crossview.engine.learners.losses.constraints import triplets
+from crossview.engine.learners.papers.joint.hidden import learn_hidden, matched
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings
+from crossview.engine.learners.papers.joint.objectives import Features
+from crossview.engine.learners.papers.losses.constraints import triplets
 
 AXES = np.eye(4)[:2]
 

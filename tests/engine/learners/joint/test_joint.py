@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.joint import JointMetrics
-from crossview.engine.learners.joint.joint_fit import JointSettings, shares_of
-from crossview.engine.learners.joint.joint_objects import JointObjects
-from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.papers.joint.joint import JointMetrics
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings, shares_of
+from crossview.engine.learners.papers.joint.joint_objects import JointObjects
 
 NOTIONS = {"head": slice(0, 2), "wing": slice(1, 3)}
 """Which columns say what is near, of rows of eight."""

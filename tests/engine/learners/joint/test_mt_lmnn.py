@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from crossview.engine.learners.joint.joint import JointMetrics
-from crossview.engine.learners.joint.joint_fit import JointSettings
-from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
-from crossview.engine.learners.joint.objectives import Features
-from crossview.engine.learners.joint.shared_map import SharedMap, learn_over_map
-from crossview.engine.learners.joint.shared_metric import SharedMetric
-from crossview.engine.learners.losses.differences import Differences
-from crossview.engine.learners.losses.impostors import Impostors, Targets
-from crossview.engine.learners.losses.parameters import LowRank
-from crossview.engine.learners.losses.regularizer import Regularizer
-from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.papers.joint.joint import JointMetrics
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings
+from crossview.engine.learners.papers.joint.mt_lmnn import MultiTaskLMNN
+from crossview.engine.learners.papers.joint.objectives import Features
+from crossview.engine.learners.papers.joint.shared_map import SharedMap, learn_over_map
+from crossview.engine.learners.papers.joint.shared_metric import SharedMetric
+from crossview.engine.learners.papers.losses.differences import Differences
+from crossview.engine.learners.papers.losses.impostors import Impostors, Targets
+from crossview.engine.learners.papers.losses.parameters import LowRank
+from crossview.engine.learners.papers.losses.regularizer import Regularizer
 
 
 def tasks(n=90, width=6, seed=0):

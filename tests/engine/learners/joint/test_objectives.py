@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize
 
-from crossview.engine.learners.joint.compared import ComparisonLoss, Notions
-from crossview.engine.learners.joint.joint_fit import JointSettings, learn, weighted
-from crossview.engine.learners.joint.losses import loss_of
-from crossview.engine.learners.joint.objectives import (
+from crossview.engine.learners.papers.joint.compared import ComparisonLoss, Notions
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings, learn, weighted
+from crossview.engine.learners.papers.joint.losses import loss_of
+from crossview.engine.learners.papers.joint.objectives import (
     FactorProblem,
     Features,
     JointProblem,
@@ -18,8 +18,8 @@ from crossview.engine.learners.joint.objectives import (
     balanced,
     penalty,
 )
-from crossview.engine.learners.joint.solver import Alternation, roots
-from crossview.engine.learners.losses.constraints import triplets
+from crossview.engine.learners.papers.joint.solver import Alternation, roots
+from crossview.engine.learners.papers.losses.constraints import triplets
 
 LOSSES = ("hinge", "logistic", "tste")
 

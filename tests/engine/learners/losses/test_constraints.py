@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.losses import constraints as made
-from crossview.engine.learners.losses.constraints import Constraints, constrained
-from crossview.engine.learners.metrics.learner import unpack
+from crossview.engine.learners.papers.losses import constraints as made
+from crossview.engine.learners.papers.losses.constraints import Constraints, constrained
+from crossview.engine.learners.papers.metrics.learner import unpack
 
 
 def test_reductions_are_the_papers():

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.losses.constraints import quadruplets
-from crossview.engine.learners.losses.differences import Differences
-from crossview.engine.learners.losses.impostors import Impostors, Targets
-from crossview.engine.learners.losses.objective import Objective
-from crossview.engine.learners.losses.parameters import Diagonal, Full, LowRank
-from crossview.engine.learners.losses.regularizer import Regularizer
-from crossview.engine.learners.losses.weighted_sum import WeightedSum
+from crossview.engine.learners.papers.losses.constraints import quadruplets
+from crossview.engine.learners.papers.losses.differences import Differences
+from crossview.engine.learners.papers.losses.impostors import Impostors, Targets
+from crossview.engine.learners.papers.losses.objective import Objective
+from crossview.engine.learners.papers.losses.parameters import Diagonal, Full, LowRank
+from crossview.engine.learners.papers.losses.regularizer import Regularizer
+from crossview.engine.learners.papers.losses.weighted_sum import WeightedSum
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(40, 4))

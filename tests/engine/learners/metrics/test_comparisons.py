@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.losses.constraints import constraints_of
-from crossview.engine.learners.metrics.fantope import Fantope
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.papers.losses.constraints import constraints_of
+from crossview.engine.learners.papers.metrics.fantope import Fantope
 from crossview.engine.learners.registry import LEARNERS, parse_chain
-from crossview.engine.learners.supervision import Supervision
 
 QUICK = {"max_iter": 100, "n_components": 1}
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from crossview.engine.learners.losses.constraints import constrained, quadruplets, triplets
-from crossview.engine.learners.metrics.fantope import Fantope
+from crossview.engine.learners.papers.losses.constraints import constrained, quadruplets, triplets
+from crossview.engine.learners.papers.metrics.fantope import Fantope
 
 QUICK = {"max_iter": 60, "n_constraints": 300}
 

@@ -10,13 +10,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks import peers
-from crossview.engine.learners.losses import impostors
-from crossview.engine.learners.losses.constraints import triplets
-from crossview.engine.learners.losses.differences import Differences
-from crossview.engine.learners.losses.impostors import Impostors, Targets
-from crossview.engine.learners.losses.parameters import Diagonal, Full, LowRank
-from crossview.engine.learners.losses.regularizer import Regularizer
-from crossview.engine.learners.metrics.lmnn import LMNN
+from crossview.engine.learners.papers.losses import impostors
+from crossview.engine.learners.papers.losses.constraints import triplets
+from crossview.engine.learners.papers.losses.differences import Differences
+from crossview.engine.learners.papers.losses.impostors import Impostors, Targets
+from crossview.engine.learners.papers.losses.parameters import Diagonal, Full, LowRank
+from crossview.engine.learners.papers.losses.regularizer import Regularizer
+from crossview.engine.learners.papers.metrics.lmnn import LMNN
 
 
 def classes(seed=0, count=60, width=6):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.comparisons import Comparisons, MixedComparisons
-from crossview.engine.learners.losses.constraints import constraints_of
-from crossview.engine.learners.metrics.options import Stopping
-from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.frame.comparisons import Comparisons, MixedComparisons
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.papers.losses.constraints import constraints_of
+from crossview.engine.learners.papers.metrics.options import Stopping
 from crossview.learners import Fantope, JointMetrics, QuadrupletWise
 
 ROWS = 60

@@ -5,12 +5,12 @@ import pytest
 from scipy.optimize import minimize as solve
 from sklearn.metrics import roc_auc_score
 
-from crossview.engine.learners.losses.constraints import joined, pairs, quadruplets, triplets
-from crossview.engine.learners.losses.differences import Differences
-from crossview.engine.learners.losses.parameters import Diagonal, Full
-from crossview.engine.learners.losses.ranking import RankingRisk
-from crossview.engine.learners.metrics.qwise import QuadrupletWise
-from crossview.engine.learners.solvers.cutting_plane import cut
+from crossview.engine.learners.papers.losses.constraints import joined, pairs, quadruplets, triplets
+from crossview.engine.learners.papers.losses.differences import Differences
+from crossview.engine.learners.papers.losses.parameters import Diagonal, Full
+from crossview.engine.learners.papers.losses.ranking import RankingRisk
+from crossview.engine.learners.papers.metrics.qwise import QuadrupletWise
+from crossview.engine.learners.papers.solvers.cutting_plane import cut
 
 WIDTH = 4
 

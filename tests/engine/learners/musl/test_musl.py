@@ -5,10 +5,10 @@ import pytest
 from planted import planted
 from sklearn.metrics import adjusted_rand_score
 
-from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.musl.musl import MuSL
+from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.papers.musl.musl import MuSL
 from crossview.engine.learners.registry import from_state
-from crossview.engine.learners.supervision import Supervision
 
 
 def fitted(seed=0, **parameters):

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-from crossview.engine.learners.npp.forces import Repelled, Repulsion, pull, sampled
-from crossview.engine.learners.npp.hybrid import Hybrid
-from crossview.engine.learners.npp.multi_npp import MultiNPP
-from crossview.engine.learners.npp.neighborhoods import nearest
-from crossview.engine.learners.npp.scisd import Scisd
-from crossview.engine.learners.npp.similarity import Complement, Listed, SameClass
-from crossview.engine.learners.npp.subproblem import Regularizer, Subproblem
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.papers.npp.forces import Repelled, Repulsion, pull, sampled
+from crossview.engine.learners.papers.npp.hybrid import Hybrid
+from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
+from crossview.engine.learners.papers.npp.neighborhoods import nearest
+from crossview.engine.learners.papers.npp.scisd import Scisd
+from crossview.engine.learners.papers.npp.similarity import Complement, Listed, SameClass
+from crossview.engine.learners.papers.npp.subproblem import Regularizer, Subproblem
 from crossview.engine.learners.selection import distances
 from crossview.engine.learners.subspace.pca import PCA
-from crossview.engine.learners.supervision import Supervision
 
 SHAPES = st.floats(1.05, 20)
 LAMBDAS = st.floats(0.01, 10)
@@ -293,9 +293,9 @@ def test_blocks_do_not_matter(monkeypatch):
     """Pairs read in small blocks give the same projections as pairs read at once."""
     views, labels = two_views(n=30)
     whole = MultiNPP(4, random_state=0).set_params(nearest=3).fit(views, labels).weights_
-    monkeypatch.setattr("crossview.engine.learners.npp.forces._PAIRS_AT_ONCE", 100)
-    monkeypatch.setattr("crossview.engine.learners.npp.forces._ROWS_AT_ONCE", 4)
-    monkeypatch.setattr("crossview.engine.learners.npp.forces.BLOCK", 100)
+    monkeypatch.setattr("crossview.engine.learners.papers.npp.forces._PAIRS_AT_ONCE", 100)
+    monkeypatch.setattr("crossview.engine.learners.papers.npp.forces._ROWS_AT_ONCE", 4)
+    monkeypatch.setattr("crossview.engine.learners.papers.npp.forces.BLOCK", 100)
     parts = MultiNPP(4, random_state=0).set_params(nearest=3).fit(views, labels).weights_
     np.testing.assert_allclose(parts[0], whole[0], atol=1e-7)
 
@@ -304,7 +304,7 @@ def test_many_pairs_are_of_float32_numbers(monkeypatch):
     """Single precision, which many pairs have, gives the same objective and projections but for rounding."""
     views, labels = two_views()
     exact = MultiNPP(4, random_state=0).fit(views, labels)
-    monkeypatch.setattr("crossview.engine.learners.npp.forces._MANY", 100)
+    monkeypatch.setattr("crossview.engine.learners.papers.npp.forces._MANY", 100)
     single = MultiNPP(4, random_state=0).fit(views, labels)
     np.testing.assert_allclose(single.objective_, exact.objective_, rtol=1e-4)
     assert (np.diff(single.objective_) <= 0).all()

@@ -6,8 +6,15 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossview.engine.learners.npp.neighborhoods import nearest_items
-from crossview.engine.learners.npp.similarity import Complement, Listed, SameClass, SharedLabels, listed, shared_labels
+from crossview.engine.learners.papers.npp.neighborhoods import nearest_items
+from crossview.engine.learners.papers.npp.similarity import (
+    Complement,
+    Listed,
+    SameClass,
+    SharedLabels,
+    listed,
+    shared_labels,
+)
 
 
 def relations(seed):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossview.engine.learners.samplers.likeness import (
+from crossview.engine.learners.papers.samplers.likeness import (
     TUPLE_NAMES,
     draw_tuples,
     likeness_by_class,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.comparisons import MAX_NODES, Taxonomy
-from crossview.engine.learners.samplers.relatives import Relatives
+from crossview.engine.learners.frame.comparisons import MAX_NODES, Taxonomy
+from crossview.engine.learners.papers.samplers.relatives import Relatives
 
 TREE = Taxonomy({"ab": "", "a": "ab", "b": "ab", "cd": "", "c": "cd", "d": "cd", "alone": "", "x": "alone"})
 LABELS = np.repeat(["a", "b", "c", "d", "x", "?"], [6, 5, 4, 1, 3, 2])

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize as solve
 
-from crossview.engine.learners.losses import contrasts as contrasts_module
-from crossview.engine.learners.losses.constraints import joined, pairs, quadruplets
-from crossview.engine.learners.losses.contrasts import SignedContrasts, SquaredContrasts
-from crossview.engine.learners.solvers import diagonal as diagonal_module
-from crossview.engine.learners.solvers.diagonal import diagonal_problem, minimize_over_growing_subsets
-from crossview.engine.learners.solvers.newton import Newton, VectorProblem, minimize
+from crossview.engine.learners.papers.losses import contrasts as contrasts_module
+from crossview.engine.learners.papers.losses.constraints import joined, pairs, quadruplets
+from crossview.engine.learners.papers.losses.contrasts import SignedContrasts, SquaredContrasts
+from crossview.engine.learners.papers.solvers import diagonal as diagonal_module
+from crossview.engine.learners.papers.solvers.diagonal import diagonal_problem, minimize_over_growing_subsets
+from crossview.engine.learners.papers.solvers.newton import Newton, VectorProblem, minimize
 
 WIDTH, H, EXACT = 6, 0.05, Newton(tol=1e-10)
 

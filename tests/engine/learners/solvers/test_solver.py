@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossview.engine.learners.losses import differences as differences_module
-from crossview.engine.learners.losses.constraints import joined, pairs, quadruplets
-from crossview.engine.learners.losses.differences import Differences
-from crossview.engine.learners.losses.objective import Objective, satisfied
-from crossview.engine.learners.losses.parameters import Diagonal, Full, LowRank, Metric, Symmetric
-from crossview.engine.learners.losses.regularizer import Regularizer
-from crossview.engine.learners.losses.spectrum import Spectrum
-from crossview.engine.learners.metrics.fantope import Fantope
-from crossview.engine.learners.metrics.options import Stopping
-from crossview.engine.learners.solvers import growing_subsets as growing_subsets_module
-from crossview.engine.learners.solvers.admm import Multipliers, alternate, proximal_step
-from crossview.engine.learners.solvers.descent import Descent, Validation, descend
-from crossview.engine.learners.solvers.growing_subsets import descend_over_growing_subsets, growing_subsets
+from crossview.engine.learners.papers.losses import differences as differences_module
+from crossview.engine.learners.papers.losses.constraints import joined, pairs, quadruplets
+from crossview.engine.learners.papers.losses.differences import Differences
+from crossview.engine.learners.papers.losses.objective import Objective, satisfied
+from crossview.engine.learners.papers.losses.parameters import Diagonal, Full, LowRank, Metric, Symmetric
+from crossview.engine.learners.papers.losses.regularizer import Regularizer
+from crossview.engine.learners.papers.losses.spectrum import Spectrum
+from crossview.engine.learners.papers.metrics.fantope import Fantope
+from crossview.engine.learners.papers.metrics.options import Stopping
+from crossview.engine.learners.papers.solvers import growing_subsets as growing_subsets_module
+from crossview.engine.learners.papers.solvers.admm import Multipliers, alternate, proximal_step
+from crossview.engine.learners.papers.solvers.descent import Descent, Validation, descend
+from crossview.engine.learners.papers.solvers.growing_subsets import descend_over_growing_subsets, growing_subsets
 
 FORMS = {"full": Full(), "diagonal": Diagonal(), "low-rank": LowRank()}
 WIDTH, RANK = 6, 2

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossview.engine.learners.losses import constraints
-from crossview.engine.learners.metrics.fantope import Fantope
-from crossview.engine.learners.solvers.threshold import STRATEGIES, between, calibrate
+from crossview.engine.learners.papers.losses import constraints
+from crossview.engine.learners.papers.metrics.fantope import Fantope
+from crossview.engine.learners.papers.solvers.threshold import STRATEGIES, between, calibrate
 
 QUICK = {"max_iter": 20, "n_constraints": 100}
 

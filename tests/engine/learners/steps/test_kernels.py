@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import chi2_kernel, rbf_kernel
 
+from crossview.engine.learners.frame.kernels import KernelMap
 from crossview.engine.learners.registry import parse_chain
-from crossview.engine.learners.steps.kernels import KernelMap
 
 
 def histograms(count, width, seed):
@@ -66,7 +66,7 @@ def test_means_of_clusters_stand_for_rows_better_than_drawn_ones(kernel):
 def test_landmarks_of_equal_rows(monkeypatch):
     """Rows that are there many times are as good; of very many only some are clustered."""
     train = np.repeat(histograms(10, 4, 0), 20, axis=0)
-    monkeypatch.setattr("crossview.engine.learners.steps.kernels._ROWS", 120)
+    monkeypatch.setattr("crossview.engine.learners.frame.kernels._ROWS", 120)
     fitted = KernelMap(n_landmarks=30, random_state=0).fit([train])
     assert fitted.landmarks_[0].shape == (30, 4)
     mapped = fitted.transform(train, view=0)

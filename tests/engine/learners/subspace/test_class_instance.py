@@ -5,12 +5,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import average_precision_score
 
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import from_state, parse_chain
 from crossview.engine.learners.subspace.class_instance import WEIGHTS, ClassInstance, _average_precision, chosen_weight
 from crossview.engine.learners.subspace.instances import Instances
 from crossview.engine.learners.subspace.kernel_features import unit_length
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
-from crossview.engine.learners.supervision import Supervision
 
 CLASSES, EACH = 4, 60
 ITEMS = CLASSES * EACH

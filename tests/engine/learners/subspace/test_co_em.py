@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import from_state, parse_chain
 from crossview.engine.learners.subspace.co_em import CoEM
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
-from crossview.engine.learners.supervision import Supervision
 
 CLASSES, EACH = 4, 40
 

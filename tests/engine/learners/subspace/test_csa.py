@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.subspace.cca import CanonicalCorrelation
 from crossview.engine.learners.subspace.csa import SHRINKAGES, CanonicalSimilarity
-from crossview.engine.learners.supervision import Supervision
 
 
 def pairs(count: int, seed: int = 0, noise: float = 0.3):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.subspace.instances import Instances, contrastive_loss
 from crossview.engine.learners.subspace.kernel_features import unit_length
-from crossview.engine.learners.supervision import Supervision
 
 ITEMS, LEARNED = 240, 160
 

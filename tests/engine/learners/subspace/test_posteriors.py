@@ -6,13 +6,13 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import Ridge
 
-from crossview.engine.learners.known_rows import KnownViews, fingerprints
+from crossview.engine.learners.frame.known_rows import KnownViews, fingerprints
+from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import from_state, parse_chain
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.subspace.ridge_path import RidgeGram, RidgePath, downhill
 from crossview.engine.learners.subspace.row_kernel import FittedKernel, RowKernel, candidates
 from crossview.engine.learners.subspace.temperature import best_factor, log_losses, posteriors
-from crossview.engine.learners.supervision import Supervision
 
 
 @pytest.fixture

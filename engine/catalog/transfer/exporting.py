@@ -1,0 +1,170 @@
+"""Export: a whole collection in one state as a folder of Parquet files, which an interrupted export continues."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from crossview.engine.catalog.catalog import now
+from crossview.engine.catalog.copies import Progress
+from crossview.engine.catalog.file_errors import file_errors
+from crossview.engine.catalog.folder import sync_folder
+from crossview.engine.catalog.leftovers import alone_at_work
+from crossview.engine.catalog.private import make_folder
+from crossview.engine.catalog.stored_tables import StoredTables
+from crossview.engine.catalog.transfer.manifest import MANIFEST, UNFINISHED, Manifest, Part, read_unfinished
+from crossview.engine.catalog.transfer.parts import ROWS, Layout, is_whole, pyarrow, write_part
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.values.errors import AlreadyExistsError, InvalidInputError
+
+_PART_BYTES = 1 << 26
+"""Bytes of the rows of a view in one part, roughly."""
+_PICTURES = {"thumbnails": 5_000, "previews": 1_000}
+"""The tables of pictures, with the number of pictures in a part."""
+_IN_PARTS = (ROWS, *_PICTURES)
+"""Tables in several files, which stay if the export is interrupted; the others are small, and written again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """The result of an export."""
+
+    folder: Path
+    items: int
+    files: int
+    bytes: int
+    kept: int
+    """The files that an interrupted export had finished."""
+
+
+def export_collection(database: Path, folder: Path, progress: Progress | None = None) -> Exported:
+    """Write one state of a collection to a folder; other processes can write the collection meanwhile.
+
+    A folder in which an export was interrupted keeps its finished files if the collection has not changed.
+
+    Raises AlreadyExistsError for the folder of a finished export, InvalidInputError for a folder with other files,
+    NotReadyError without pyarrow, BusyError while another process exports there, StorageError.
+    """
+    pyarrow()
+    _prepare(folder)
+    with alone_at_work(folder), closing(StoredTables(database)) as tables:
+        return _Export(tables, folder, progress).run()
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder, or check that an export may write there."""
+    if (folder / MANIFEST).exists():
+        raise AlreadyExistsError(f"{folder} contains a finished export: choose another folder, or remove it first")
+    if not folder.parent.is_dir():
+        raise InvalidInputError(f"the folder {folder.parent} does not exist")
+    with file_errors():
+        if folder.exists() and not folder.is_dir():
+            raise InvalidInputError(f"{folder} is a file: choose another name for the folder of the export")
+        if folder.is_dir() and any(folder.iterdir()) and not (folder / UNFINISHED).exists():
+            raise InvalidInputError(f"the folder {folder} contains other files: choose a new or an empty folder")
+        make_folder(folder)
+
+
+class _Export:
+    def __init__(self, tables: StoredTables, folder: Path, progress: Progress | None) -> None:
+        self._tables, self._folder, self._progress = tables, folder, progress
+        self._kinds = tables.tables()
+        self._counts = {name: tables.count(name) for name in self._kinds}
+        self._done, self._kept = 0, 0
+        self._parts: list[Part] = []
+        self._manifest = Manifest(
+            name=tables.name,
+            schema=tables.version,
+            crossview=version("crossview"),
+            created=now(),
+            state=tables.state,
+            active_space=tables.active_space,
+            counts=self._counts,
+        )
+        self._finished = self._earlier()
+
+    def run(self) -> Exported:
+        """Write all parts and the manifest."""
+        self._note()
+        with file_errors():
+            make_folder(self._folder / ROWS)
+        for table in self._kinds:
+            if table == ROWS:
+                self._rows()
+            elif table in _PICTURES:
+                self._pictures(table)
+            elif self._counts[table]:
+                self._table(table)
+        self._remove_others()
+        made = replace(self._manifest, items=self._tables.items(), parts=tuple(self._parts))
+        sync_folder(self._folder / ROWS)
+        made.write(self._folder / MANIFEST)
+        with file_errors():
+            (self._folder / UNFINISHED).unlink(missing_ok=True)
+        size = sum(part.bytes for part in self._parts) + (self._folder / MANIFEST).stat().st_size
+        return Exported(folder=self._folder, items=made.items, files=len(self._parts) + 1, bytes=size, kept=self._kept)
+
+    def _earlier(self) -> Mapping[str, Part]:
+        """Return the finished parts, by path, of an interrupted export of the same state."""
+        found = read_unfinished(self._folder)
+        same = found is not None and (found.state, found.schema) == (self._manifest.state, self._manifest.schema)
+        return {part.path: part for part in found.parts if part.table in _IN_PARTS} if found and same else {}
+
+    def _rows(self) -> None:
+        for view in self._tables.views():
+            layout = Layout(ROWS, self._kinds[ROWS], view.dim)
+            ranges = self._tables.ranges(ROWS, max(1, _PART_BYTES // (4 * view.dim)), view.id)
+            for number, ids in enumerate(ranges):
+                part = _new_part(f"{ROWS}/{view.name}-{number:04}.parquet", ROWS)
+                part = replace(part, view=view.name, view_id=view.id, dim=view.dim)
+                columns = ("item_id", "revision", "data")
+                self._part(part, layout, self._tables.range(ROWS, columns, ids, view.id))
+
+    def _pictures(self, table: str) -> None:
+        kinds = self._kinds[table]
+        for number, ids in enumerate(self._tables.ranges(table, _PICTURES[table])):
+            part = _new_part(f"{table}-{number:04}.parquet", table)
+            self._part(part, Layout(table, kinds), self._tables.range(table, tuple(kinds), ids))
+
+    def _table(self, table: str) -> None:
+        kinds = self._kinds[table]
+        self._part(_new_part(f"{table}.parquet", table), Layout(table, kinds), self._tables.rows(table, tuple(kinds)))
+
+    def _part(self, part: Part, layout: Layout, rows: Iterator[tuple[object, ...]]) -> None:
+        """Write one part, unless an interrupted export has finished it."""
+        checkpoint()
+        earlier = self._finished.get(part.path)
+        if earlier is not None and is_whole(self._folder, earlier):
+            self._parts.append(earlier)
+            self._kept += 1
+            self._wrote(earlier.rows)
+            return
+        count, size, digest = write_part(self._folder, part.path, layout, rows, self._wrote)
+        self._parts.append(replace(part, rows=count, bytes=size, sha256=digest))
+        if part.table in _IN_PARTS:
+            self._note()
+
+    def _note(self) -> None:
+        """Record the finished parts for an export that continues this one."""
+        known = {**self._finished, **{part.path: part for part in self._parts}}
+        replace(self._manifest, parts=tuple(known.values())).write(self._folder / UNFINISHED)
+
+    def _wrote(self, rows: int) -> None:
+        checkpoint()
+        self._done += rows
+        if self._progress is not None:
+            self._progress(self._done, sum(self._counts.values()))
+
+    def _remove_others(self) -> None:
+        """Remove the files of an interrupted export of another state."""
+        named = {self._folder / part.path for part in self._parts}
+        with file_errors():
+            for pattern in ("*.parquet", "*.part", f"{ROWS}/*.parquet", f"{ROWS}/*.part"):
+                for path in self._folder.glob(pattern):
+                    if path not in named:
+                        path.unlink()
+
+
+def _new_part(path: str, table: str) -> Part:
+    return Part(path=path, table=table, rows=0, bytes=0, sha256="")

@@ -1,0 +1,161 @@
+"""The spaces of a collection."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.description import check_space_name, find_space_info, space_infos
+from crossview.engine.collections.opened import Opened
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces.loaded import stored_space
+from crossview.engine.values.index_choice import AUTO, RECALL, VECTORS, checked_choice
+from crossview.engine.values.info import SpaceInfo, Threshold
+from crossview.engine.values.item import one_or_several
+from crossview.engine.values.query import CalibrationRequest
+
+if TYPE_CHECKING:
+    from crossview.engine.spaces.space import Space
+
+
+class Spaces:
+    """The spaces of a collection: call it to list them."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    def __call__(self) -> tuple[SpaceInfo, ...]:
+        """Return the trained spaces, then ``raw``, the views themselves."""
+        with self._opened.read() as tx:
+            return tuple(map(self._opened.described, space_infos(tx)))
+
+    def get(self, name: str) -> SpaceInfo:
+        """Return one space; NotFoundError lists the existing spaces."""
+        with self._opened.read() as tx:
+            return self._opened.described(find_space_info(tx, name))
+
+    def made_by(self, request_id: str) -> SpaceInfo | None:
+        """Return the space with a generation made by a request; None if no such generation exists any more."""
+        with self._opened.read() as tx:
+            made = [one.space for one in tx.spaces.generations() if one.summary.get("request_id") == request_id]
+            return find_space_info(tx, made[0]) if made and request_id else None
+
+    def extend(
+        self,
+        space: str,
+        views: Sequence[str],
+        *,
+        name: str | None = None,
+        activate: bool | None = None,
+        progress: Progress | None = None,
+        request_id: str = "",
+    ) -> SpaceInfo:
+        """Add views to a trained space: a new generation of it, or the first of a space ``name``.
+
+        The training learns only the new views, with the settings of the space and from its training items and, if none
+        were held out, all later items. Distances among the earlier views stay exactly the same.
+
+        Raises InvalidInputError (a view that it has, a learner that cannot), NotFoundError, NotReadyError, BusyError,
+        StorageError.
+        """
+        from crossview.engine.training.extension import added_views
+
+        made = space if name is None else check_space_name(name)
+
+        def extended(tx: Transaction) -> "Callable[[], Space]":
+            return added_views(tx, stored_space(tx, space), made, one_or_several(views), progress)
+
+        return self._opened.add_generation(made, activate, extended, request_id, progress)
+
+    def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> SpaceInfo:
+        """Choose the metric for a label that the space was not trained on: a new generation of the space.
+
+        The items with the label determine the metric, without training. Before that, each of them is indexed under the
+        metric of its likeliest class.
+
+        Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
+        items), BusyError, StorageError.
+        """
+        from crossview.engine.training.extension import assign
+
+        return self._opened.add_generation(
+            space, activate, lambda tx: assign(tx, stored_space(tx, space), label), request_id
+        )
+
+    def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
+        """Make a space the active one, with one of its generations [default: the generation in use].
+
+        Raises NotFoundError, BusyError, StorageError.
+        """
+        from crossview.engine.spaces.generations import activate_space
+
+        with self._opened.writable.write() as tx:
+            return activate_space(tx, space, generation)
+
+    def reindex(
+        self,
+        space: str = "",
+        *,
+        index: str = AUTO,
+        recall: float = RECALL,
+        vectors: str = VECTORS[0],
+        targets: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> SpaceInfo:
+        """Build the indexes of a space [default: the active one] in a kind, without another training.
+
+        Args:
+            space: the space; ``raw`` has an index of each view.
+            index: ``flat`` is exact. ``ivf`` probes lists of near vectors, ``scan`` compares codes of all vectors and
+                re-ranks the nearest, ``hnsw`` walks along a graph; these three can miss items. ``auto`` is ``flat`` for
+                fewer than 200,000 items, then ``ivf``, or ``scan`` if the vectors do not fit into the memory.
+            recall: the share of the nearest items that searches find, above 0 and at most 1. Stored items measure it
+                for queries of each view.
+            vectors: the type of stored components: ``float32``, or ``float16`` for half the memory.
+            targets: the targets to index [default: all].
+            progress: called after every target.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError, BusyError, StorageError.
+        """
+        from crossview.engine.spaces.reindexing import reindex
+
+        asked = checked_choice(index, recall, vectors)
+        with self._opened.folder.working():
+            versions = self._opened.versions()
+            return reindex(self._opened.writable, versions, space, one_or_several(targets), asked, progress)
+
+    def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Threshold:
+        """Learn the distance up to which two items are the same, and store it with the generation in use.
+
+        With ``refit``, the distances come from spaces that learned without the items, fold by fold.
+
+        Raises InvalidInputError (pairs of only one kind), NotFoundError (an item, a space), NotReadyError (no pairs and
+        no labels), BusyError, StorageError.
+        """
+        from crossview.engine.spaces.threshold_calibration import put_threshold, training_of
+        from crossview.engine.training.refit_calibration import calibrated
+
+        with self._opened.folder.working():
+            with self._opened.read() as tx:
+                space = self._opened.loaded.get(tx, request.space)
+                calibrate, training = calibrated(tx, space, request, progress), training_of(tx, space)
+            threshold, pairs = calibrate()
+            with self._opened.writable.write() as tx:
+                put_threshold(tx, space, threshold, pairs, training)
+        return threshold
+
+    def delete(self, space: str, generation: int | None = None) -> None:
+        """Delete a trained space, or one of its generations that does not answer, and give its disk space back.
+
+        If it was the active space, ``raw`` becomes the active space.
+
+        Raises InvalidInputError (``raw``), NotFoundError, NotReadyError (the generation that answers), BusyError,
+        StorageError.
+        """
+        from crossview.engine.spaces.deletion import delete_space, free_disk_space
+
+        self._opened.check_open()
+        with self._opened.files.changing() as tx:
+            delete_space(tx, space, generation)
+        if generation is None:
+            self._opened.loaded.forget(space)
+        free_disk_space(self._opened.writable, self._opened.files)

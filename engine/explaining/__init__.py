@@ -1,4 +1,0 @@
-"""Explanations of searches: the places of items for a query, what agrees, and what places them in lists.
-
-May import from the other rooms of the engine only ``catalog`` and ``spaces``.
-"""

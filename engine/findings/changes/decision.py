@@ -1,0 +1,83 @@
+"""Decision whether a change is important: a threshold on distances, learned with or without labels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.losses.constraints import pairs
+from crossview.engine.learners.papers.solvers.diagonal import diagonal_problem
+from crossview.engine.learners.papers.solvers.newton import Newton, minimize
+from crossview.engine.values.changes import EXTREME
+
+C = 10.0
+"""Weight of the loss of a pair, as of a support vector machine."""
+LABEL = 4.0
+"""Weight of a labelled pair; a pair that is only assumed to be important or not has weight 1."""
+_SHARE = 4  # at most one in four pairs is assumed to be of either kind
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A rule: a change is important if the weighted sum of its distances is above a threshold.
+
+    Attributes:
+        weights: (f,) weights of the distances, not negative.
+        threshold: positive.
+    """
+
+    weights: Rows
+    threshold: float
+
+    def scores(self, distances: Rows) -> Rows:
+        """Return the weighted sums of (p, f) distances in units of the threshold: important above 1."""
+        return np.asarray(distances @ self.weights / self.threshold)
+
+
+def decide(pool: Rows, labelled: Rows, important: NDArray[np.bool_], extreme: int = EXTREME) -> Decision:
+    """Return the threshold between pairs, and weights of their distances: a linear support vector machine.
+
+    Besides the labelled pairs, the pairs of the pool with the largest first distance are assumed to be important, and
+    those with the smallest first distance above 0 unimportant.
+
+    Args:
+        pool: (p, f) distances of pairs without a label: the first is learned from time; further ones, such as of the
+            structure, may follow.
+        labelled: (m, f) distances of labelled pairs.
+        important: (m,) their labels.
+        extreme: number of pairs assumed to be of each kind, at most a quarter of the pool.
+
+    Raises:
+        ValueError: if no pairs differ.
+    """
+    order = np.argsort(pool[:, 0], kind="stable")
+    order = order[pool[order, 0] > 0]
+    if not len(order) + len(important):
+        raise ValueError("no two successive versions differ in an important region")
+    count = min(extreme, max(len(order) // _SHARE, min(1, len(order))))
+    taken = pool[np.concatenate([order[:count], order[len(order) - count :]])]
+    rows = np.vstack([taken, labelled])
+    alike = np.concatenate([np.arange(2 * count) < count, ~important])
+    costs = np.concatenate([np.ones(2 * count), np.full(len(important), LABEL)])
+    scale = rows.mean(axis=0)
+    scale[scale == 0] = 1.0
+    # Differences from a row of zeros, whose squared lengths by column are the distances.
+    features = np.vstack([np.zeros(rows.shape[1]), np.sqrt(rows / scale)])
+    places = 1 + np.arange(len(rows))
+    constraints = pairs(np.column_stack([places, np.zeros_like(places)]), alike, weight=costs)
+    found = minimize(diagonal_problem(features, constraints, C * float(costs.sum()), 1.0), Newton())
+    if found.w.any() and found.b:
+        return Decision(found.w / scale, found.b)
+    return Decision(np.eye(len(scale))[0], float(np.median(rows[:, 0])) or 1.0)  # no direction separates the two kinds
+
+
+def least_sure(scores: Rows, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the candidates in the order of the information of their labels: those with scores near 1 come first.
+
+    Args:
+        scores: (p,) in units of the threshold.
+        candidates: positions of pairs without a label.
+    """
+    away = np.abs(np.log(np.maximum(scores[candidates], np.finfo(float).tiny)))
+    return candidates[np.argsort(away, kind="stable")]

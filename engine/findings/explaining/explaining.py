@@ -1,0 +1,320 @@
+"""Explanations of searches: the contribution of each view and target to the place of an item, and what agrees most.
+
+The lists are those of the search itself, so that their matches and distances are its own. Only ranks need a scan of all
+items of each target.
+"""
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logit
+
+from crossview.engine.findings.explaining.agreement import Agreements
+from crossview.engine.findings.explaining.located import InView, in_view
+from crossview.engine.spaces.answer_size import take_room
+from crossview.engine.spaces.columns import Column, Evidence
+from crossview.engine.spaces.every_view import columns_of, views_of
+from crossview.engine.spaces.fusing import Fused, Fusion, shown_distance
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.loaded import LoadedSpaces
+from crossview.engine.spaces.query_rows import described, without_row
+from crossview.engine.spaces.search import answer, check_request, passing
+from crossview.engine.spaces.target import on_common_scale, view_of
+from crossview.engine.spaces.version import Version
+from crossview.engine.values.conditions.filter import Filter
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.explanation import Agreement, Contribution, ExplainRequest, Explanation
+from crossview.engine.values.query import Hit, HitList, Query, SearchRequest
+from crossview.engine.values.strategy import MATCH, Nearest, Weighted
+
+CERTAIN = 800.0
+"""The logit of a match of 1, whose logistic function is exactly 1 in floating point; that of its negative is 0."""
+_BYTES = 200
+"""Approximate bytes of a contribution in an answer, without differing bits."""
+
+
+class _Place(NamedTuple):
+    """A query view and the name of a target that it is compared with."""
+
+    view: str
+    target: str
+
+
+Amounts = Mapping[_Place, float]
+"""The contributions of places to the total of an item; those of other places are 0."""
+
+
+def check_explained(request: ExplainRequest) -> None:
+    """Raise InvalidInputError for a request that no collection can answer."""
+    check_request(request.search)
+    if len(request.search.queries) > 1:
+        raise InvalidInputError(
+            f"an explanation is of one query, not {len(request.search.queries):,}: explain them one by one"
+        )
+    if not isinstance(request.search.strategy, Nearest | Weighted):
+        raise InvalidInputError(
+            "only searches for the nearest items, or by weighted notions, can be explained: leave out examples, moves "
+            "along attributes and lists by a score"
+        )
+
+
+def explain(
+    version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: ExplainRequest
+) -> list[Explanation]:
+    """Return the explanations, list by list, each in the order of the list or of the given keys.
+
+    Raises the errors of ``answer``, NotFoundError for an unknown key, and InvalidInputError for an item that the
+    search cannot find: because of its filter, or because no target has the item.
+    """
+    search, alone = request.search, partial(answer, version, indexed, loaded)
+    lists = alone(search)
+    keys = {one.target: request.keys or [hit.key for hit in one.hits[: request.hits]] for one in lists}
+    wanted = tuple(dict.fromkeys(chain(*keys.values())))
+    with version.read() as tx:
+        ids = tx.items.ids_of(wanted)
+    fused = _fused(version, indexed, loaded, search)
+    places = _places(version, indexed, loaded, search, ids.values(), fused)
+    _check_found(version, search, ids, wanted, places)
+    if fused is not None:
+        judgement: _Judgement = _OfColumns(fused, Evidence(version, indexed))
+    else:
+        judgement = _OfLists(search, wanted, alone)
+    agreements = _agreements(version, loaded, search.queries[0], places, request.parts)
+    explained = []
+    for one in lists:
+        ranks = {hit.key: rank for rank, hit in enumerate(one.hits, 1)}
+        for key in keys[one.target]:
+            item = ids[key]
+            measure, amounts = judgement.amounts(one, key, item, places)
+            if not amounts:  # the target of this list lacks the item
+                continue
+            explained.append(
+                Explanation(
+                    key=key,
+                    target=one.target,
+                    rank=ranks.get(key),
+                    measure=measure,
+                    total=sum(amounts.values()),
+                    contributions=tuple(_contributions(judgement, places, key, item, amounts)),
+                    agreements=tuple(agreements.get(item, ())),
+                )
+            )
+    return explained
+
+
+def _fused(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, search: SearchRequest) -> Fused | None:
+    """Return the scores of all items if the search fuses several targets in one list; None otherwise."""
+    (query,), strategy = search.queries, search.strategy
+    if not isinstance(strategy, Nearest):
+        return None
+    if query.view and not strategy.fuse and not (strategy.merge and not _on_common_scale(indexed, search)):
+        return None
+    only = passing(version, indexed, search.filter)
+    fusion = Fusion(version, indexed, loaded, strategy, search.k, only)
+    return fusion.scored(columns_of(fusion, query)[0])
+
+
+def _on_common_scale(indexed: IndexedSpace, search: SearchRequest) -> bool:
+    return on_common_scale(indexed.space.targets_for(search.queries[0].view, search.strategy.names))
+
+
+def _places(
+    version: Version,
+    indexed: IndexedSpace,
+    loaded: LoadedSpaces,
+    search: SearchRequest,
+    items: Iterable[int],
+    fused: Fused | None,
+) -> dict[str, InView]:
+    """Return the places of items in each view by which the search asks."""
+    (query,) = search.queries
+    views = views_of(version, indexed.space, query, search.strategy.names)
+    if fused is not None:
+        views = [view for view in views if any(one.place[0] == view for one in fused.columns)]
+    read, names = query if query.view else described(version, loaded, query, views), search.strategy.names
+    k, only = None if isinstance(search.strategy, Weighted) else search.k, passing(version, indexed, search.filter)
+    return {view: in_view(version, indexed, loaded, replace(read, view=view), names, items, k, only) for view in views}
+
+
+def _check_found(
+    version: Version, search: SearchRequest, ids: Mapping[str, int], wanted: Iterable[str], places: Mapping[str, InView]
+) -> None:
+    """Raise an error for a key that the search cannot find in any target, with the reason."""
+    for key in wanted:
+        if any(ids.get(key) in target.locations for one in places.values() for target in one.targets.values()):
+            continue
+        if any(one.own == ids.get(key) for one in places.values() if one.own is not None):
+            raise InvalidInputError(f"item {key!r} is the query, which is never its own hit")
+        views = dict.fromkeys(view_of(name) for one in places.values() for name in one.targets)
+        errors = [without_row(version, view, [key]).get(key) for view in views]
+        if errors and errors[0] is not None and None not in errors:
+            raise errors[0]
+        raise InvalidInputError(f"item {key!r} does not fulfil the condition of the search: {search.filter}")
+
+
+class _Judgement(ABC):
+    """The scores or lists that decide the places of items."""
+
+    @abstractmethod
+    def amounts(self, one: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
+        """Return the measure of the place of an item in a list, and what each place adds to it."""
+
+    @abstractmethod
+    def of(self, place: _Place, key: str, item: int) -> tuple[float | None, float | None]:
+        """Return the distance and the match of an item in a target, as a hit shows them; None without one."""
+
+
+@dataclass(frozen=True)
+class _OfColumns(_Judgement):
+    """A list that several targets make: an item has the weighted mean of the targets that have it."""
+
+    fused: Fused
+    evidence: Evidence
+
+    def amounts(self, one: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
+        """Return the logits of matches, or the scores, each times its share of the weights."""
+        by_match = self.fused.way == MATCH
+        found: dict[_Place, tuple[float, float]] = {}
+        for column, part, weight in zip(self.fused.columns, self.fused.parts, self.fused.weights, strict=True):
+            if (at := _at(column, item)) is not None:
+                match = self.evidence.match(column) if by_match else None
+                value = part[at : at + 1] if match is None else match.evidence(part[at : at + 1])
+                found[_place(column)] = weight, float(value[0])
+        copies = [_place(one) for one in self.fused.columns if item in one.copies]
+        if by_match and copies:
+            return "match", dict.fromkeys(copies, CERTAIN / len(copies))
+        whole = sum(weight for weight, _ in found.values())
+        return "match" if by_match else "score", {
+            place: weight * value / whole for place, (weight, value) in found.items()
+        }
+
+    def of(self, place: _Place, key: str, item: int) -> tuple[float | None, float | None]:
+        """Return the distance and the match in a column."""
+        for column in self.fused.columns:
+            if _place(column) == place and (at := _at(column, item)) is not None:
+                calibrated = self.evidence.match(column) is not None
+                match = float(self.evidence.matches([column])[0][at]) if calibrated else None
+                return shown_distance(column, item, at), 1.0 if calibrated and item in column.copies else match
+        return None, None
+
+
+def _place(column: Column) -> _Place:
+    return _Place(column.place[0], str(column.place[1]))
+
+
+def _at(column: Column, item: int) -> int | None:
+    """Return the place of an item in a column; None if the column lacks it."""
+    at = int(np.searchsorted(column.ids, item))
+    return at if at < len(column.ids) and column.ids[at] == item else None
+
+
+@dataclass(frozen=True)
+class _OfLists(_Judgement):
+    """The lists of single targets, or of targets whose distances have a common scale."""
+
+    search: SearchRequest
+    wanted: Sequence[str]
+    """The keys to explain, found or not."""
+    alone: Callable[[SearchRequest], list[HitList]]
+
+    @cached_property
+    def hits(self) -> Mapping[_Place, Mapping[str, Hit]]:
+        """The hits by place and key: those of the search by target, and those of further items as if found."""
+        (query,), strategy = self.search.queries, self.search.strategy
+        if not isinstance(strategy, Nearest):
+            return {}
+        plain = replace(strategy, merge=False, probabilities=False, base_rate=None, sort_by="")
+        apart = replace(self.search, strategy=plain)
+        every = Nearest(targets=strategy.names, merge=False)
+        hits: dict[_Place, dict[str, Hit]] = defaultdict(dict)
+        lists = self.alone(apart)
+        found = tuple(dict.fromkeys(hit.key for one in lists for hit in one.hits))
+        for keys in dict.fromkeys([found, tuple(dict.fromkeys([*found, *self.wanted]))]):
+            if keys:
+                among = SearchRequest([query], every, k=len(keys), space=self.search.space, filter=Filter(keys=keys))
+                lists += self.alone(among)
+        for hit in (hit for one in lists for hit in one.hits):
+            hits[_Place(query.view, hit.target)].setdefault(hit.key, hit)
+        return hits
+
+    def of(self, place: _Place, key: str, item: int) -> tuple[float | None, float | None]:
+        """Return the distance and the match of a hit."""
+        hit = self.hits.get(place, {}).get(key)
+        return (None, None) if hit is None else (hit.distance, hit.match)
+
+    def amounts(self, one: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
+        """Return the logit of the match, or the squared distance; of weighted notions, what each adds."""
+        strategy, view = self.search.strategy, self.search.queries[0].view
+        if isinstance(strategy, Weighted):
+            located = places[view].targets.items()
+            return "distance", {
+                _Place(view, name): weight * target.locations[item].distance ** 2
+                for (name, target), weight in zip(located, strategy.weights.values(), strict=True)
+                if item in target.locations
+            }
+        place = self._only_place(one, key)
+        distance, match = (None, None) if place is None else self.of(place, key, item)
+        if place is None or distance is None:
+            return "distance", {}
+        return ("match", {place: _logit(match)}) if match is not None else ("distance", {place: distance**2})
+
+    def _only_place(self, one: HitList, key: str) -> _Place | None:
+        """Return the target in which a list of one view has an item: its own or, in a merged list, the nearest."""
+        view = self.search.queries[0].view
+        if one.target:
+            return _Place(view, one.target)
+        shown = [hit for hit in one.hits if hit.key == key]
+        among_targets = shown or [found[key] for found in self.hits.values() if key in found]
+        nearest = min(among_targets, key=lambda hit: hit.distance, default=None)
+        return None if nearest is None else _Place(view, nearest.target)
+
+
+def _logit(match: float) -> float:
+    """Return the logit of the match of a search by one view, which is not clipped as in the mean of several views."""
+    return CERTAIN if match == 1 else max(float(logit(match)), -CERTAIN)
+
+
+def _contributions(
+    judgement: _Judgement, places: Mapping[str, InView], key: str, item: int, amounts: Amounts
+) -> list[Contribution]:
+    """Return a contribution for each view and target."""
+    made = []
+    for view, found in places.items():
+        for name, target in found.targets.items():
+            place, located = _Place(view, name), target.locations.get(item)
+            distance, match = judgement.of(place, key, item)
+            take_room(_BYTES + 2 * len((located and located.differing_bits) or ()))
+            made.append(
+                Contribution(
+                    view=view,
+                    target=name,
+                    distance=located and located.distance if distance is None else distance,
+                    rank=located and located.rank,
+                    items=target.items,
+                    match=match,
+                    copy=bool(located and located.copy),
+                    contribution=amounts.get(place, 0.0),
+                    differing_bits=located and located.differing_bits,
+                    bits=target.bits,
+                )
+            )
+    return made
+
+
+def _agreements(
+    version: Version, loaded: LoadedSpaces, read: Query, places: Mapping[str, InView], most: int
+) -> Mapping[int, Sequence[Agreement]]:
+    """Return what agrees most, by item, in each view that the search compares with itself."""
+    found: dict[int, list[Agreement]] = defaultdict(list)
+    for view in places.values():
+        if view.compared is not None:
+            of_view = Agreements(version, loaded, read, view.own, most).of(view.compared)
+            for item, agreements in of_view.items():
+                found[item] += agreements
+    return found

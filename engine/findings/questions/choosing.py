@@ -1,0 +1,128 @@
+"""The choice of the next question."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crossview.engine.findings.questions.belief import Belief, Items, checked_triplets, information_gain
+
+Gains = NDArray[np.float64]
+
+GRID = 9
+_ANCHORS = 48
+_NEAR, _ELSEWHERE = 12, 24  # candidates of an anchor: of its neighbourhood, and anywhere
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question: which of the candidates are near the anchor, or which of two candidates is nearer.
+
+    Attributes:
+        anchor: an item.
+        candidates: other items, in the order of display.
+        gain: the expected information of the answer, in bits; for a grid, the sum over its pairs, which overlap; 0 for
+            a random question.
+    """
+
+    anchor: int
+    candidates: tuple[int, ...]
+    gain: float
+
+
+def choose(belief: Belief, *, size: int = 2, count: int = 1, seed: int = 0, asked: ArrayLike = ()) -> list[Question]:
+    """Return the most informative questions, the best first, each with another anchor.
+
+    The function draws 48 anchors by the seed and 36 candidates for each, a third of them from its neighbourhood. It
+    chooses the questions on whose answers the plausible models disagree most. A blind belief gives random questions.
+
+    Args:
+        belief: the distribution of distances.
+        size: candidates of a question: 2 for "is a more like b or like c?", or more for a grid.
+        count: number of questions, for several people at once; few items give fewer questions.
+        seed: of the random draws.
+        asked: (m, 3) triplets that must not be asked again, in either order; only for size 2.
+
+    Raises:
+        ValueError: unless there are at least 2 candidates, and more items than candidates; or if every drawn question
+            was asked before.
+    """
+    if not 2 <= size < belief.count:
+        raise ValueError(
+            f"a question needs at least 2 candidates and more items than candidates, not {size} of {belief.count} items"
+        )
+    generator = np.random.default_rng(seed)
+    anchors = generator.choice(belief.count, min(max(_ANCHORS, count), belief.count), replace=False)
+    candidates = _candidates(belief, anchors, size, generator)
+    gains = _drawn(candidates, generator) if belief.blind else _gains(*belief.distances(anchors, candidates))
+    if size == 2:
+        gains[_known(anchors, candidates, checked_triplets(asked, belief.count))] = -1.0
+    chosen, values = _grown(gains, size)
+    best = np.argsort(-values, kind="stable")[:count]
+    if values[best[0]] < 0:
+        raise ValueError("all drawn questions were asked before: use another seed")
+    shown = np.take_along_axis(candidates, chosen, axis=1)
+    # random places, so that a habit of the person does not favour a candidate
+    shown = generator.permuted(shown, axis=1)
+    values[:] = np.where(belief.blind & (values >= 0), 0.0, values)
+    return [
+        Question(int(anchors[row]), tuple(shown[row].tolist()), float(values[row])) for row in best if values[row] >= 0
+    ]
+
+
+def _candidates(belief: Belief, anchors: Items, size: int, generator: np.random.Generator) -> Items:
+    """Return distinct candidates of each anchor, (m, c): its neighbourhood, and a draw that all anchors share."""
+    near = 0 if belief.blind else min(max(_NEAR, size // 2), belief.count - 1)
+    total = min(near + max(_ELSEWHERE, size), belief.count - 1)
+    around = belief.nearest(anchors, near) if near else np.empty((len(anchors), 0), dtype=np.int64)
+    drawn = generator.choice(belief.count, min(total + 1, belief.count), replace=False)
+    known = (drawn[:, None] == around[:, None]).any(axis=2) | (drawn == anchors[:, None])
+    others = drawn[np.argsort(known, axis=1, kind="stable")]
+    return np.hstack([around, others])[:, :total]
+
+
+def _drawn(candidates: Items, generator: np.random.Generator) -> Gains:
+    """Return random gains, (m, c, c), for a belief without information."""
+    gains = generator.random((*candidates.shape, candidates.shape[1]))
+    gains = gains + gains.transpose(0, 2, 1)
+    diagonal = np.arange(candidates.shape[1])
+    gains[:, diagonal, diagonal] = -1.0
+    return np.asarray(gains)
+
+
+def _gains(means: Gains, covariances: Gains) -> Gains:
+    """Return the (m, c, c) bits of information of each anchor's comparison of two candidates."""
+    own = np.diagonal(covariances, axis1=1, axis2=2)
+    variances = own[:, :, None] + own[:, None, :] - 2 * covariances
+    gains = information_gain(means[:, None, :] - means[:, :, None], np.maximum(variances, 0.0))
+    diagonal = np.arange(means.shape[1])
+    gains[:, diagonal, diagonal] = -1.0
+    return gains
+
+
+def _known(anchors: Items, candidates: Items, asked: Items) -> NDArray[np.bool_]:
+    """Return which pairs of each anchor's candidates were asked before, (m, c, c)."""
+    first, second = candidates[:, :, None], candidates[:, None, :]
+    asked = asked[np.isin(asked[:, 0], anchors)]
+    return np.isin(_keys(anchors[:, None, None], first, second), _keys(*asked.T))
+
+
+def _keys(anchors: Items, first: Items, second: Items) -> Items:
+    """Return a number for each question, the same for both orders of candidates; for at most two million items."""
+    return np.asarray((anchors << 42) + (np.minimum(first, second) << 21) + np.maximum(first, second))
+
+
+def _grown(gains: Gains, size: int) -> tuple[Items, Gains]:
+    """Return each anchor's best pair of candidates, extended one by one, (m, size), with the sums of gains."""
+    rows = np.arange(len(gains))
+    chosen = np.empty((len(gains), size), dtype=np.int64)
+    chosen[:, 0], chosen[:, 1] = np.unravel_index(gains.reshape(len(gains), -1).argmax(axis=1), gains.shape[1:])
+    sums = gains[rows, chosen[:, 0]] + gains[rows, chosen[:, 1]]
+    values = gains[rows, chosen[:, 0], chosen[:, 1]]
+    sums[rows[:, None], chosen[:, :2]] = -np.inf
+    for place in range(2, size):
+        chosen[:, place] = sums.argmax(axis=1)
+        values = values + sums[rows, chosen[:, place]]
+        sums = sums + gains[rows, chosen[:, place]]
+        sums[rows, chosen[:, place]] = -np.inf
+    return chosen, values

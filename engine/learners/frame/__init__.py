@@ -1,0 +1,1 @@
+"""The parts of every learner: base class, capabilities, supervision, settings, chains, simple steps."""

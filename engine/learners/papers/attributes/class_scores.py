@@ -1,0 +1,127 @@
+"""Classes in the space of attribute scores: their places, and the likeliest class of a row."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+
+from crossview.engine.learners.papers.attributes.described import log_densities, place_between, spread_between
+
+
+class ClassesByScores:
+    """The trait of learners that recognise classes by scores: classes with rows, and classes that only orderings
+    describe.
+
+    It precedes :class:`~engine.learners.frame.base.MultiViewLearner` among the bases.
+
+    Attributes:
+        orderings: {class: m numbers} of all classes; None: only classes with rows.
+        classes_: (K,) the classes with rows.
+        orderings_: (K, m) amounts of each attribute of these classes.
+        places_: list of (K, m) arrays, one per view: mean scores of these classes, NaN for a class without rows of the
+            view.
+        covariances_: list of (m, m) arrays, one per view: covariance of the scores within a class.
+        log_odds_: list of floats, one per view: log odds of described classes.
+    """
+
+    orderings: Mapping[Any, ArrayLike] | None
+    classes_: NDArray[Any]
+    orderings_: NDArray[np.float64]
+    places_: list[NDArray[np.float64]]
+    covariances_: list[NDArray[np.float64]]
+    log_odds_: Sequence[float] = ()
+
+    transform: Callable[..., Any]
+    """The learner's method that returns the scores, (n, m), of rows of a view."""
+
+    def place_of_class(self, name: str, view: int = 0) -> NDArray[np.float64]:
+        """Return the mean scores of a class in a view, (m,), or the expected ones of a class that only orderings
+        describe.
+
+        Raises:
+            ValueError: for a class without rows and orderings; the message lists the known classes.
+        """
+        numbers, seen = self._numbers(), self._seen(view)
+        if name not in numbers:
+            raise ValueError(f"there is no class {name!r}; there are: {', '.join(numbers)}")
+        return seen[name] if name in seen else place_between(numbers[name], *self._levels_and_places(view))
+
+    def classify(self, rows: ArrayLike, view: int = 0, log_odds: float | None = None) -> NDArray[np.str_]:
+        """Return the likeliest classes of rows, (n,), among the classes with rows and those that only orderings
+        describe.
+
+        The scores of a class are normally distributed. Classes with rows share a covariance. For a described class the
+        covariance is unknown and its place is uncertain: its variances are the sums of those of the other classes and
+        those of the place (:func:`~engine.learners.papers.attributes.described.spread_between`).
+
+        Args:
+            rows: (n, d_view).
+            view: the view of the rows.
+            log_odds: number added to the logarithm of described classes' densities. Scores learned from the other
+                classes favour these classes (Chao, Changpinyo, Gong and Sha, "An empirical study and analysis of
+                generalized zero-shot learning", ECCV 2016). None: ``log_odds_``.
+
+        Raises:
+            sklearn.exceptions.NotFittedError: before ``fit``.
+            ValueError: for NaN or a wrong width, or an unknown view.
+        """
+        found = self._with_odds(rows, view, log_odds)
+        return np.asarray(np.array(list(found))[np.argmax(list(found.values()), axis=0)])
+
+    def class_probabilities(self, rows: ArrayLike, view: int = 0) -> dict[str, NDArray[np.float64]]:
+        """Return the shares, (n,) by class, of the densities that ``classify`` compares; they add up to 1.
+
+        Args, raises: as ``classify``.
+        """
+        found = self._with_odds(rows, view, None)
+        shares = softmax(np.array(list(found.values())), axis=0)
+        return dict(zip(found, shares, strict=True))
+
+    def described_classes(self, view: int = 0) -> tuple[str, ...]:
+        """Return the names of the classes that only orderings describe in a view."""
+        seen = self._seen(view)
+        return tuple(name for name in self._numbers() if name not in seen)
+
+    def class_densities(self, rows: ArrayLike, view: int = 0) -> dict[str, NDArray[np.float64]]:
+        """Return the logarithms of the densities, (n,) by class, that ``classify`` compares, up to a constant.
+
+        Args, raises: as ``classify``.
+        """
+        scores, numbers = np.asarray(self.transform(rows, view=view), dtype=np.float64), self._numbers()
+        within, seen, known = self.covariances_[view], self._seen(view), self._levels_and_places(view)
+        found = {}
+        # An attribute that is equal in all seen classes gives no information about a described class.
+        of = np.ones(len(within), bool) if numbers.keys() <= seen.keys() else np.ptp(known[0], axis=0) > 0
+        for name, amounts in numbers.items():
+            if name in seen:
+                mean, covariance = seen[name], within
+            else:
+                mean = place_between(amounts, *known)
+                covariance = np.diag(within.diagonal() + spread_between(amounts, *known))
+            found[name] = log_densities(scores[:, of], mean[of], covariance[np.ix_(of, of)])
+        return found
+
+    def _with_odds(self, rows: ArrayLike, view: int, log_odds: float | None) -> dict[str, NDArray[np.float64]]:
+        """Return the logarithms of the densities by class; those of described classes contain the odds."""
+        if log_odds is None:  # states of earlier versions have none
+            log_odds = float(self.log_odds_[view]) if len(self.log_odds_) > view else 0.0
+        seen, densities = self._seen(view), self.class_densities(rows, view)
+        return {name: density + (0.0 if name in seen else log_odds) for name, density in densities.items()}
+
+    def _numbers(self) -> dict[str, ArrayLike]:
+        """Return the amounts of each attribute of all classes, by name."""
+        numbers: dict[str, ArrayLike] = dict(zip(map(str, self.classes_), self.orderings_, strict=True))
+        return numbers | {str(one): own for one, own in (self.orderings or {}).items() if str(one) not in numbers}
+
+    def _seen(self, view: int) -> dict[str, NDArray[np.float64]]:
+        """Return the mean scores of the classes that have rows of a view, by name."""
+        places = zip(map(str, self.classes_), self.places_[view], strict=True)
+        return {name: place for name, place in places if np.isfinite(place).all()}
+
+    def _levels_and_places(self, view: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the amounts of each attribute of the classes with rows of a view, and the mean scores of these
+        classes."""
+        known = np.isfinite(self.places_[view]).all(axis=1)
+        return self.orderings_[known], self.places_[view][known]

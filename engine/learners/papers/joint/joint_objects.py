@@ -1,0 +1,83 @@
+"""Embeddings of objects without features, from comparisons alone."""
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.papers.joint.given import Listed, names_of
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Learned
+from crossview.engine.learners.papers.joint.objectives import Features, Objects
+from crossview.engine.learners.papers.losses.constraints import Bounds
+from crossview.engine.runtime.threads import one_blas_thread
+
+
+@dataclass(eq=False)
+class JointObjects:
+    """Embeddings of N objects in each notion, all linear maps of one common embedding.
+
+    The result is that of :class:`~engine.learners.papers.joint.joint.JointMetrics` on the rows of the identity, without
+    making these rows. The fit learns the places of the objects themselves, so it cannot place a further object.
+
+    Args:
+        how: the settings.
+        bounds: the bounds of comparisons on squared distances, if the loss is the hinge.
+
+    Attributes:
+        names_: the notions, sorted; one empty name without notions, or if they are pooled.
+        common_: (N, D) the common embedding; (N, 0) if notions share none.
+        embeddings_: the (N, w_t) embedding of each notion, by name.
+        learned_: the result of the fit, with objective, steps and convergence.
+    """
+
+    how: JointSettings = field(default_factory=JointSettings)
+    bounds: Bounds = field(default_factory=Bounds)
+    names_: list[str] = field(init=False)
+    common_: NDArray[np.float64] = field(init=False)
+    embeddings_: dict[str, NDArray[np.float64]] = field(init=False)
+    learned_: Learned = field(init=False)
+
+    def fit(self, comparisons: Comparisons, count: int) -> Self:
+        """Place ``count`` objects by comparisons of their positions, in the notions of the comparisons.
+
+        Raises:
+            ValueError: for an object that does not exist, or no comparisons.
+        """
+        self.names_ = names_of(comparisons)
+        source = self._source(comparisons, self.names_, count)
+        inputs = Objects(count)
+        with one_blas_thread():
+            self.learned_ = source.learn(inputs, self.how)
+        if self.how.sharing == "pooled":
+            self.names_ = [""]
+        self.common_ = inputs.project(self.learned_.common)
+        factors = zip(self.names_, self.learned_.factors, strict=True)
+        self.embeddings_ = {name: inputs.project(factor) for name, factor in factors}
+        return self
+
+    def add_notion(self, name: str, comparisons: Comparisons) -> Self:
+        """Place the objects in one more notion, over the common embedding, which stays as it is.
+
+        The weight of the penalty relative to the mean loss of these comparisons is that relative to the mean loss of
+        all others.
+
+        Raises:
+            ValueError: if the notion is already known, or if notions share no embedding; and as ``fit``.
+        """
+        if self.how.sharing != "joint":
+            raise ValueError("only notions with a common embedding can be extended: fit some with sharing='joint'")
+        if name in self.names_:
+            raise ValueError(f"notion {name!r} is already known")
+        source = self._source(replace(comparisons, notions=None), [name], len(self.common_))
+        how = replace(self.how, sharing="independent")
+        with one_blas_thread():
+            (factor,) = source.learn(Features(self.common_), how).factors
+        self.names_ = [*self.names_, name]
+        self.embeddings_[name] = self.common_ @ factor
+        return self
+
+    def _source(self, comparisons: Comparisons, names: list[str], count: int) -> Listed:
+        bounds = self.bounds if self.how.loss == "hinge" else self.bounds.of_validation()
+        return Listed.of(comparisons.among(np.ones(count, bool), count), names, bounds, "objects")

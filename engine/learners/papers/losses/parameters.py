@@ -1,0 +1,144 @@
+"""Parameters of metrics: the sets of metrics in which a descent moves."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, Protocol
+
+import numpy as np
+
+from crossview.engine.learners.frame.view_rows import Rows
+from crossview.engine.learners.papers.losses.differences import Differences, Pairs, Values
+from crossview.engine.learners.papers.losses.spectrum import Spectrum
+
+Form = Literal["full", "diagonal", "factor", "low-rank"]
+"""The names of the sets of metrics in which a descent can move; FORMS contains their parameters."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric at one point of its parameters.
+
+    Attributes:
+        theta: the parameters.
+        factor: (r, d) L with M = L^T L; None if M is not positive semidefinite.
+        known: (d, d), M if it is already computed; otherwise the factor gives M when a caller first needs it.
+    """
+
+    theta: Rows
+    factor: Rows | None
+    known: Rows | None = None
+
+    @cached_property
+    def matrix(self) -> Rows:
+        """M, (d, d)."""
+        if self.known is not None:
+            return self.known
+        if self.factor is None:
+            raise ValueError("a metric needs its matrix or a factor")
+        return np.asarray(self.factor.T @ self.factor)
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """The eigenvalues and eigenvectors of M."""
+        return Spectrum.of(self.matrix)
+
+    def distances(self, features: Differences, pairs: Pairs) -> Values:
+        """Return the (n,) squared distances of (n, 2) pairs."""
+        if self.factor is None:
+            return features.forms(self.matrix, pairs)
+        return features.distances(self.factor, pairs)
+
+
+class Parameters(Protocol):
+    """A set of metrics and its parameters."""
+
+    def place(self, theta: Rows) -> Metric:
+        """Return the metric of the allowed parameters that are nearest to theta."""
+
+    def slope(
+        self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows | None
+    ) -> Rows:
+        """Return the gradient, of the parameters' shape, of sum c D(pair) + <added, M>; None: nothing is added."""
+
+    def start(self, factor: Rows) -> Rows:
+        """Return the parameters nearest to the metric L^T L of a (r, d) factor L."""
+
+
+class Full:
+    """The set of all positive semidefinite matrices: theta is M, (d, d)."""
+
+    def place(self, theta: Rows) -> Metric:
+        """Return the nearest positive semidefinite matrix in the Frobenius norm."""
+        spectrum = Spectrum.of(theta).positive()
+        matrix = spectrum.matrix()
+        metric = Metric(matrix, spectrum.factor(), matrix)
+        metric.__dict__["spectrum"] = spectrum  # already computed, and the costliest part of an iteration
+        return metric
+
+    def slope(
+        self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows | None
+    ) -> Rows:
+        """Return the (d, d) gradient, equation (12) of the paper."""
+        scatter = features.scatter(pairs, coefficients)
+        return scatter if added is None else scatter + added
+
+    def start(self, factor: Rows) -> Rows:
+        """Return L^T L."""
+        return np.asarray(factor.T @ factor)
+
+
+class Symmetric(Full):
+    """The set of all symmetric matrices, positive semidefinite or not: theta is M, (d, d)."""
+
+    def place(self, theta: Rows) -> Metric:
+        """Return the matrix itself."""
+        matrix = (theta + theta.T) / 2
+        return Metric(matrix, None, matrix)
+
+
+class Diagonal:
+    """The set of all diagonal matrices without negative entries: theta is the diagonal, (d,)."""
+
+    def place(self, theta: Rows) -> Metric:
+        """Return the metric of the entries, with negative entries set to zero."""
+        entries = np.maximum(theta, 0.0)
+        positive = entries > 0
+        return Metric(entries, np.diag(np.sqrt(entries))[positive], np.diag(entries))
+
+    def slope(
+        self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows | None
+    ) -> Rows:
+        """Return the (d,) gradient."""
+        squares = features.squares(pairs, coefficients)
+        return squares if added is None else squares + np.diag(added)
+
+    def start(self, factor: Rows) -> Rows:
+        """Return the diagonal of L^T L."""
+        return np.asarray(np.square(factor).sum(axis=0))
+
+
+class LowRank:
+    """The set of matrices L^T L of a rank that the start fixes: theta is L, (e, d); the objective is not convex in
+    L."""
+
+    def place(self, theta: Rows) -> Metric:
+        """Return the metric of the factor."""
+        return Metric(theta, theta)
+
+    def slope(
+        self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows | None
+    ) -> Rows:
+        """Return the (e, d) gradient 2 L G, with G the gradient with respect to M."""
+        slope = features.scattered(metric.theta, pairs, coefficients)
+        if added is not None:
+            slope += metric.theta @ added
+        return 2 * slope
+
+    def start(self, factor: Rows) -> Rows:
+        """Return L."""
+        return factor
+
+
+FORMS: Mapping[Form, type[Parameters]] = {"full": Full, "diagonal": Diagonal, "factor": LowRank, "low-rank": LowRank}
+"""The parameters of each form. "factor", as wide as the rows, and "low-rank" differ only in their starts."""

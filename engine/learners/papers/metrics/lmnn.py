@@ -1,0 +1,177 @@
+"""Large margin nearest neighbours."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.learners.frame.settings import Count, Dimensions, Positive, Seed, Weight, drawn_seed, group
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows, present_rows
+from crossview.engine.learners.papers.losses.constraints import Bounds, Constraints
+from crossview.engine.learners.papers.losses.impostors import Impostors, Targets
+from crossview.engine.learners.papers.losses.objective import Loss, Objective
+from crossview.engine.learners.papers.losses.parameters import Form
+from crossview.engine.learners.papers.losses.regularizer import Regularizer
+from crossview.engine.learners.papers.losses.weighted_sum import WeightedSum
+from crossview.engine.learners.papers.metrics.hierarchy import Kinship
+from crossview.engine.learners.papers.metrics.learner import MetricLearner, fitted_metric
+from crossview.engine.learners.papers.metrics.options import Hierarchy
+from crossview.engine.learners.papers.metrics.regularized import (
+    DescentStart,
+    MetricSettings,
+    Start,
+    descent_start,
+    factor_and_attributes,
+)
+from crossview.engine.learners.papers.metrics.training_constraints import (
+    ConstraintSettings,
+    from_comparisons,
+    rows_of_leaves,
+)
+from crossview.engine.learners.papers.solvers.descent import Descent, descend
+from crossview.engine.learners.papers.solvers.growing_subsets import descend_over_growing_subsets, scaled
+from crossview.engine.learners.papers.solvers.threshold import between
+
+LearnedFrom = Constraints | Targets | Kinship
+"""The supervision of a view's metric: constraints, target neighbours, or target neighbours with a tree of classes."""
+
+
+@dataclass(eq=False, repr=False)
+class LMNN(MetricLearner):
+    """One metric per view, in which the nearest rows are of the same class, with any regulariser of Fantope.
+
+    Weinberger and Saul, "Distance Metric Learning for Large Margin Nearest Neighbor Classification" (JMLR 2009): each
+    row pulls its k target neighbours, the nearest of its class before the fit, and pushes the rows of other classes a
+    margin beyond them. The loss is ``pull`` times the mean of D(i, j) over target neighbours, plus the sum of [margin +
+    D(i, j) - D(i, l)]_+ divided by their number. ``pull=1`` weighs both equally, as the paper's weight 1/2 does. Law,
+    Thome and Cord (CVPR 2014) add mu R(M) + gamma tr(M), as in
+    :class:`~engine.learners.papers.metrics.fantope.Fantope`.
+
+    A tree of classes adds the mean hinge of quadruplets: rows of a class are nearer than rows of sibling classes, and
+    rows of siblings are nearer than rows of other classes, cousins (Law, Thome and Cord, "Learning a Distance Metric
+    from Relative Comparisons between Quadruplets of Images", IJCV 2017, section 6.1). Both together require cousins to
+    be two margins beyond the target neighbours, which the learner checks for all rows. It leaves out rows whose class
+    is not a leaf.
+
+    With explicit triplets, the loss is the mean over them, and the pairs that should be near are the target neighbours.
+
+    Args:
+        n_components: with mu > 0, the rank to lead to; also the number of rows of L with ``form="low-rank"``, and the
+            number of components of the PCA start.
+        n_neighbors: number of target neighbours of each row (k); in smaller classes, all other rows.
+        pull: weight of the pull.
+        mu: weight of R, the sum of all but the largest ``n_components`` eigenvalues.
+        gamma: weight of the trace.
+        frobenius: weight of the squared Frobenius norm (lambda).
+        margin: how much further off rows of other classes should be, in squared distance.
+        form: the parameters that gradient steps move: "factor", an L as wide as the rows, which comes nearer to the
+            minimum than as many steps on M; "full", M; "diagonal"; or "low-rank", an L of ``n_components`` rows.
+        start: "pca" or "identity"; either is scaled to the loss, and with mu > 0 the learner first descends from it
+            without R.
+        descent: settings of the descent, which checks all rows for impostors; None: ``Descent(max_iter=300,
+            smoothing=0.1)``.
+        hierarchy: weights of a tree of classes; None: ``Hierarchy()``.
+        random_state: seed of the draws of quadruplets.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        rank_: list, the rank of each view's metric, which is the width of its embeddings (1 for a metric of zero).
+        full_rank_: list, the rank before the cut, counted above 1e-6 of the largest eigenvalue.
+        objective_: list of the objectives reached.
+        history_: list of arrays, the objective after every step.
+        converged_: list, whether the descent converged before ``max_iter``.
+        steps_: list of the numbers of steps.
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes, or no class of
+            two rows.
+    """
+
+    name = "lmnn"
+
+    groups: ClassVar[Mapping[str, Any]] = {
+        "descent": Descent(max_iter=300, smoothing=0.1),
+        "hierarchy": Hierarchy(),
+    }
+
+    rank_: list[int] = field(init=False)
+    full_rank_: list[int] = field(init=False)
+    objective_: list[float] = field(init=False)
+    history_: list[NDArray[np.float64]] = field(init=False)
+    converged_: list[bool] = field(init=False)
+
+    n_components: Dimensions = 32
+    n_neighbors: Count = 3
+    pull: Weight = 1.0
+    mu: Weight = 0.0
+    gamma: Weight = 0.0
+    frobenius: Weight = 0.0
+    margin: Positive = 1.0
+    form: Form = "factor"
+    start: Start = "pca"
+    descent: Descent | None = None
+    hierarchy: Hierarchy | None = None
+    random_state: Seed = 0
+    view_slices: Sequence[int] | None = None
+
+    def _constraint_settings(self) -> ConstraintSettings:
+        return ConstraintSettings(bounds=Bounds(self.margin), seed=drawn_seed(self.random_state))
+
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        how = self._constraint_settings()
+        if given.comparisons is not None:
+            return self._fit_rows(*from_comparisons(views, given, given.comparisons, view, how))
+        if given.taxonomy is None:
+            rows, labels = present_rows(views, given, view)
+            return self._fitted(rows, Targets.nearest(rows, np.asarray(labels), self.n_neighbors))
+        rows, labels = rows_of_leaves(views, given, given.taxonomy, view)
+        targets = Targets.nearest(rows, labels, self.n_neighbors)
+        hierarchy = cast(Hierarchy, group(self, "hierarchy"))
+        kinship = Kinship.drawn(rows, labels, given.taxonomy, targets, hierarchy, how.generator(view))
+        return self._fitted(rows, kinship)
+
+    def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:
+        return self._fitted(rows, constraints, between(constraints))
+
+    def _fitted(self, rows: Rows, known: LearnedFrom, threshold: float | None = None) -> dict[str, Any]:
+        how = cast(Descent, group(self, "descent"))
+        settings = MetricSettings(
+            rank=self.n_components,
+            mu=self.mu,
+            gamma=self.gamma,
+            frobenius=self.frobenius,
+            form=self.form,
+            start=self.start,
+        )
+
+        def learn(scaled_rows: Rows) -> tuple[Rows, dict[str, Any]]:
+            metric = descent_start(scaled_rows, settings)
+            loss = partial(large_margin_loss, metric, known, self.margin, self.pull)
+            convex = loss(metric.convex)
+            # Under a metric that is far too small, every row is an impostor of every other row.
+            theta = scaled(convex, metric.theta)
+            if self.mu > 0:
+                # R suppresses the directions that are smallest when it starts, so the directions must be learned first.
+                theta = descend(convex, theta, how).metric.theta
+            return factor_and_attributes(metric, descend_over_growing_subsets(loss(metric.regularizer), theta, how))
+
+        return fitted_metric(rows, learn, threshold)
+
+
+def large_margin_loss(
+    metric: DescentStart, known: LearnedFrom, margin: float, pull: float, regularizer: Regularizer
+) -> Loss:
+    """Return the loss of target neighbours and impostors, with or without a tree of classes, or of given triplets."""
+    features, parameters = metric.features, metric.parameters
+    if isinstance(known, Kinship):
+        of_classes = large_margin_loss(metric, known.targets, margin, pull, regularizer)
+        return WeightedSum(of_classes, known.losses(features, parameters, margin))
+    if isinstance(known, Targets):
+        return Impostors(features, known, margin, regularizer, parameters, pull)
+    near = np.unique(known.near, axis=0)
+    pulled = features.scatter(near, np.full(len(near), pull / len(near)))
+    return Objective(features, known, replace(regularizer, linear=pulled), parameters)

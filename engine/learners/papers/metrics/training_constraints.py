@@ -1,0 +1,146 @@
+"""The constraints that a metric of one view learns from: given comparisons, or tuples drawn from other supervision."""
+
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.learners.frame.comparisons import AnyComparisons, Comparisons, MixedComparisons, Taxonomy
+from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.frame.view_rows import Rows, present_rows
+from crossview.engine.learners.papers.losses.constraints import Bounds, Constraints, constrained, constraints_of
+from crossview.engine.learners.papers.metrics.options import Sampling, Stopping
+from crossview.engine.learners.papers.samplers.likeness import draw_tuples, likeness_by_class, likeness_by_nearness
+from crossview.engine.learners.papers.samplers.relatives import Relatives
+from crossview.engine.runtime.cancellation import checkpoint
+
+NEIGHBORS = 10
+"""The number of similar nearest rows with ``similar="knn"`` if the setting ``neighbors`` is None."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstraintSettings:
+    """The settings by which a learner turns supervision into constraints.
+
+    Attributes:
+        sampling: which constraints to draw.
+        bounds: the bounds that they set on distances.
+        stopping: the share of constraints that only stops the fit.
+        seed: the seed of the draws. Each view has its own generator, so that a view draws the same constraints
+            whichever other views there are.
+    """
+
+    sampling: Sampling = field(default_factory=Sampling)
+    bounds: Bounds = field(default_factory=Bounds)
+    stopping: Stopping = field(default_factory=Stopping)
+    seed: int
+
+    def generator(self, view: int) -> np.random.Generator:
+        """Return the generator of the draws for a view."""
+        return np.random.default_rng([self.seed, view])
+
+
+class TrainingConstraints(NamedTuple):
+    """The rows of a view that a metric learns from, the constraints on them, and constraints that only stop the fit."""
+
+    rows: Rows
+    constraints: Constraints
+    validation: Constraints | None
+
+
+def training_constraints(
+    views: list[Rows], given: Supervision, view: int, how: ConstraintSettings
+) -> TrainingConstraints:
+    """Return the constraints that the metric of a view learns from.
+
+    Given comparisons take precedence, then nearest neighbours if the settings name them similar, then a tree of
+    classes, then classes.
+
+    Raises:
+        ValueError: for too few constraints, an unknown view of neighbours, or classes without comparable rows.
+    """
+    comparisons, sampling = given.comparisons, how.sampling
+    if comparisons is None and sampling.similar == "knn":
+        comparisons = _of_neighbors(views, given, view, how)
+    if comparisons is not None:
+        return from_comparisons(views, given, comparisons, view, how)
+    if given.taxonomy is None:
+        checkpoint()
+        rows, labels = present_rows(views, given, view)
+        return _of_classes(rows, labels, view, how)
+    rows, labels = rows_of_leaves(views, given, given.taxonomy, view)
+    generator = how.generator(view)
+    relatives = Relatives(rows, labels, given.taxonomy, sampling.neighbors or NEIGHBORS)
+    count = (sampling.n_constraints + 1) // 2  # equally many of each kind
+    kinds = relatives.same_and_siblings(count, generator), relatives.siblings_and_cousins(count, generator)
+    return _with_validation(rows, Comparisons(generator.permutation(np.concatenate(kinds))), view, how)
+
+
+def from_comparisons(
+    views: list[Rows], given: Supervision, comparisons: AnyComparisons, view: int, how: ConstraintSettings
+) -> TrainingConstraints:
+    """Return the constraints of those comparisons whose items all have the view.
+
+    Raises:
+        ValueError: if these are too few.
+    """
+    present = given.mask[:, view]
+    return _with_validation(views[view][present], comparisons.among(present, len(present)), view, how)
+
+
+def rows_of_leaves(views: list[Rows], given: Supervision, taxonomy: Taxonomy, view: int) -> tuple[Rows, NDArray[Any]]:
+    """Return the rows of a view whose classes are leaves of a tree, and these classes."""
+    chosen = given.mask[:, view] & (taxonomy.positions(given.classes.astype(str).tolist()) >= 0)
+    return views[view][chosen], given.classes[chosen]
+
+
+def _of_neighbors(views: list[Rows], given: Supervision, view: int, how: ConstraintSettings) -> Comparisons:
+    """Return comparisons drawn from nearest neighbours in a view, as positions among all items."""
+    sampling = how.sampling
+    view = view if sampling.neighbor_view is None else sampling.neighbor_view
+    if not 0 <= view < len(views):
+        raise ValueError(f"neighbor_view={view!r} but there are {len(views)} views, counted from 0")
+    members = np.flatnonzero(given.mask[:, view])
+    neighbors = NEIGHBORS if sampling.neighbors is None else sampling.neighbors
+    likeness = likeness_by_nearness(views[view][members], neighbors)
+    items, alike = draw_tuples(likeness, sampling.constraints, sampling.n_constraints, how.generator(view))
+    return Comparisons(members[items], alike if sampling.constraints == "pairs" else None)
+
+
+def _of_classes(rows: Rows, labels: NDArray[Any] | None, view: int, how: ConstraintSettings) -> TrainingConstraints:
+    """Return constraints drawn from the classes of rows, and further ones that stop the fit."""
+    sampling, stopping, generator = how.sampling, how.stopping, how.generator(view)
+    likeness = likeness_by_class(np.asarray(labels), rows, sampling.neighbors)
+    learned = constrained(
+        *draw_tuples(likeness, sampling.constraints, sampling.n_constraints, generator), *astuple(how.bounds)
+    )
+    if stopping.patience is None:
+        return TrainingConstraints(rows, learned, None)
+    count = max(round(stopping.validation_fraction * sampling.n_constraints), 1)
+    further = draw_tuples(likeness, sampling.constraints, count, generator)
+    return TrainingConstraints(rows, learned, constrained(*further, *astuple(how.bounds.of_validation())))
+
+
+def _with_validation(
+    rows: Rows, comparisons: AnyComparisons, view: int, how: ConstraintSettings
+) -> TrainingConstraints:
+    """Return the constraints of comparisons, of which a share only stops the fit.
+
+    From classes, further constraints are drawn for this. Comparisons cannot be drawn: people made a fixed number.
+    """
+    bounds, stopping = how.bounds, how.stopping
+    if len(comparisons) < (1 if stopping.patience is None else 2):
+        raise ValueError(f"{len(comparisons)} constraints name only rows of view {view}, too few to learn from")
+    if stopping.patience is None:
+        return TrainingConstraints(rows, constraints_of(comparisons, *astuple(bounds)), None)
+    count = min(max(round(stopping.validation_fraction * len(comparisons)), 1), len(comparisons) - 1)
+    order = how.generator(view).permutation(len(comparisons))
+    validation = constraints_of(_without_margins(comparisons.take(order[:count])), *astuple(bounds.of_validation()))
+    return TrainingConstraints(rows, constraints_of(comparisons.take(order[count:]), *astuple(bounds)), validation)
+
+
+def _without_margins(comparisons: AnyComparisons) -> AnyComparisons:
+    """Return comparisons without margins of their own: a validation constraint only states an order."""
+    sets = tuple(replace(one, margins=None) for one in comparisons.sets)
+    return sets[0] if len(sets) == 1 else MixedComparisons(sets)

@@ -1,0 +1,4 @@
+"""Functions that minimise a loss and return the solution as a value.
+
+A public place: every room that may import the learners may use it without an estimator.
+"""

@@ -1,0 +1,378 @@
+"""Searches: queries, filters and requests; and their results: hits, suggested labels, verdicts, embeddings."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.values.conditions.filter import EVERY_ITEM, Filter, FilterForm, field_of, filter_of
+from crossview.engine.values.conditions.tree import Condition, FieldTest, all_of
+from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.hits import Hit as Hit
+from crossview.engine.values.hits import HitList as HitList
+from crossview.engine.values.index_choice import EXACT
+from crossview.engine.values.item import Encoded, PictureForm, let_one_be_several
+from crossview.engine.values.strategy import Nearest, Strategy, StrategyOptions, strategy_of
+
+if TYPE_CHECKING:
+    from crossview.engine.values.comparisons import ItemComparisons
+    from crossview.engine.values.recipe import Grouping
+
+INPUTS = ("image", "text", "vector", "key", "label")
+"""The kinds of input that a query can have."""
+HITS_A_PAGE = 1_000
+"""Default number of hits of a page of a search."""
+AMOUNT = 2.0
+"""Default distance, in standard deviations, by which a query moves. On photographs of eight scenes, it is the smallest
+of 1, 1.5, 2 and 3 for which the first 20 hits have more of the attribute for four of five queries."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query: exactly one of ``image``, ``text``, ``vector``, ``key`` and ``label``, described by ``view``.
+
+    A query without any of these is valid only in a request that sorts by a score, which then lists items, and in one
+    that goes on from ``feedback``, whose judgements then count in its view.
+    """
+
+    view: str = ""
+    """The query view, which describes the input before the space projects it [default: "", every view of the space that
+    the picture, text or item has; the mean of their matches orders one list]."""
+    _: KW_ONLY
+    image: Encoded = Encoded()
+    """A picture: the path or the bytes of its file (JPEG, PNG, WebP, TIFF, BMP, GIF), an image of Pillow, or an array,
+    (height, width, 3) in red, green and blue or (height, width) in grey, of uint8. The constructor reads it,
+    and raises InvalidInputError if this fails."""
+    vector: NDArray[np.float32] | Sequence[float] | None = None
+    """A raw feature row of the query view, shape (d,)."""
+    key: str | None = None
+    """Key of an item of the collection. The stored row of the item is the query, and hits do not contain the item."""
+    text: str | None = None
+    """A text, for a view that is computed from texts."""
+    weight: float = 1.0
+    """In a search by examples (``combine``): how much the query counts; below 0, it is a counter-example."""
+    label: str | None = None
+    """A class, in a space of attributes. The query is the mean of its training items or, for a class without items, the
+    position that its orderings give."""
+
+    def inputs(self) -> tuple[str, ...]:
+        """Return the kinds of input that the query has."""
+        given = self.image, self.text, self.vector, self.key, self.label
+        return tuple([name for name, value in zip(INPUTS, given, strict=True) if value is not None])
+
+
+PER_DUPLICATE = "duplicate"
+"""The value of ``per`` that groups copies of a picture."""
+
+
+class RequestOptions(StrategyOptions, total=False):
+    """The options of a search request besides its queries: those of its strategy, bounds of scores, the arrangement."""
+
+    at_least: Mapping[str, float] | None
+    at_most: Mapping[str, float] | None
+    per: str
+    hits_per: int
+    diversity: float
+    include_missing: bool
+    exact: bool
+    recall: float
+
+
+@dataclass(frozen=True, init=False)
+class SearchRequest:
+    """A search: its queries, strategy, space and filter."""
+
+    queries: Sequence[Query]
+    strategy: Strategy
+    """The way to find items; a caller can give its options instead, such as ``targets`` or ``more``."""
+    k: int = 10
+    """Maximum number of hits in each list."""
+    space: str = ""
+    """The space to search [default: "", the active space]. Every collection has ``raw``, the views themselves."""
+    filter: Filter = EVERY_ITEM
+    """The condition that hits fulfil; a caller can also give it as text. Bounds of scores can stand in it, or beside it
+    as ``at_least`` and ``at_most``, and the minimum match as ``match >= .6`` or as ``min_match``."""
+    per: str = ""
+    """``label``, ``duplicate`` or an attribute, such as ``album`` or ``camera.model``: of items with a common value,
+    each list has only the first ``hits_per`` [default: "", no groups]. Items without a value are in no group. The
+    value of ``duplicate`` is common to copies of a picture: equal files, nearly equal fingerprints, and pairs judged
+    the same."""
+    hits_per: int = 1
+    """Maximum number of hits with a common value of ``per``."""
+    diversity: float = 0.0
+    """How much hits differ from the hits before them, 0 to 1: the weight of their distance, beside relevance to the
+    query (maximal marginal relevance). The hits are chosen among the first 5 k."""
+    include_missing: bool = False
+    """Whether items whose files are missing can be hits."""
+    recall: float = 0.0
+    """The share of the nearest items that a search in an approximate index finds, above 0; 1 is exact, which a caller
+    can also give as ``exact`` [default: 0, the recall that the index promises]."""
+
+    def __init__(
+        self,
+        queries: Sequence[Query],
+        strategy: Strategy | None = None,
+        *,
+        k: int = 10,
+        space: str = "",
+        filter: FilterForm = EVERY_ITEM,
+        **options: Unpack[RequestOptions],
+    ) -> None:
+        """Make a request from a strategy or from options; options replace those of a given strategy.
+
+        Raises InvalidInputError for options of different strategies, such as ``weights`` and ``more``.
+        """
+        chosen, match = filter_of(filter).without_match()
+        if match and options.get("min_match"):
+            raise InvalidInputError("the filter has a minimum match: leave out `min_match`")
+        if match:
+            options["min_match"] = match
+        chosen = chosen.within(options.pop("at_least", None), options.pop("at_most", None))
+        per, hits_per = options.pop("per", ""), options.pop("hits_per", 1)
+        vars(self).update(per=per, hits_per=hits_per, diversity=options.pop("diversity", 0.0))
+        vars(self).update(include_missing=options.pop("include_missing", False))
+        exact, recall = options.pop("exact", False), options.pop("recall", 0.0)
+        if exact and recall not in (0.0, EXACT):
+            raise InvalidInputError(f"an exact search has recall 1, not {recall:g}: leave out `recall` or `exact`")
+        vars(self).update(recall=EXACT if exact else recall)
+        if strategy is None and not options:
+            strategy = Nearest()
+        elif strategy is None or options:
+            given = {**({} if strategy is None else vars(strategy)), **options}
+            has_input = not given.get("sort_by") or any(query.inputs() for query in queries)
+            strategy = strategy_of(given, has_input)
+        vars(self).update(queries=queries, strategy=strategy, k=k, space=space, filter=chosen)
+
+    @property
+    def named_fields(self) -> Condition:
+        """A condition on the stored fields that the filter and the groups name."""
+        if not self.per or self.per == PER_DUPLICATE:
+            return self.filter.stored
+        return all_of([self.filter.stored, FieldTest(field_of(self.per), "exists")])
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes that the strategy and the filter name, each once."""
+        return tuple(dict.fromkeys([*self.strategy.axes, *self.filter.axes]))
+
+
+class OneQuery(RequestOptions, total=False):
+    """The arguments of ``search`` for a search by one query: fields of ``Query`` and of ``SearchRequest``."""
+
+    view: str
+    image: PictureForm
+    text: str
+    vector: NDArray[np.float32] | Sequence[float]
+    key: str
+    label: str
+    k: int
+    space: str
+    filter: FilterForm
+
+
+def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchRequest:
+    """Return the given request, or the request that the arguments of one query describe.
+
+    Raises InvalidInputError for both a request and arguments, for neither, for an unknown argument, and for arguments
+    that ``SearchRequest`` refuses.
+    """
+    if given and request is not None:
+        raise InvalidInputError(f"the request states the whole search: leave out {', '.join(given)}, or the request")
+    if request is not None:
+        return request
+    known = {**OneQuery.__annotations__, **RequestOptions.__annotations__, **StrategyOptions.__annotations__}
+    if unknown := [name for name in given or () if name not in known]:
+        raise InvalidInputError(f"a search has no argument {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+    if given is None or not given.keys() & {"view", "feedback", *INPUTS}:
+        raise InvalidInputError("a search needs a SearchRequest, or a view and a query, such as view='color', key='a'")
+    query = {name: value for name, value in given.items() if name in ("view", *INPUTS)}
+    others = {name: value for name, value in given.items() if name not in query}
+    return SearchRequest([Query(**query)], **others)  # type: ignore[arg-type]  # mypy checks the arguments in the caller
+
+
+def check_size(size: int) -> None:
+    """Raise InvalidInputError for a page without hits."""
+    if size < 1:
+        raise InvalidInputError(f"a page has at least 1 hit, not {size}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationRequest:
+    """The options of calibration: the threshold to learn, and the pairs to learn it from."""
+
+    view: str
+    """The view of the first item of a pair, the query."""
+    target: str = ""
+    """The target of the second item [default: "", the view itself]."""
+    space: str = ""
+    """The space [default: "", the active space]."""
+    pairs: "ItemComparisons | None" = None
+    """Pairs of items that are the same or different [default: None, items that share a label are the same]."""
+    refit: bool = False
+    """Whether to fit the learner again without each fold of the items, so that the pairs of a fold measure distances of
+    unseen items; otherwise the distances are those of the space as it is."""
+    group_by: "Grouping | None" = None
+    """With ``refit``: groups of items that stay in one fold [default: None, the groups of the space's training]."""
+
+    def __post_init__(self) -> None:
+        if self.group_by is not None and not self.refit:
+            raise InvalidInputError("groups of items need a refit: also use `refit=True`")
+
+
+def calibration_step(space: str, view: str, target: str) -> str:
+    """Return the call that calibrates a view and a target of a space, for messages."""
+    named = {"space": space, "view": view} | ({} if target == view else {"target": target})
+    arguments = ", ".join(f"{name}={one!r}" for name, one in named.items())
+    return f"`collection.spaces.calibrate(CalibrationRequest({arguments}))`"
+
+
+@dataclass(frozen=True)
+class SameRequest:
+    """A verification: pairs of queries, which can be the same or different."""
+
+    pairs: Sequence[tuple[Query, Query]]
+    """The pairs. The first query of a pair is the query of a search, and the second is the item that the search
+    finds."""
+    _: KW_ONLY
+    target: str = ""
+    """The target of the second query's view [default: "", its only target]."""
+    space: str = ""
+    """The space [default: "", the active space]."""
+    base_rate: float = 0.5
+    """The share of such pairs that are the same, above 0 and below 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The answer for one pair of queries."""
+
+    same: bool
+    """Whether the distance is at most the threshold."""
+    distance: float
+    threshold: float
+    probability: float
+    """Probability that both are the same, given the base rate of the request."""
+
+
+@dataclass(frozen=True)
+class SuggestRequest:
+    """A request for suggested labels: the queries, and the items that vote."""
+
+    queries: Sequence[Query]
+    _: KW_ONLY
+    targets: Sequence[str] = ()
+    """The targets to match the queries against, as in a search."""
+    k: int = 10
+    """Number of labelled items that vote in each target."""
+    space: str = ""
+    """The space [default: "", the active space]."""
+    min_share: float = 0.5
+    """Minimum calibrated probability of a suggested label."""
+
+    def __post_init__(self) -> None:
+        let_one_be_several(self, "targets")
+
+
+@dataclass(frozen=True)
+class LabelShare:
+    """A label with votes."""
+
+    label: str
+    share: float
+    """Probability that the label is right, calibrated on items that the space was not trained on."""
+    votes: float
+    """Share of the voters that have the label."""
+
+
+@dataclass(frozen=True)
+class LikeliestClass:
+    """The most likely class of a query, by its scores of attributes."""
+
+    label: str
+    share: float
+    """Density of the class at the scores of the query, divided by the sum over all classes; not calibrated."""
+    described: bool
+    """Whether only orderings describe the class: no training item of the space has its label."""
+
+
+@dataclass(frozen=True)
+class SuggestedLabels:
+    """The labels of one query, the most probable first."""
+
+    query: int
+    """Position of the query in the request."""
+    labels: tuple[LabelShare, ...]
+    """The suggested labels; empty if no label is probable enough."""
+    others: tuple[LabelShare, ...] = ()
+    """Labels whose probability is too small."""
+    known: tuple[str, ...] = ()
+    """The item's own labels, for a query by key; the item does not vote on itself."""
+    likeliest: LikeliestClass | None = None
+    """The most likely of all classes, in a space of attributes with classes that only orderings describe; no item can
+    vote for these classes. None in other spaces."""
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """The labels of every query."""
+
+    results: tuple[SuggestedLabels, ...]
+    """The labels, query by query."""
+    calibration: str
+    """A sentence for each view about the items that calibrate the shares."""
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """The vector or code of one query for one target of a space."""
+
+    query: int
+    """Position of the query in the request."""
+    target: str
+    vector: NDArray[np.float32] | NDArray[np.uint8]
+    """Shape (D,); a code's bits packed as by ``np.packbits``, shape (ceil(bits / 8),)."""
+    bits: int = 0
+    """Number of bits of a code; 0 for a float vector."""
+
+
+ITEMS_AT_ONCE = 1_000
+"""Maximum number of items of a page of embeddings or neighbours."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ItemEmbeddings:
+    """A page of items that have a view, with the embeddings of their rows in a space."""
+
+    space: str
+    generation: int
+    keys: tuple[str, ...]
+    """In ascending order."""
+    vectors: NDArray[np.float32] | NDArray[np.uint8]
+    """Shape (n, D), n may be 0; codes packed as by ``np.packbits``, shape (n, ceil(bits / 8))."""
+    bits: int = 0
+    """Number of bits of a code; 0 for float vectors."""
+    labels: tuple[tuple[str, ...], ...] = ()
+    """The labels of each item."""
+    after: str = ""
+    """Last key of the page, after which the next page begins; "" on the last page."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ItemNeighbors:
+    """A page of items that have a view, with the nearest other items of each in a target of a space."""
+
+    space: str
+    generation: int
+    target: str
+    keys: tuple[str, ...]
+    """In ascending order."""
+    neighbors: tuple[tuple[str, ...], ...]
+    """The keys of the nearest items of each, nearest first; fewer than k if the target has fewer items."""
+    distances: tuple[tuple[float, ...], ...]
+    """Their distances: Euclidean (not squared), or the number of differing bits."""
+    exact: bool = True
+    """Whether the index of the target always finds the nearest items."""
+    after: str = ""
+    """Last key of the page, after which the next page begins; "" on the last page."""

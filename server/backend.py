@@ -1,8 +1,0 @@
-"""The types that commands work on: a home of this machine or a client of a server, which have the same methods."""
-
-from crossview.engine.any_collection import AnyCollection
-from crossview.engine.home import Home
-from crossview.server.client.client import Client
-
-CollectionBackend = AnyCollection
-Backend = Home | Client

@@ -1,0 +1,196 @@
+"""The jobs of a server: a queue of requests, of which a few run at once, in order."""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from google.longrunning.operations_pb2 import Operation
+from google.rpc.status_pb2 import Status
+
+from crossview.engine.catalog.folder import CollectionFolder
+from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import BusyError, CancelledError, CrossviewError, NotFoundError
+from crossview.features.picture_pool import PicturePool
+from crossview.server.core.dispatch.origin import NO_ORIGIN, Origin
+from crossview.server.core.jobs.operation import (
+    check_conditions,
+    collection_of,
+    in_collection,
+    metadata_of,
+    new_operation,
+)
+from crossview.server.core.jobs.owner import Owner, bury
+from crossview.server.core.jobs.records import Records, no_operation
+from crossview.server.core.jobs.slot import Ended, Slot, settled
+from crossview.server.core.jobs.waiting import Waiting
+from crossview.server.wire.errors import JobStoppedError
+from crossview.server.wire.identity import LOCAL, Identity, acting
+from crossview.server.wire.methods import JOBS, Lane
+from crossview.server.wire.names import collection_name, job_id, parse_collection, parse_operation
+from crossview.server.wire.status import refusal
+from crossview.v1.jobs_pb2 import SubmitJobRequest
+
+_LOOK_SECONDS = 0.5
+"""Interval at which the server checks the jobs of dying servers and of other servers."""
+_STOPPED = (
+    "the server stopped before the job had ended. Uncommitted changes of the job are undone; submit it again, with "
+    "another request id"
+)
+_log = logging.getLogger("crossview.jobs")
+
+
+class Jobs:
+    """The jobs that one server runs for a home. Several threads may call the methods.
+
+    The constructor ends the unfinished jobs of dead servers: a job whose space is in its collection is done; other jobs
+    fail with JobStoppedError.
+
+    Args:
+        home: the home of the collections and of the records.
+        at_once: maximum number of long jobs that run at once; further ones wait in order.
+        pictures: makes, in the process of a job, the pool that reads the pictures of requests.
+        ended: takes each ended job with its stages; None: record no stages.
+    """
+
+    home: Home
+
+    def __init__(
+        self,
+        home: Home,
+        at_once: int = 1,
+        pictures: Callable[[], PicturePool] = PicturePool,
+        ended: Ended | None = None,
+    ) -> None:
+        self._ended = ended
+        self.home, self._at_once, self._pictures = home, at_once, pictures
+        self.records: Records = Records(home.path)
+        self._owner: Owner | None = None
+        self._slots: list[Slot] = []
+        self._starting = threading.Lock()
+        self.waiting: Waiting = Waiting(self.records)
+        self._closing = threading.Event()
+        self._recovery: threading.Thread | None = None
+        if self._recover():
+            self._recovery = threading.Thread(target=self._keep_recovering, name="jobs-recovery", daemon=True)
+            self._recovery.start()
+
+    def submit(
+        self, request: SubmitJobRequest, who: Identity = LOCAL, origin: Origin = NO_ORIGIN
+    ) -> tuple[Operation, bool]:
+        """Put a request of a caller in the queue; return its operation, and whether the operation is new.
+
+        The job and its id belong to the caller's key: only callers with this key and administrators see the job, and
+        other callers can use the id. A job of an alias is one of the collection that the alias stands for now.
+
+        Raises InvalidInputError, NotFoundError for the collection, AlreadyExistsError if another request of the key has
+        the id, OverloadedError if too many jobs wait, JobStoppedError if the server stops, StorageError.
+        """
+        name = collection_of(request)
+        with acting(who):
+            check_conditions(request)
+        self.home.check_exists(name)
+        if (named := self.home.collection_of(name)) != name:
+            request = in_collection(request, named)
+        operation = new_operation(request, origin, who.id)
+        with self._starting:
+            if self._closing.is_set():
+                raise JobStoppedError("the server stops, and takes no more jobs")
+            if self._owner is None:
+                self._owner = Owner(self.records.folder)
+                lanes = [*[_kinds(Lane.LONG)] * self._at_once, _kinds(Lane.QUICK)]
+                shared = self.home, self.records, self._owner, self.waiting.look, self._pictures, self._ended
+                self._slots = [Slot(kinds, *shared) for kinds in lanes]
+            self._owner.stay()
+            identity = CollectionFolder(self.home.path / named).identify()
+            submitted = self.records.add(request, operation, self._owner.id, who.id, identity)
+            for slot in self._slots:
+                slot.wake()
+        return submitted
+
+    def seen(self, who: Identity, name: str) -> str:
+        """Return the id of the job whose operation a caller names; raise the same NotFoundError if there is none, and
+        if the caller does not see it.
+
+        A caller names its own requests by the ids that it chose. An administrator names those of other keys by the ids
+        that a list of operations shows.
+        """
+        named = parse_operation(name)
+        for job in (job_id(named, who.id), named):
+            with suppress(NotFoundError):
+                if who.owns(self.records.key_of(job)):
+                    return job
+        raise no_operation(named)
+
+    def cancel(self, job: str) -> None:
+        """Request the cancellation of a job, which ends soon unless it has ended; raise NotFoundError."""
+        self.records.ask_to_stop(job, refusal(CancelledError("the job was cancelled")).status)
+        self.waiting.look()
+
+    def check_none(self, collection: str) -> None:
+        """Raise BusyError if a job of a collection has not ended."""
+        if found := self.records.unfinished_of(collection_name(collection)):
+            raise BusyError(
+                f"collection {collection!r} has jobs that have not ended, such as {found[0]!r}: wait for them, or "
+                "cancel them, with: crossview job list"
+            )
+
+    def cancel_all(self, collection: str) -> None:
+        """Cancel the jobs of a deleted collection."""
+        error = refusal(CancelledError(f"collection {collection!r} was deleted")).status
+        self._ask_all(error, collection)
+
+    def close(self) -> None:
+        """Refuse new jobs, and end unfinished ones with JobStoppedError; closing again does nothing."""
+        with self._starting:
+            self._closing.set()
+        self._ask_all(refusal(JobStoppedError(_STOPPED)).status)
+        for slot in self._slots:
+            slot.join()
+        self.waiting.close()
+        if self._recovery is not None:
+            self._recovery.join()
+        owner, self._owner = self._owner, None
+        if owner is not None:
+            owner.close()
+        self.records.close()
+
+    def _ask_all(self, error: Status, collection: str | None = None) -> None:
+        """Ask the unfinished jobs of this server to end: those of one collection, or all."""
+        for job, owner in self.records.unfinished():
+            if self._owner is None or owner != self._owner.id:
+                continue
+            if collection in (None, parse_collection(metadata_of(self.records.get(job)).collection)):
+                self.records.ask_to_stop(job, error)
+        self.waiting.look()
+
+    def _recover(self) -> bool:
+        """End the jobs of dead servers; return whether unfinished jobs of other servers are left."""
+        left = False
+        for job, owner in self.records.unfinished():
+            if self._owner is not None and owner == self._owner.id:
+                continue
+            if not bury(self.records.folder, owner):
+                left = True
+                continue
+            try:
+                self.records.end(job, settled(self.home, self.records.request(job), JobStoppedError(_STOPPED)))
+            except (
+                CrossviewError
+            ) as error:  # such as BusyError from a writer of the collection: the next check tries again
+                _log.warning("cannot settle job %s of a dead server yet: %s", job, error)
+                left = True
+        return left
+
+    def _keep_recovering(self) -> None:
+        """Repeat the recovery while processes of killed servers are ending, or other servers have jobs."""
+        left = True
+        while left and not self._closing.wait(_LOOK_SECONDS):
+            try:
+                left = self._recover()
+            except (CrossviewError, OSError) as error:  # the records are unreadable at the moment
+                _log.warning("%s", error)
+
+
+def _kinds(lane: Lane) -> tuple[str, ...]:
+    return tuple(kind for kind, method in JOBS.items() if method.job is not None and method.job.lane is lane)

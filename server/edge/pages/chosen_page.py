@@ -1,0 +1,94 @@
+"""Actions on chosen items: adding or removing a label, deletion from the collection, and export of their keys."""
+
+import csv
+import io
+import json
+from typing import Any
+
+from crossview.engine.catalog.ingest.cells import label_cell
+from crossview.server.edge.pages.answer import NO_STORE, Answer
+from crossview.server.edge.pages.chosen import Chosen
+from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.edge.pages.site import Page
+from crossview.server.edge.pages.visit import Visit
+from crossview.v1 import collections_pb2 as pb
+
+_MOST_UNDONE = 20_000
+"""Maximum number of changed keys in an answer, with which a script can undo the change."""
+
+
+async def label(visit: Visit) -> Answer:
+    """Add the label ``label`` to the chosen items, or remove it from them (``do`` is "add" or "remove")."""
+    form = await visit.form()
+    chosen, name, adds = Chosen.of(form), form.raw("label-name"), form.text("do") != "remove"
+    if not name.strip():
+        raise PageError(400, "the label is empty: write one")
+    changed, failures = [], 0
+    async for items in chosen.items(visit):
+        updates = [_update(one, name, adds) for one in items if (name in one.labels) is not adds]
+        if updates:
+            request = pb.UpdateItemsRequest(parent=visit.collection, updates=updates)
+            report = await visit.call("UpdateItems", request)
+            if report.failures and len(report.failures) == len(updates):
+                raise PageError(400, report.failures[0].reason)
+            failures += len(report.failures)
+            changed += [one.key for one in updates]
+    return _done(visit, chosen, changed, failures)
+
+
+def _update(item: Any, name: str, adds: bool) -> pb.ItemUpdate:
+    labels = [*item.labels, name] if adds else [one for one in item.labels if one != name]
+    return pb.ItemUpdate(key=item.key, labels=labels, clear_labels=not labels)
+
+
+async def delete(visit: Visit) -> Answer:
+    """Delete the chosen items from the collection if the form says ``sure``; otherwise ask."""
+    form = await visit.form()
+    chosen = Chosen.of(form)
+    if form.text("sure") != "1":
+        sample = [one async for one in _first(visit, chosen)]
+        number = await chosen.count(visit)
+        return visit.page(
+            "delete_chosen.html", title="Delete", tab=chosen.page, chosen=chosen, number=number, sample=sample
+        )
+    deleted = []
+    async for items in chosen.items(visit):
+        keys = [one.key for one in items]
+        await visit.call("DeleteItems", pb.DeleteItemsRequest(parent=visit.collection, keys=keys))
+        deleted += keys
+    return _done(visit, chosen, deleted)
+
+
+async def _first(visit: Visit, chosen: Chosen) -> Any:
+    """Yield some of the chosen items, to be shown."""
+    async for items in chosen.items(visit):
+        for one in items[:24]:
+            yield one
+        return
+
+
+def _done(visit: Visit, chosen: Chosen, keys: list[str], failures: int = 0) -> Answer:
+    """Return the changed keys to a script, and lead a person back to the page."""
+    if not visit.is_part:
+        return visit.redirect(chosen.address(visit.path["collection"]))
+    value = {"changed": len(keys), "failures": failures, "keys": keys if len(keys) <= _MOST_UNDONE else []}
+    return Answer(json.dumps(value).encode(), "application/json", headers=(NO_STORE,))
+
+
+async def export(visit: Visit) -> Answer:
+    """Return the keys and labels of the chosen items as CSV, which ``crossview annotate`` reads."""
+    chosen = Chosen.of(await visit.form())
+    written = io.StringIO()
+    table = csv.writer(written, lineterminator="\r\n")
+    table.writerow(("key", "label"))
+    async for items in chosen.items(visit):
+        table.writerows((one.key, label_cell(one.labels)) for one in items)
+    headers = (NO_STORE, ("content-disposition", 'attachment; filename="items.csv"'))
+    return Answer(written.getvalue().encode(), "text/csv; charset=utf-8", headers=headers)
+
+
+PAGES = (
+    Page("/c/{collection}/chosen/label", label, "POST"),
+    Page("/c/{collection}/chosen/delete", delete, "POST"),
+    Page("/c/{collection}/chosen/export", export, "POST"),
+)

@@ -1,0 +1,96 @@
+"""The review of duplicates: groups of pictures that show the same photograph, and what a person decides about them."""
+
+import hashlib
+import json
+from typing import Any
+
+from crossview.server.edge.pages.answer import NO_STORE, Answer
+from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.edge.pages.site import Page
+from crossview.server.edge.pages.visit import Visit
+from crossview.server.wire.status import Code
+from crossview.v1 import collections_pb2, duplicates_pb2
+from crossview.v1.duplicates_pb2 import DuplicateRelation as Relation
+
+PAGE = 40
+_AT_ONCE = 5_000
+"""Number of items up to which a script begins the search for duplicates without a click."""
+_RELATIONS = {name.removeprefix("DUPLICATE_RELATION_").lower(): value for name, value in Relation.items() if value}
+
+
+async def show(visit: Visit) -> Answer:
+    """Return a page of groups: the first, or that of ``token``."""
+    relation, token = visit.query.text("relation"), visit.query.text("token")
+    info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
+    found, error = None, None
+    if token or visit.query.text("find") == "1":
+        request = duplicates_pb2.FindDuplicatesRequest(parent=visit.collection, page_size=PAGE, page_token=token)
+        if relation in _RELATIONS:
+            request.relations.append(_RELATIONS[relation])
+        try:
+            found = await visit.call("FindDuplicates", request)
+        except PageError as failed:
+            if failed.code not in (Code.FAILED_PRECONDITION, Code.INVALID_ARGUMENT, Code.NOT_FOUND):
+                raise
+            error = failed
+    values = {
+        "title": f"Duplicates · {visit.path['collection']}",
+        "tab": "duplicates",
+        "info": info,
+        "starts": info.items <= _AT_ONCE,
+        "found": found,
+        "error": error,
+        "relation": relation if relation in _RELATIONS else "",
+        "relations": tuple(_RELATIONS),
+        "names": relation_names,
+        "is_burst": lambda group: group.kind == duplicates_pb2.DUPLICATE_KIND_BURST,
+    }
+    return visit.page("duplicates.html", **values)
+
+
+def relation_names(picture: Any) -> list[str]:
+    """Return the relations of a picture to its keeper, as people read them."""
+    by_value = {value: name for name, value in _RELATIONS.items()}
+    names = [by_value.get(one, "") for one in picture.relations]
+    if "cropped" in names and picture.share:
+        names[names.index("cropped")] = f"cropped to {100 * picture.share:.0f} %"
+    if "rotated" in names and picture.degrees:
+        names[names.index("rotated")] = f"rotated by {picture.degrees:.0f}°"
+    return names
+
+
+def _person(visit: Visit) -> str:
+    """Return the name under which a browser judges: undoing then takes back only its own judgements."""
+    return "page-" + hashlib.blake2b(visit.cookie.encode(), digest_size=6).hexdigest()
+
+
+async def judge(visit: Visit) -> Answer:
+    """Store that the pictures ``first`` and ``second`` are not the same photograph (``same`` is "1": that they are)."""
+    form = await visit.form()
+    person, same = _person(visit), form.text("same") == "1"
+    for second in form.texts("second"):
+        judgement = duplicates_pb2.PairJudgement(first=form.raw("first"), second=second, same=same, person=person)
+        request = duplicates_pb2.JudgePairRequest(parent=visit.collection, judgement=judgement)
+        await visit.call("JudgePair", request)
+    return _done(visit, {"judged": len(form.texts("second"))})
+
+
+async def undo(visit: Visit) -> Answer:
+    """Take back the last ``number`` judgements of this browser."""
+    form = await visit.form()
+    request = duplicates_pb2.UndoPairJudgementRequest(parent=visit.collection, person=_person(visit))
+    undone = [await visit.call("UndoPairJudgement", request) for _ in range(form.number("number", 1, 1, 100))]
+    return _done(visit, {"undone": len(undone)})
+
+
+def _done(visit: Visit, value: Any) -> Answer:
+    if visit.is_part:
+        return Answer(json.dumps(value).encode(), "application/json", headers=(NO_STORE,))
+    return visit.redirect(f"/c/{visit.path['collection']}/duplicates")
+
+
+PAGES = (
+    Page("/c/{collection}/duplicates", show),
+    Page("/c/{collection}/duplicates/judge", judge, "POST"),
+    Page("/c/{collection}/duplicates/undo", undo, "POST"),
+)

@@ -1,0 +1,158 @@
+"""A training that runs or has ended: its progress, and afterwards what held-out items show before and after it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from google.longrunning import operations_pb2
+
+from crossview.server.edge.pages.answer import Answer
+from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.edge.pages.search_requests import short
+from crossview.server.edge.pages.site import Page
+from crossview.server.edge.pages.templates import url
+from crossview.server.edge.pages.visit import Visit
+from crossview.server.wire.status import Code
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import jobs_pb2, types_pb2
+
+MEASURES = ("labels", "items")
+"""The ends of the ids of the evaluations that follow a training."""
+_FIGURES = {
+    ("labels", "map", 0): "Mean average precision",
+    ("labels", "precision", 10): "Same label among the first 10",
+    ("items", "recall", 1): "Own item first",
+    ("items", "recall", 10): "Own item among the first 10",
+}
+"""The shown figures in plain words, by measure, metric and k."""
+_DATABASES = (types_pb2.DATABASE_UNSEEN, types_pb2.DATABASE_TRAINED, types_pb2.DATABASE_UNSPECIFIED)
+"""The items to find: the first that was measured is shown."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A job: its state, and its result once it has one."""
+
+    id: str
+    state: Any
+    done: bool
+    response: Any = None
+    error: str = ""
+
+    @property
+    def share(self) -> float | None:
+        """The share of the steps that are done; None if their number is unknown."""
+        progress = self.state.progress
+        return min(1.0, progress.done / progress.total) if progress.total else None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether a person cancelled it."""
+        return bool(self.state.state == jobs_pb2.JobMetadata.STATE_CANCELLED)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure before and after a training."""
+
+    name: str
+    views: str
+    before: float
+    after: float
+    error: float | None
+    """Standard error of the difference."""
+
+    @property
+    def change(self) -> float:
+        """The difference, above 0 for the better."""
+        return self.after - self.before
+
+    @property
+    def certain(self) -> bool:
+        """Whether the difference is at least two standard errors."""
+        return self.error is not None and abs(self.change) >= 2 * self.error > 0
+
+
+async def _work(visit: Visit, job: str, kind: type[Any]) -> Work | None:
+    """Return a job; None if it does not exist."""
+    try:
+        one = await visit.call("GetOperation", operations_pb2.GetOperationRequest(name=f"operations/{job}"))
+    except PageError as error:
+        if error.code is not Code.NOT_FOUND:
+            raise
+        return None
+    state = jobs_pb2.JobMetadata()
+    one.metadata.Unpack(state)
+    if not one.HasField("response"):
+        return Work(job, state, one.done, error=one.error.message if one.done else "")
+    response = kind()
+    one.response.Unpack(response)
+    return Work(job, state, one.done, response)
+
+
+async def show(visit: Visit) -> Answer:
+    """Return the state of the job ``id``, which trains ``space``, to compare with the space ``before``."""
+    job, before = visit.query.text("id"), visit.query.text("before")
+    work = await _work(visit, job, types_pb2.Space)
+    if work is None:
+        raise PageError(404, f"no job {job!r}: the server keeps ended jobs for 7 days", Code.NOT_FOUND)
+    if work.state.collection != visit.collection or work.state.kind != "train":
+        raise PageError(404, f"the job {job!r} belongs to another collection, or does not train", Code.NOT_FOUND)
+    space = short(work.response.name) if work.response is not None else visit.query.text("space")
+    measured = [(name, await _work(visit, f"{job}-{name}", pb.Evaluation)) for name in MEASURES]
+    info = await visit.call("GetCollection", pb.GetCollectionRequest(name=visit.collection))
+    found = [(name, one) for name, one in measured if one is not None]
+    values = {
+        "title": f"Training {space}",
+        "tab": "teach",
+        "lesson": "train",
+        "work": work,
+        "measured": found,
+        "measuring": work.response is not None and any(not one.done for _, one in found),
+        "figures": [each for name, one in found if one.response for each in figures(name, one.response, space)],
+        "space": space,
+        "before": before,
+        "exists": any(short(one.name) == space for one in info.spaces),
+        "active": info.active_space == space,
+    }
+    return visit.page("job.html", **values)
+
+
+def figures(measure: str, evaluation: Any, space: str) -> list[Figure]:
+    """Return the figures of an evaluation that people are shown, of the unseen items where it has them."""
+    rows: dict[tuple[Any, ...], dict[str, float]] = {}
+    for row in evaluation.rows:
+        rows.setdefault((row.query_view, row.database_view, row.metric, row.k, row.database), {})[row.space] = row.value
+    errors: dict[tuple[Any, ...], float] = {
+        (one.query_view, one.database_view, one.metric, one.k, one.database): one.standard_error
+        for one in evaluation.differences
+        if one.space == space and one.HasField("standard_error")
+    }
+    found = []
+    databases = {key[-1] for key in rows}
+    chosen = next((one for one in _DATABASES if one in databases), None)
+    for key, values in rows.items():
+        query, database_view, metric, k, database = key
+        name = _FIGURES.get((measure, metric, k))
+        others = [value for one, value in values.items() if one != space]
+        if name is None or database != chosen or space not in values or not others:
+            continue
+        views = query if query == database_view else f"{query} → {database_view}"
+        found.append(Figure(name, views, others[0], values[space], errors.get(key)))
+    return found
+
+
+async def cancel(visit: Visit) -> Answer:
+    """Cancel a training, and the measurements that wait for it."""
+    form = await visit.form()
+    job = form.text("id")
+    for one in (*(f"{job}-{name}" for name in MEASURES), job):
+        try:
+            await visit.call("CancelOperation", operations_pb2.CancelOperationRequest(name=f"operations/{one}"))
+        except PageError as error:
+            if error.code is not Code.NOT_FOUND or one == job:
+                raise
+    path = f"/c/{visit.path['collection']}/teach/job"
+    return visit.redirect(url(path, id=job, space=form.text("space"), before=form.text("before")))
+
+
+PAGES = (Page("/c/{collection}/teach/job", show), Page("/c/{collection}/teach/cancel", cancel, "POST"))

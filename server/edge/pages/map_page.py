@@ -1,0 +1,107 @@
+"""The map of a space: its items as points in a plane, to look at and to choose items from."""
+
+import json
+from typing import Any
+
+from google.longrunning import operations_pb2
+
+from crossview.server.edge.pages.answer import NO_STORE, Answer
+from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.edge.pages.search_requests import short
+from crossview.server.edge.pages.site import Page
+from crossview.server.edge.pages.visit import Visit
+from crossview.server.wire.status import Code
+from crossview.v1 import collections_pb2, jobs_pb2, maps_pb2
+
+_LISTED = 60
+"""Number of items in the list without a script."""
+
+
+async def show(visit: Visit) -> Answer:
+    """Return the map with the number ``id``, or the newest; the progress of the job ``job`` that makes one."""
+    info, listed, attributes = await visit.call_all(
+        ("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection)),
+        ("ListMaps", maps_pb2.ListMapsRequest(parent=visit.collection)),
+        ("ListAttributes", collections_pb2.ListAttributesRequest(parent=visit.collection)),
+    )
+    job = await _job(visit)
+    wanted, field = visit.query.number("id", 0, 0, 2**31 - 1), visit.query.text("field", "label")
+    chosen = next(
+        (one for one in listed.maps if one.id == wanted), None if wanted or not listed.maps else listed.maps[0]
+    )
+    if wanted and chosen is None:
+        raise PageError(404, f"the collection has no map {wanted} any more", Code.NOT_FOUND)
+    points = None
+    if chosen is not None:
+        points = await visit.call("ListMapPoints", _points(visit, chosen.id, "", _LISTED))
+    values = {
+        "title": f"Map · {visit.path['collection']}",
+        "tab": "map",
+        "info": info,
+        "maps": listed.maps,
+        "map": chosen,
+        "points": points,
+        "field": field,
+        "fields": ("label", *(one for one in attributes.names if one != "file")),
+        "job": job,
+        "spaces": [(short(one.name), tuple(one.views)) for one in info.spaces],
+        "active": info.active_space or "raw",
+    }
+    return visit.page("map.html", **values)
+
+
+async def _job(visit: Visit) -> Any:
+    """Return the job of the address: its state and progress; None without one."""
+    name = visit.query.text("job")
+    if not name:
+        return None
+    operation = await visit.call("GetOperation", operations_pb2.GetOperationRequest(name=f"operations/{name}"))
+    facts = jobs_pb2.JobMetadata()
+    operation.metadata.Unpack(facts)
+    step = facts.progress
+    share = step.done / step.total if step.total else 0.0
+    return {"done": operation.done, "error": operation.error.message, "what": step.what, "share": share}
+
+
+def _points(visit: Visit, number: int, field: str, size: int, token: str = "") -> maps_pb2.ListMapPointsRequest:
+    return maps_pb2.ListMapPointsRequest(
+        parent=visit.collection, id=number, field=field, page_size=size, page_token=token
+    )
+
+
+async def points(visit: Visit) -> Answer:
+    """Return a page of the points of the map ``id`` as JSON, with their values of ``field``."""
+    number, field = visit.query.number("id", 0, 0, 2**31 - 1), visit.query.text("field")
+    found = await visit.call("ListMapPoints", _points(visit, number, field, 0, visit.query.text("token")))
+    value = {
+        "keys": list(found.keys),
+        "x": [round(one, 5) for one in found.x],
+        "y": [round(one, 5) for one in found.y],
+        "values": [_value(one) for one in found.values],
+        "places": list(found.places),
+        "next": found.next_page_token,
+    }
+    return Answer(json.dumps(value).encode(), "application/json", headers=(NO_STORE,))
+
+
+def _value(value: Any) -> Any:
+    kind = value.WhichOneof("kind")
+    return None if kind in ("null", None) else getattr(value, kind)
+
+
+async def make(visit: Visit) -> Answer:
+    """Begin a job that makes a map of ``space`` by ``view`` and ``method``."""
+    form = await visit.form()
+    request = maps_pb2.MakeMapRequest(
+        parent=visit.collection, space=form.text("space"), view=form.text("view"), method=form.text("method")
+    )
+    request.renew = form.text("renew") == "1"
+    operation = await visit.call("SubmitJob", jobs_pb2.SubmitJobRequest(make_map=request))
+    return visit.redirect(f"/c/{visit.path['collection']}/map", job=short(operation.name))
+
+
+PAGES = (
+    Page("/c/{collection}/map", show),
+    Page("/c/{collection}/map/points", points),
+    Page("/c/{collection}/map/make", make, "POST"),
+)

@@ -1,0 +1,75 @@
+"""The methods, as pages call them: through the dispatcher, like every other transport."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from google.protobuf.message import Message
+
+from crossview.engine.values.errors import CrossviewError
+from crossview.server.core.dispatch.call import PROTOBUF, Caller
+from crossview.server.core.dispatch.dispatcher import RefusedError
+from crossview.server.edge.http.calls import Calls
+from crossview.server.wire.connect import HTTP_STATUSES
+from crossview.server.wire.methods import METHODS
+from crossview.server.wire.status import Code, Refusal, refusal
+
+_METHODS = {method.name: method for method in METHODS.values() if not method.streams and method.each is None}
+"""The methods with one request and one response, by name, which is unique."""
+_CALL_SECONDS = 120.0
+"""Maximum time of a call; what takes longer is a job."""
+_HEADERS = ("x-request-id", "traceparent")
+"""Headers of the browser's request that a call keeps."""
+
+
+class PageError(Exception):
+    """An error that a page shows: an HTTP status and a message for people."""
+
+    status: int
+    message: str
+    code: Code
+    retry_seconds: float | None
+
+    def __init__(
+        self, status: int, message: str, code: Code = Code.INVALID_ARGUMENT, wait: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message, self.code, self.retry_seconds = status, message, code, wait
+
+
+def page_error(refused: Refusal) -> PageError:
+    """Return the error of a refused call."""
+    return PageError(HTTP_STATUSES[refused.code], refused.message, refused.code, refused.retry_seconds)
+
+
+class PageCalls:
+    """Calls methods for pages, with the keys, scopes, quotas, limits and records of all other calls."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def call(self, name: str, request: Message, key: str, headers: Iterable[tuple[str, str]] = ()) -> Any:
+        """Return the response of a method; raise PageError.
+
+        Args:
+            name: the name of the method, such as "Search".
+            request: its request.
+            key: the key of the caller; empty without one.
+            headers: the headers of the browser's request.
+        """
+        kept = [(header, value) for header, value in headers if header in _HEADERS]
+        metadata = [*kept, ("authorization", f"Bearer {key}")] if key else kept
+        method = _METHODS[name]
+
+        caller = Caller(PROTOBUF, _CALL_SECONDS, lambda: metadata)
+
+        async def read() -> bytes:
+            return request.SerializeToString()
+
+        try:
+            with self._calls.counted():
+                found = await self._calls.dispatcher.answer(method, read, caller)
+        except RefusedError as error:
+            raise page_error(error.refusal) from error
+        except CrossviewError as error:
+            raise page_error(refusal(error)) from error
+        return method.response.FromString(found)

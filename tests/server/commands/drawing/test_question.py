@@ -1,0 +1,26 @@
+import numpy as np
+import pytest
+
+from crossview.engine.values.comparisons import Question
+from crossview.engine.values.item import Item
+from crossview.server.commands.drawing.question import question_sheet
+from crossview.server.commands.drawing.sheet import MARGIN, PAPER
+
+
+class Texts:
+    """Items without pictures."""
+
+    def get(self, key: str) -> Item:
+        return Item(key, text="words")
+
+    def thumbnail(self, key: str) -> bytes:
+        return b""
+
+
+@pytest.mark.parametrize("notion", ["color", "the-way-in-which-both-of-them-are-drawn"])
+@pytest.mark.parametrize("count", [2, 9])
+def test_a_question_is_drawn_whole(notion: str, count: int) -> None:
+    """However long the name of its notion is."""
+    question = Question(notion=notion, anchor="anchor", candidates=tuple(map(str, range(count))))
+    sheet = np.asarray(question_sheet(Texts(), question))
+    assert (sheet[:, -MARGIN // 2 :] == PAPER).all()
