@@ -4,7 +4,7 @@
 
 Without FILE, it checks the files of ``PATHS``. Blocks of code, words in backquotes, targets of links and the figures
 between two ``<!-- figures -->`` are not prose. To check further files, add them to ``PATHS``: a Markdown document,
-a Python source (its strings and comments; of a test only docstrings and comments) or a proto file (its comments).
+a Python source (its strings and comments; of ``tests`` only docstrings and comments) or a proto file (its comments).
 """
 
 import argparse
@@ -135,7 +135,7 @@ PROSE = {".md": markdown, ".py": python, ".proto": proto}
 
 def hits(text: str, path: Path) -> Iterator[tuple[int, str, str]]:
     """Yield the line, the words and the advice of each hit in the text of the file of this path."""
-    prose = python(text, data=True) if path.match("test_*.py") else PROSE[path.suffix](text)
+    prose = python(text, data=True) if path.suffix == ".py" and "tests" in path.parts else PROSE[path.suffix](text)
     for pattern, advice in ADVICE.items():
         for found in re.finditer(pattern, prose, re.I):
             words = " ".join(re.findall(r"\(?[\w;:]+", found[0]))

@@ -93,7 +93,7 @@ def test_c_is_chosen_for_each_classifier(division: methods.Division):
 
 
 def test_held_out_classes_are_told_where_places_are_uncertain():
-    """Unseen classes are recognised far better than chance, with odds that held-out classes of the training part chose."""
+    """Unseen classes are recognised far better than chance, with odds that held-out training classes chose."""
     levels = np.array([[0, 1, 2, 3, 4, 5, 6, 7], [3, 0, 5, 7, 2, 6, 1, 4]], np.float64)
     pictures = drawn(levels, noise=0.3)
     found = held_out.held_out(pictures, pictures.split(3), 3)

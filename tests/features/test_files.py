@@ -1,4 +1,4 @@
-"""Files that people name are read by one function, which waits for no pipe and reads no device without an end."""
+"""One function reads the files that people name; it waits for no pipe and reads no device without an end."""
 
 import ast
 import os
@@ -48,7 +48,7 @@ def test_the_other_readers_are_listed() -> None:
 
 
 def _reads(node: ast.AST) -> bool:
-    """Whether a call reads a file by its path."""
+    """Return whether a call reads a file by its path."""
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr in _READERS:
@@ -69,7 +69,7 @@ def _reads(node: ast.AST) -> bool:
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder", "missing", "loop"])
 def test_only_regular_files_are_read(tmp_path: Path, kind: str) -> None:
-    """At once: a pipe without a writer would wait for ever, and /dev/zero never ends."""
+    """Others are refused at once: a pipe without a writer would wait for ever, and /dev/zero never ends."""
     path = tmp_path / kind
     match kind:
         case "pipe":
@@ -85,7 +85,7 @@ def test_only_regular_files_are_read(tmp_path: Path, kind: str) -> None:
 
 
 def test_links_are_followed_unless_the_folder_is_a_strangers(tmp_path: Path) -> None:
-    """A link in a bundle could lead out of it."""
+    """A link in a stranger's bundle could lead out of the folder."""
     (tmp_path / "a").write_bytes(b"abc")
     (tmp_path / "link").symlink_to("a")
     assert read_regular(tmp_path / "link", 2) == b"ab"
