@@ -1,4 +1,4 @@
-"""A collection follows its folder: items stay with their pictures, whatever moves, and nothing is lost."""
+"""A collection follows its folder: items stay with their pictures after any move, and nothing is lost."""
 
 import os
 import shutil
@@ -294,7 +294,7 @@ def test_files_do_not_move_to_what_no_item_can_have(followed, key: str, source: 
 
 
 def test_items_follow_files_of_equal_times_that_exchange_their_places():
-    """A sequence that the random test found; the two files have the same size, too."""
+    """The random test found this sequence; the two files have the same size, too."""
     files = FileSystem()
     try:
         files.write("y.png")
