@@ -31,7 +31,7 @@ class Browsing(httpx.Client):
 
     @property
     def token(self) -> str:
-        """The token of the session."""
+        """Return the token of the session."""
         found = _TOKEN.search(self.get("/login", follow_redirects=True).text)
         assert found is not None
         return found[1]

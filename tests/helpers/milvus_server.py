@@ -75,7 +75,7 @@ class MilvusServer:
             )
 
     def stop(self) -> None:
-        """End it; it writes what it has in memory."""
+        """End it; it writes its memory."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:

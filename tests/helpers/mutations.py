@@ -97,7 +97,7 @@ def mutate(path: Path, random: np.random.Generator) -> list[str]:
 def attempt(home: Home, copy: Path, use: bool = True) -> str:
     """Restore a copy and use the collection; return the reason of a refusal, or "".
 
-    Whatever is raised by restoring or using it, but for an error that a user can understand, is raised here.
+    Any exception of the restoring or the use is raised here, except an error that a user can understand.
     """
     try:
         restored = home.restore("case", copy)

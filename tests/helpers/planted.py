@@ -1,4 +1,4 @@
-"""Rows of which each group of classes tells its own apart by its own columns."""
+"""Rows of which each group of classes separates its own by its own columns."""
 
 import numpy as np
 from numpy.typing import NDArray
