@@ -1,4 +1,4 @@
-"""A server that replaces another one at its port, while clients go on."""
+"""A server replaces another one at its port, while clients go on."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def home(tmp_path: Path) -> Home:
 
 @contextmanager
 def serving(home: Home, port: int, *options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """The command, and its address."""
+    """Yield the command, and its address."""
     command = [
         sys.executable,
         "-m",
@@ -101,7 +101,7 @@ class Calling:
 @pytest.mark.long
 @pytest.mark.parametrize("processes", [1, 2])
 def test_no_call_fails_while_a_server_is_replaced(home: Home, processes: int) -> None:
-    """Twice in a row; the new one loads its collections before the old one stops."""
+    """It is replaced twice in a row; the new one loads its collections before the old one stops."""
     several = ("--processes", str(processes), "--load", "rows")
     with serving(home, 0, *several) as (first, address), Calling(address) as calling:
         port = int(address.rpartition(":")[2])
@@ -167,7 +167,7 @@ def test_a_successor_loads_before_it_listens_and_shares_the_port(home: Home) -> 
 
 
 def test_a_port_is_free_once_its_server_has_stopped(home: Home) -> None:
-    """Also the port for HTTP, whose closed connections the system remembers for a minute."""
+    """So is the port for HTTP, whose closed connections the system remembers for a minute."""
     with RunningServer(ServerSettings(home=home.path, port=0, http_port=0)) as running:
         port = running.http_port
         with socket.create_connection(("127.0.0.1", port)) as client:
