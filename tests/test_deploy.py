@@ -74,7 +74,7 @@ PUBLIC = re.compile(r"[a-z0-9./-]+:v?[0-9A-Za-z][0-9A-Za-z.-]*")
 
 
 def pods() -> dict[str, Any]:
-    """Return the pods of the cluster by the name of what starts them."""
+    """Return the pods of the cluster by the name of the object that starts them."""
     started = [one for one in documents(CLUSTER) if one["kind"] in ("Deployment", "StatefulSet", "Job")]
     return {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in started}
 

@@ -32,7 +32,7 @@ def found(text: str, path: str = "page.md") -> list[tuple[int, str]]:
     ],
 )
 def test_a_word_or_a_beginning_is_found(text, words):
-    """Neither capitals nor the end of a line hide it, at any place where a sentence begins."""
+    """Capitals and the end of a line do not hide it, at any place that begins a sentence."""
     assert [hit for _, hit in found(f"A title\n\n{text}")] == [words]
 
 

@@ -1,4 +1,4 @@
-"""A kind of information draws what its name says, and every method learns from the same."""
+"""Each kind of information is drawn as its name says, and every method learns from the same draw."""
 
 import numpy as np
 import pytest

@@ -100,7 +100,7 @@ def test_nothing_is_answered_of_half_a_write():
 
 
 def test_nobody_goes_back_to_an_earlier_state():
-    """Such an answer is wrong even if both answers came while the write was under way."""
+    """An earlier state is wrong even if both answers came while the write was under way."""
     write = put(2, 0, 1)
     after = write.after(START)
     assert wrong([write], answer(after, 1.2, 1.3), answer(START, 1.4, 1.5)) == 1

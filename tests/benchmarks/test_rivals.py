@@ -1,4 +1,4 @@
-"""The rivals of the defaults: each learns what is planted, the same each time, and CSA is the published similarity."""
+"""Each rival of the defaults learns planted classes, the same each time, and CSA is the published similarity."""
 
 import numpy as np
 import pytest

@@ -53,7 +53,7 @@ def test_every_database_leaves_the_query_out(split):
 
 
 def test_learners_that_keep_views_apart_are_measured_within_them(split):
-    """So are the raw views."""
+    """The raw views are measured so, too."""
     for method in ("raw", "pca"):
         found = [(query, target) for _, query, target, metric, _ in measured(METHODS[method], split) if metric == "map"]
         assert set(found) == {("gist", "gist"), ("lab", "lab")}

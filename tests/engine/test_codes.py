@@ -239,7 +239,7 @@ BY_CLASS = ("accuracy", "precision", "map")
 
 
 def test_codes_are_measured_on_held_out_items(codes):
-    """So they are after a refit, and the protocol says how ties rank."""
+    """They are measured after a refit, too, and the protocol says how ties rank."""
     codes.train(Recipe(spec="multi-npp,itq:16", views=BOTH, holdout=0.25), space="codes")
     found = codes.evaluate(EvaluationRequest(view="color", k=(1, 5), databases=("trained",)))
     assert "codes at equal distances rank at random" in found.protocol

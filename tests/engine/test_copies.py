@@ -80,7 +80,7 @@ def test_a_copy_is_of_one_state_while_others_write(home: Home, line: Collection,
 
 
 def test_whoever_has_it_open_answers_from_the_copy_at_once(home: Home, line: Collection, tmp_path: Path):
-    """So does a reader whose memory has another change under the number of the copy's last change."""
+    """A reader does even if its memory has another change under the number of the copy's last change."""
     copy = home.backup("line", tmp_path / "copy.db")
     line.items.put_vectors("v", ["item/003"], np.full((1, 4), 500, np.float32))
     assert nearest(line, 500, space="raw") == ["item/003"]

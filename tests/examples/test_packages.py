@@ -93,7 +93,7 @@ def test_a_server_computes_rows_by_them(work: Path, site: Path) -> None:
 
 
 def test_without_them_a_collection_stays_usable(work: Path, site: Path) -> None:
-    """It is listed and searched by stored rows, and messages name what is missing and the remedy, as in the guide."""
+    """It is listed and searched by stored rows; messages name the missing package and the remedy, as in the guide."""
     for line in ("show art", "view list art", "list art --limit 2", "space list art"):
         assert result(work, line) == result(work, line, site)
     stored = "search art --key pictures/red/1.png --view edges --space raw -k 3"

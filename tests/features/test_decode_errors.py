@@ -67,7 +67,7 @@ def test_formats_outside_the_list_are_refused():
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF"])
 def test_a_file_cut_short_is_truncated(form):
-    """A picture whose bytes end early is refused by name, wherever it was cut."""
+    """A picture whose bytes end early is refused by name, for a cut at any place."""
     noise = Pillow.fromarray(np.random.default_rng(0).integers(0, 255, (40, 40, 3), dtype=np.uint8))
     data = saved(noise, form)
     for share in (0.05, 0.3, 0.6, 0.9):

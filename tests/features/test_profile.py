@@ -86,7 +86,7 @@ def test_a_profile_that_is_damaged_or_of_another_colour_model_is_ignored():
 
 @pytest.mark.parametrize("form", ["TIFF", "JPEG"])
 def test_inks_have_the_colours_of_their_profile(form):
-    """A profile decides what the inks of CMYK look like, also in a TIFF that is read band by band."""
+    """A profile decides the colours of the inks of CMYK, also in a TIFF that is read band by band."""
     inks = np.zeros((400, 600, 4), np.uint8)
     inks[:, :300, 0] = 255
     inks[:, 300:, 3] = 255

@@ -1,4 +1,4 @@
-"""Whether a JSON value has the type that the reference of a command documents."""
+"""Checks that a JSON value has the type that the reference of a command documents."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass

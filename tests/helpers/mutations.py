@@ -75,7 +75,7 @@ def make(home: Home, name: str = "base") -> Path:
 
 
 def mutate(path: Path, random: np.random.Generator) -> list[str]:
-    """Change a copy in one to three ways, and return what was done."""
+    """Change a copy in one to three ways, and return the changes."""
     done = []
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("PRAGMA writable_schema=ON")

@@ -18,8 +18,8 @@ class DrawnPage:
     """A page visited every hour.
 
     Attributes:
-        hours: how many versions there are.
-        seed: of what is drawn.
+        hours: the number of versions.
+        seed: the seed of the drawings.
     """
 
     hours: int = 40

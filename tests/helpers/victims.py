@@ -33,7 +33,7 @@ _CONTEXT.set_forkserver_preload(
 
 
 class Victim:
-    """A process, and what it reports while it lives."""
+    """A process, and its reports while it lives."""
 
     def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
         self._reports, theirs = _CONTEXT.Pipe(duplex=False)

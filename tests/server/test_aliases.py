@@ -117,7 +117,7 @@ def test_a_collection_is_renamed_and_its_name_is_free(backend: Backend) -> None:
 
 
 def test_a_copy_is_a_collection_of_its_own(backend: Backend) -> None:
-    """So is a copy of a trained collection."""
+    """A copy of a trained collection is one, too."""
     with backend.copy("drawn", "again") as copy, backend.open("drawn") as drawn:
         assert copy.info().name == "again"
         assert copy.items(limit=3) == drawn.items(limit=3)

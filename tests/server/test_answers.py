@@ -79,7 +79,7 @@ def test_long_hits_are_not_for_the_event_loop(running: RunningServer) -> None:
 def test_a_page_of_long_items_is_shorter_and_none_is_left_out(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor are more items read than the page has room for."""
+    """No more items are read than the page has room for."""
     monkeypatch.setattr("crossview.engine.collections.items._MOST_CHARACTERS", 400_000)
     monkeypatch.setattr("crossview.engine.collections.items._FIRST_ITEMS", 4)
     read, real = list[int](), StoredItems.page

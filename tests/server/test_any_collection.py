@@ -292,7 +292,7 @@ def test_what_is_written_is_the_same(opened: Open, server: RunningServer, pictur
 
 
 def shared() -> set[str]:
-    """Return the names of what both have, those of services after the service."""
+    """Return the names that both have, those of services after the service."""
     names = {name for name in vars(AnyCollection) if not name.startswith("_") and name != "storage"}
     return names | {
         f"{service}.{name}"

@@ -98,7 +98,7 @@ def test_after_many_abandoned_trainings_the_server_is_idle(running: RunningServe
 
 
 def test_who_waits_for_a_writer_gives_up_in_time(running: RunningServer, rows: RemoteCollection) -> None:
-    """Nor does the call do its work later, when the lock is free."""
+    """The call does not do its work later, when the lock is free."""
     cache = running.collections
     with (
         cache.use("rows") as collection,

@@ -63,7 +63,7 @@ def test_codes_are_re_ranked(where: list[str]) -> None:
 
 
 def test_codes_are_measured(where: list[str]) -> None:
-    """Held-out items measure them, also after a refit; the protocol says how ties rank, and what is re-ranked."""
+    """Held-out items measure them, also after a refit; the protocol says how ties rank, and which are re-ranked."""
     train = ("train", "rows", "--learner", "multi-npp,itq:16", "--views", "color,gist", "--holdout", 0.25)
     done(*train, *where)
     trained = ("--database", "trained")

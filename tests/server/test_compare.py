@@ -147,7 +147,7 @@ def _refused(*arguments: object) -> str:
 
 @pytest.mark.parametrize("text", ["x", "9" * 30, "9" * 5_000, "²"])
 def test_a_page_token_that_is_not_a_number_is_refused(home: Home, text: str) -> None:
-    """So is one of more digits than the database, or Python, makes a number of."""
+    """A number of more digits than the database or Python reads is refused, too."""
     request = pb.ListAnswersRequest(parent="collections/things", page_token=to_token(text))
     with closing(OpenCollections(home)) as collections, pytest.raises(InvalidInputError, match="next_page_token"):
         QuestionService(collections).ListAnswers(request, None)

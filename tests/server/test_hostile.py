@@ -1,4 +1,4 @@
-"""A real server survives what strangers send: damaged pictures, malformed messages, clients that vanish."""
+"""A real server survives damaged pictures, malformed messages, and clients that vanish."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -217,7 +217,7 @@ def test_a_wrong_frame_ends_a_stream_after_the_answers_before(web: httpx.Client)
 
 @pytest.mark.parametrize("cut", [3, 9])
 def test_a_stream_that_ends_inside_a_frame_is_refused(web: httpx.Client, cut: int) -> None:
-    """So is that of a method with one response, which then changes nothing."""
+    """That of a method with one response is refused, too, and changes nothing."""
     for path in (STREAM, "/crossview.v1.CollectionService/FitViews"):
         body = frame(json.dumps({"parent": "collections/drawn"}).encode())[:cut]
         found = web.post(path, content=body, headers={"content-type": "application/connect+json"})

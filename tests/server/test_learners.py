@@ -13,7 +13,7 @@ OURS = [name for name, learner in LEARNERS.items() if learner.__module__.startsw
 
 
 def test_learners_are_listed() -> None:
-    """The list has all of them, with what they do, need and give."""
+    """The list has all of them, with their purpose, needs and results."""
     output = done("learners")
     for name in OURS:
         assert re.search(rf"^{re.escape(name)}(?: \(stage\))?\t", output, re.M)

@@ -79,7 +79,7 @@ def test_keys_alone_are_lines(tmp_path: Path, backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_emptied_cell_of_a_listing_clears(tmp_path: Path, backend: str) -> None:
-    """So it does in any table; source and views are not read, and become no attributes."""
+    """It does so in any table; source and views are not read, and become no attributes."""
     home = Home(tmp_path / "home")
     made(home, "one")
     full = {"labels": ("e", "f;g"), "text": "t", "attributes": {"n": 1}, "notion_labels": {"color": ("red",)}}

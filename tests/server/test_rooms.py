@@ -341,7 +341,7 @@ def test_the_event_loop_answers_no_search_for_many_hits(running: RunningServer) 
 def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch, streams: bool, in_loop: bool
 ) -> None:
-    """So are those that fail, each by its own fault, and those that ask in another way."""
+    """Failing ones are, too, each with its own fault, and so are searches of other forms."""
     vectors = np.random.default_rng(1).uniform(0, 9, (12, 64)).astype(np.float32)
     asked = [replace(NEAR, queries=[Query("color", vector=vector)]) for vector in vectors]
     asked += [replace(NEAR, queries=[Query("color", key=f"dog/{number}")]) for number in range(4)]

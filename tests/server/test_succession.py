@@ -167,7 +167,7 @@ def test_a_successor_loads_before_it_listens_and_shares_the_port(home: Home) -> 
 
 
 def test_a_port_is_free_once_its_server_has_stopped(home: Home) -> None:
-    """So is the port for HTTP, whose closed connections the system remembers for a minute."""
+    """The port for HTTP is, too, although the system remembers its closed connections for a minute."""
     with RunningServer(ServerSettings(home=home.path, port=0, http_port=0)) as running:
         port = running.http_port
         with socket.create_connection(("127.0.0.1", port)) as client:

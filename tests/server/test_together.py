@@ -29,7 +29,7 @@ def turns_decide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Service:
-    """Answers each search with its ``k`` as a hit, and notes how many it answered at once, and where."""
+    """Answers each search with its ``k`` as a hit, and notes the number answered at once, and the thread."""
 
     in_loop: bool = True
     sizes: list[int] = field(default_factory=list)

@@ -115,7 +115,7 @@ def test_a_process_whose_threads_hold_the_lock_all_the_time_starves_no_other(tmp
 
 
 def test_who_waited_for_a_collection_that_was_deleted_writes_nothing(home: Home):
-    """Nor is anything made in its place."""
+    """No other collection is made in its place."""
     collection, refused = home.create("a", ["v=vectors:dim=3"]), []
 
     def write() -> None:

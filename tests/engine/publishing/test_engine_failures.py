@@ -47,7 +47,7 @@ def connected(address: str, seconds: float = SOON) -> Milvus:
 
 
 class Clock:
-    """The clock of the pauses after a failure, which stands where the test stops it."""
+    """The clock of the pauses after a failure, which the test stops and moves."""
 
     def __init__(self) -> None:
         self._at: float | None = None

@@ -1,4 +1,4 @@
-"""Chosen kinds of indexes: what keeps a choice, what forgets it, and the live recall."""
+"""Chosen kinds of indexes: events that keep a choice, events that end it, and the live recall."""
 
 import logging
 from collections.abc import Iterator
@@ -94,7 +94,7 @@ def test_backups_and_exports_keep_choices(base: Home, many: Collection, tmp_path
 
 
 def test_a_compacted_collection_keeps_its_snapshots(base: Home, many: Collection, caplog: pytest.LogCaptureFixture):
-    """So does a space that no search has used; its snapshots follow the changes."""
+    """A space that no search has used does, too; the snapshots follow the changes."""
     many.items.put([NewItem("new", rows={"v": ROWS[0], "w": ROWS[0, :4]})])
     many.close()
     with base.open("copied") as opened:

@@ -119,7 +119,7 @@ def drawn(seed: int):
 
 @pytest.mark.parametrize("learner", [LMNN(form="full"), LMNN(form="diagonal"), Fantope(mu=0.0)])
 def test_siblings_come_nearer_than_cousins(learner):
-    """So do rows that were not learned from; the rows themselves do not show it."""
+    """Unseen rows do, too; the distances of the rows themselves do not show it."""
     tree = Taxonomy({"ab": "", "a": "ab", "b": "ab", "cd": "", "c": "cd", "d": "cd"})
     rows, labels = drawn(0)
     learner = learner.set_params(max_iter=100).fit([rows], Supervision(classes=labels, taxonomy=tree))

@@ -58,7 +58,7 @@ def test_answers_are_kept_in_order_with_who_and_when(things: Collection) -> None
 
 
 def test_an_answer_stands_for_every_pair_of_a_near_and_a_far_one() -> None:
-    """Four near ones and five far ones are 20 comparisons; an answer without a choice is none."""
+    """Four near ones and five far ones are 20 comparisons; an answer without a choice has none."""
     grid = said(0, (1, 2, 3, 4), (5, 6, 7, 8, 9))
     assert (grid.kind, len(grid.triplets), len(set(grid.triplets))) == ("grid", 20, 20)
     given = ItemComparisons.of_answers([grid, said(0, (), (1, 2)), said(1, (2,), (0,), notion="wing")])

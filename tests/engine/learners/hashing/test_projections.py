@@ -129,7 +129,7 @@ def test_the_seed_decides():
 
 
 def test_lsh_directions_are_orthogonal_as_far_as_can_be():
-    """Each d of them are, so that twice as many bits as columns are two rotations, and their frame is tight."""
+    """Every d directions are, so that twice as many bits as columns are two rotations, with a tight frame."""
     rows = clusters(d=10)
     matrix = LSH(20, random_state=0).fit([rows]).projections_[0]
     for part in (matrix[:10], matrix[10:]):

@@ -127,7 +127,7 @@ def listed(constraints):
 
 
 def test_the_ranking_risk_has_its_slope_and_bounds_the_share_out_of_order():
-    """A subgradient is the derivative where there is one; with margins of 1/2 the risk is at least 1 - AUC."""
+    """A subgradient is the derivative if there is one; with margins of 1/2 the risk is at least 1 - AUC."""
     _, constraints = rows_and_constraints()
     risk, generator = RankingRisk.of(constraints), np.random.default_rng(3)
     distances = generator.uniform(0, 3, len(risk.pairs))
