@@ -157,7 +157,6 @@ def test_the_readme_shows_five_papers_and_four_results_with_their_pages():
 
 
 def test_commands_of_papers_name_learners():
-    """The learner of each command exists."""
     named = {page.command.partition("--learner ")[2].partition(" ")[0] for page in PAGES.values() if page.paper}
     assert named - {""} <= LEARNERS.keys()
 

@@ -325,7 +325,7 @@ def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):
     first, cells = json.loads(out.read_text(encoding="utf-8"))["rows"], len(computed)
     (lines,) = tmp_path.glob("out.json.partial/*/1000.jsonl")
     text = lines.read_text(encoding="utf-8")
-    lines.write_text(text[: text.rfind("\n", 0, -1) + 30], encoding="utf-8")  # killed while writing the last one
+    lines.write_text(text[: text.rfind("\n", 0, -1) + 30], encoding="utf-8")  # a kill while the last line was written
     (lines.parent / "trials.jsonl").unlink()
     assert multi_npp.BENCHMARK.main([*arguments, "1"]) == 0
     assert json.loads(out.read_text(encoding="utf-8"))["rows"] == first

@@ -77,7 +77,7 @@ def test_percentiles_are_of_one_status():
     """Refused calls, which are quick, do not make accepted ones look quick."""
     calls = Calls(0.0, 1.0, np.zeros(4), np.array([1.0, 3.0, 0.1, 0.1]), np.array([OK, OK, REFUSED, REFUSED]))
     assert calls.milliseconds(100) == 3_000.0
-    assert calls.rate == 1.0  # the other one ended too late
+    assert calls.rate == 1.0  # the other call ended too late
     assert calls.milliseconds(50, REFUSED) == pytest.approx(100.0)
     assert np.isnan(calls.milliseconds(50, 3))
 

@@ -114,7 +114,7 @@ def check_day(day: Day, name: str, done: bool) -> None:
     results = {"import": after(day.now, day.more), "restore": day.then}
     possible = [results[name]] if done and name in results else [day.now]
     if name == "restore":
-        possible = [day.then, *possible]  # it may be done, and its name's last sync refused
+        possible = [day.then, *possible]  # it may be done although the last sync of its name failed
     now = found(day.collection, possible, random)
     second = day.copy.with_name("second.db")
     if second.exists():  # whole or not at all
@@ -163,7 +163,7 @@ def fail_some(made: Made, folder: Path, name: str, error: int, lasting: bool, ti
     """Let some of an operation's accesses fail, each in a day of its own."""
     assert times
     for time in times:
-        print("access", time)  # what pytest shows of a failure, to repeat it
+        print("access", time)  # pytest shows it with a failure, which can be repeated
         with failing_disk() as disk, a_day(made, folder) as day:
             with disk.fail(time, error, lasting=lasting):
                 done = attempt(lambda day=day: OPERATIONS[name](day))

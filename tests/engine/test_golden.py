@@ -28,7 +28,7 @@ def test_a_stored_space_places_and_probes_as_it_did():
         ((target, probe),) = space.probe("sift", answers["sift"], ["color"]).items()
         assert (str(target), target.view, target.scale) == ("color", "color", "")
         np.testing.assert_allclose(probe, answers["probed"], atol=1e-6)
-        assert (space.added, space.pairs, space.tuning) == ((), (), None)  # it was stored before there were any
+        assert (space.added, space.pairs, space.tuning) == ((), (), None)  # its version had none of these
         assert (space.constraints, space.constraint_counts) == (None, None)
 
 

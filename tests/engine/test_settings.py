@@ -78,7 +78,6 @@ def test_a_value_of_a_wrong_type_names_its_setting(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", LEARNERS)
 def test_any_value_is_learned_with_or_names_its_setting(name: str) -> None:
-    """A learner learns finite vectors with any value, or the error names the setting."""
     for setting in settings(name):
         for value in (*NASTY, *NESTED):
             said = refusal(name, {setting: value})

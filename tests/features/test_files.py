@@ -51,7 +51,7 @@ def _reads(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr in _READERS:
-        return not node.args or node.func.attr != "read_bytes"  # that of an index takes an effort
+        return not node.args or node.func.attr != "read_bytes"  # ``read_bytes`` of an index takes an argument
     if isinstance(node.func, ast.Name):
         modes = [one.value for one in node.args[1:2] if isinstance(one, ast.Constant)] or ["r"]
         return node.func.id == "open" and "r" in modes[0]

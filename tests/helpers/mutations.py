@@ -138,7 +138,7 @@ def _use(collection: Collection) -> None:
         try:
             call()
         except (CrossviewError, ImageError, InputWarning):  # tests turn warnings into errors
-            continue  # of what is restored, some can be of no use
+            continue  # some restored content is unusable
 
 
 def _any(random: np.random.Generator, values: Any) -> Any:

@@ -310,7 +310,7 @@ def test_every_method_is_in_the_suite(tmp_path: Path) -> None:
 def test_the_clients_have_all_methods_with_the_same_parameters() -> None:
     """The asynchronous client has those of the blocking one, and both have those of the protocol."""
     for name in (name for name in vars(RemoteCollection) if not name.startswith("_")):
-        if name != "close":  # it does nothing there
+        if name != "close":  # which does nothing on a server
             assert parameters(AsyncCollection, name.removeprefix("list_")) == parameters(RemoteCollection, name)
     for name in shared() - {"name", "questions", "feedback", "duplicate_judgements"}:
         service, _, method = name.partition(".")

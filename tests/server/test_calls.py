@@ -97,7 +97,7 @@ def test_a_call_that_is_given_up_has_a_line_too(logged: RunningServer, caplog: p
         client.open("rows")
     logged.stop()
     lines = [record.getMessage() for record in caplog.records if record.name == REQUEST_LOG]
-    assert lines  # the client repeats what changes nothing
+    assert lines  # the client repeats reads
     assert all("collection=rows status=UNAVAILABLE" in line for line in lines)
 
 

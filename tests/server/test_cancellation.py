@@ -143,7 +143,7 @@ def test_control_c_on_the_client_stops_the_job(running: RunningServer, rows: Rem
     assert isinstance(jobs, Client)
     settings = ["--set", "batch_size=8", "--set", "max_iter=1000000", "--dim", "4"]
     arguments = ["train", "rows", "--learner", "multi-npp", "--views", "color,gist", "--server", running.address]
-    # shells start what runs in the background with the signal ignored
+    # shells ignore the signal for processes in the background
     code = "import signal; from crossview.server.commands.cli import main; "
     code += "signal.signal(signal.SIGINT, signal.default_int_handler); main()"
     command = [sys.executable, "-c", code, *arguments, *settings]

@@ -131,7 +131,7 @@ def test_what_people_answered_is_learned(where: list[str], home: Home) -> None:
         (found,) = result_of(*command, *where)
         shares.append(len({hit["key"] for hit in found["hits"]} & set(nearest("color", key(number), 10))) / 5)
     assert np.mean(shares) > 0.7
-    with home.open("things") as things:  # what it has learned chooses what to ask next
+    with home.open("things") as things:  # the learned belief chooses the next question
         assert things.questions.next(QuestionRequest(notion="color", person="bob", kind="single"))
     file = home.path / "answers.csv"
     done("ask", "things", "--out", file, *where)

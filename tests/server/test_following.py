@@ -361,7 +361,7 @@ def test_two_followers_and_a_search_at_once_are_correct(own: Path, tmp_path: Pat
                 (hits,) = made.search(view="color", vector=np.full(made.views()[0].dim, 0.01), k=60)
                 assert len(hits) == len({hit.key for hit in hits}) == 40
                 assert all(hit.labels for hit in hits)
-                time.sleep(0.05)  # else the searches keep the processor from the followers
+                time.sleep(0.05)  # otherwise the searches keep the processor from the followers
             assert [one.returncode for one in followers] == [0, 0]
             items = made.items(limit=100)
             assert {item.source for item in items} == {str(path) for path in root.glob("*/*.png")}

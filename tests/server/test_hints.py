@@ -410,7 +410,7 @@ OTHER = {
     "again with: `collection.spaces.reindex(",  # a line of the log: tests/engine/spaces/test_live_recall.py
     "cancel them, with: crossview job list",  # of a server: tests/server/test_aliases.py
     "crossview serve --max-megapixels N",  # it goes on until it is stopped
-    "crossview serve --device {}",  # this one does, too
+    "crossview serve --device {}",  # so does this command
     # Remedies of the doctor, with names that only the user knows: tests/server/test_doctor.py
     "crossview serve --print-config, after the correction",
     "crossview serve --tls-cert FILE --tls-key FILE",

@@ -192,7 +192,7 @@ def test_a_commit_that_nobody_wrote_down_is_found(tmp_path: Path) -> None:
         job = client.open("rows").detached().train(endless(), space="made")
         learning(client, job.id)
         served.kill()
-    with served.home.open("rows") as collection:  # what the job's process had done a moment before
+    with served.home.open("rows") as collection:  # as the job's process did a moment before
         collection.train(RECIPE, space="made", activate=False, request_id=job.id)
     served.start()
     try:

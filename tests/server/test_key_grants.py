@@ -239,7 +239,7 @@ DOORS = {
 
 
 def test_every_door_asks_the_one_check() -> None:
-    """Only ``Identity`` reads the collections of a key; a new function that does so fails here until it is listed."""
+    """Only ``Identity`` reads the collections of a key; a new one fails here until it is listed."""
     doors, lookers = set(), set()
     for path in SERVER.rglob("*.py"):
         file = str(path.relative_to(SERVER))

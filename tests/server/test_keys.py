@@ -126,7 +126,7 @@ def test_the_own_collection_needs_the_scope_of_the_method(
     channel: grpc.Channel, keys: dict[str, str], scope: str, method: Method, number: int
 ) -> None:
     """With it, the call reaches the service, which finds faults of its own in an empty request."""
-    name = OWN if method.reads and method.job is None else "nobody"  # no test before the others changes anything
+    name = OWN if method.reads and method.job is None else "nobody"  # a write here would change the other tests
     request = requests_naming(method, name, name, NEW)[number]
     code, _, _ = called(channel, method, request, keys[f"{scope}-all"])
     refused = not Identity(scope=Scope(scope)).may(scope_of(method, number))
@@ -251,7 +251,7 @@ def test_jobs_belong_to_their_key(server: RunningServer, channel: grpc.Channel, 
         assert [one.rpartition("~")[2] for one in listed] == ["mine", "mine"]
         assert len({*listed}) == 2
         with pytest.raises(NotFoundError):
-            client.jobs.get("mine")  # which of them
+            client.jobs.get("mine")  # the id is that of several jobs
         for one in listed:
             assert client.jobs.get(one).id == one
             client.jobs.delete(one)

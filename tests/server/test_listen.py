@@ -128,7 +128,6 @@ def test_it_listens_on_loopback_only(server: RunningServer) -> None:
 
 
 def test_many_clients_at_once_get_their_own_answers(server: RunningServer) -> None:
-    """Concurrent searches do not mix."""
     with Client(server.address) as client:
         collection = client.open("drawn")
         items = collection.items()

@@ -163,5 +163,5 @@ def test_items_without_features_are_placed_by_comparisons_alone(where: list[str]
     result = run("search", "songs", "--key", "later", "--view", "places", *where)
     assert "item 'later' has no row of view 'places'" in " ".join(result.output.split())
     assert run("view", "place", "songs", "places", "--constraints", file, *where).exit_code == 1  # it is there
-    assert run("view", "place", "songs", "other", "--answers", *where).exit_code == 1  # nobody has answered
+    assert run("view", "place", "songs", "other", "--answers", *where).exit_code == 1  # no person has answered
     assert run("view", "place", "songs", "other", *where).exit_code == 2

@@ -97,7 +97,7 @@ def test_what_would_wait_too_long_is_refused_although_there_is_a_place(clock: Cl
         return refused, await room.run(lambda: 7)
 
     refused, answer = run(scene, waiting=100)
-    assert refused == 16  # as many are taken as twice the threads
+    assert refused == 16  # the room accepts twice as many calls as it has threads
     assert answer == 7
 
 
@@ -245,7 +245,7 @@ def full_of_writers(running: RunningServer, count: int) -> Iterator[None]:
             waiting = [pool.submit(rows.items.update, [ItemUpdate("cat/0", attributes={"n": n})]) for n in range(count)]
             yield
         for one in waiting:
-            with suppress(OverloadedError):  # a call of the block was there before it
+            with suppress(OverloadedError):  # a call of the block took its place
                 assert one.result(300).failures == ()
 
 

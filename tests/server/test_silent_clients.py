@@ -214,7 +214,7 @@ def test_connections_are_bounded_and_health_has_a_port_of_its_own(
             assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
         for one in silent:
             one.settimeout(300)
-            while one.recv(100):  # to the end of what the server says before it cuts the connection
+            while one.recv(100):  # the server's last bytes before the cut
                 pass
         until(lambda: reached(server))
     with pytest.raises(StorageError, match="cannot listen"), RunningServer(replace(settings, health_port=running.port)):

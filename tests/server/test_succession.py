@@ -81,7 +81,7 @@ class Calling:
                 else:
                     assert len(rows.search(NEAR)[0].hits) == 3
                 self.calls += 1
-            except OverloadedError as busy:  # it asks to come again, however often servers are replaced
+            except OverloadedError as busy:  # it asks to come again at any replacement
                 self._ended.wait(busy.retry_seconds)
             except Exception as error:  # noqa: BLE001  # every failure counts
                 self.errors.append(f"{kind}: {error!r}, caused by {error.__cause__!r}")
@@ -147,7 +147,7 @@ def test_the_place_of_a_dead_server_is_free(tmp_path: Path) -> None:
     (file,) = (tmp_path / ".servers").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
     file.rename(file.with_name("moved"))
-    file.write_text("1")  # nobody holds it
+    file.write_text("1")  # no process holds the lock
     assert Place(tmp_path, "127.0.0.1:1").holder() is None
     dead.leave()
     assert file.exists()

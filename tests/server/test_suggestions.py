@@ -62,7 +62,6 @@ def test_what_is_printed(home, backend):
 
 
 def test_both_backends_suggest_the_same(home):
-    """All values are equal."""
     found = []
     for backend in BOTH:
         with reached(home, backend) as where:

@@ -89,6 +89,6 @@ def test_a_person_rearranges_a_tree(home: Path, tree: Path, tmp_path: Path):
     ]
     (root / "formats/d.tif").write_bytes(kept)
     again = lines(done("index", "photos", root, home=home))
-    assert again[0].startswith("1 added, 0 updated")  # what was missing does not stay out
+    assert again[0].startswith("1 added, 0 updated")  # missing files come back
     shutil.rmtree(root)
     assert refused("index", "photos", root, home=home).endswith("does not exist")

@@ -269,7 +269,7 @@ def test_what_a_killed_process_left_goes_when_a_collection_is_opened(home: Home,
     process.start()
     assert ours.recv() == "copied"
     home.open("art").close()
-    (leftover,) = home.path.glob(".new-*")  # it is at work, so its files stay
+    (leftover,) = home.path.glob(".new-*")  # its process is at work, so its files stay
     process.kill()
     process.join()
     assert any(leftover.iterdir())

@@ -63,7 +63,7 @@ def test_semantic_predictions_are_scikit_learns():
 
 
 def test_semantic_centers():
-    """Their mean over the training rows is 0."""
+    """The embeddings of the training rows have the mean 0."""
     train, _, labels = planted()
     labels = labels[: len(train[0])]
     for regression in ("ridge", "logistic"):

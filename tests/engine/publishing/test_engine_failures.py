@@ -190,7 +190,7 @@ def test_threads_that_wait_for_one_attempt_to_connect_fail_with_it(monkeypatch):
         for thread in threads:
             thread.join()
         assert len(failed) == 8
-        assert attempts in ([0.3], [0.3, 0.3])  # those who came during the first make one more, for all of them
+        assert attempts in ([0.3], [0.3, 0.3])  # threads that came during the first share one more
 
 
 def test_a_lost_alias_keeps_the_generation_in_use(changing, caplog, monkeypatch):

@@ -61,7 +61,7 @@ def test_more_dimensions_than_there_can_be_are_refused(narrow, spec, most):
     with pytest.raises(InvalidInputError, match=f"n_components {most + 1} is more than the {most} dimensions"):
         narrow.train(Recipe(spec=f"{spec}:{most + 1}", views=BOTH))
     assert max(narrow.train(Recipe(spec=spec, views=BOTH, dim=most)).dim.values()) <= most
-    assert narrow.train(Recipe(spec=spec, views=BOTH)).generation == 2  # nothing was made of what was refused
+    assert narrow.train(Recipe(spec=spec, views=BOTH)).generation == 2  # the refused training made no generation
 
 
 def test_the_refusal_names_what_bounds_it(narrow):

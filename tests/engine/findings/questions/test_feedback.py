@@ -84,7 +84,7 @@ def test_a_search_goes_on_from_what_is_kept(things: Collection) -> None:
         assert found(things, combine=way) == found(things, *examples, combine=way, feedback="")
     vector = Query("view", vector=rows()[9])
     assert found(things, vector) == found(things, vector, *examples, combine="learn", feedback="")
-    other = Query("view", key=key(0), weight=-1)  # the search itself says otherwise
+    other = Query("view", key=key(0), weight=-1)  # the search contradicts the judgement
     assert found(things, other) == found(things, other, *examples[1:], combine="learn", feedback="")
     assert key(0) in found(things, with_examples=True)
 

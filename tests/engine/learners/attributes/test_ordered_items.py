@@ -94,7 +94,7 @@ def test_a_pair_of_weight_two_is_a_pair_that_is_given_twice(relations):
     listed = weighed.comparisons.take(np.array([0, 0, 1, 3, 4]))
     twice = Supervision(classes=weighed.classes, comparisons=Comparisons(listed.items, listed.similar))
     first, second = (learner(relations=relations).fit(rows(), one) for one in (weighed, twice))
-    # Rows 11 and 15 are named by no pair that counts: they are of a class, and of none.
+    # No pair of positive weight names row 11, which has a class, or row 15, which has none.
     np.testing.assert_allclose(first.weights_[0], second.weights_[0], rtol=1e-3, atol=1e-4)
 
 

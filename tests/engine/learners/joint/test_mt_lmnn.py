@@ -109,7 +109,6 @@ def test_rows_without_a_class_are_of_no_task():
 
 
 def test_a_notion_without_two_classes_is_named():
-    """The message names it."""
     rows, classes = tasks()
     with pytest.raises(ValueError, match="notion 'tail': "):
         MultiTaskLMNN().fit([rows], Supervision(notion_classes={**classes, "tail": np.full(90, "a")}))

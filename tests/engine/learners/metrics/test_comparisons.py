@@ -118,7 +118,7 @@ def test_neighbours_in_another_view_take_the_place_of_labels(kind):
     assert share(learner, 0) > 0.9
     assert (
         share(Fantope().set_params(**how).fit(views, Supervision(mask=mask)), 0) < 0.5
-    )  # by its own rows, whose noise says who is near
+    )  # by its own rows, whose noise decides the neighbours
     with pytest.raises(ValueError, match="neighbor_view=2 but there are 2 views"):
         Fantope().set_params(neighbor_view=2, **how).fit(views)
 

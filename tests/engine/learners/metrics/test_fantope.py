@@ -51,7 +51,7 @@ def test_finds_the_directions_that_matter():
     rows, labels = classes(count=150)
     learner = Fantope(2).set_params(n_constraints=3_000).fit(rows, labels)
     assert learner.rank_ == [2]
-    assert learner.full_rank_ == [2]  # the Fantope alone led there
+    assert learner.full_rank_ == [2]  # without a cut, by the Fantope alone
     matrix = learner.get_mahalanobis_matrix()
     assert np.trace(matrix[:2, :2]) > 0.9 * np.trace(matrix)
     fresh, known = classes(seed=1, count=150)

@@ -46,7 +46,7 @@ def by_a_library(z, problem):
     def objective(omega):
         t = z @ omega
         one = problem.margins > 0
-        y = t + (1 - problem.margins)  # a margin m asks of t what 1 asks of t + 1 - m
+        y = t + (1 - problem.margins)  # a margin m on t is a margin 1 on t + 1 - m
         huber_1 = np.where(y > 1 + H, 0, np.where(np.abs(1 - y) <= H, (1 + H - y) ** 2 / (4 * H), 1 - y))
         huber_0 = np.where(t > 0, 0, np.where(np.abs(-H - t) <= H, t**2 / (4 * H), -H - t))
         slope_1 = np.where(y > 1 + H, 0, np.where(np.abs(1 - y) <= H, -(1 + H - y) / (2 * H), -1))

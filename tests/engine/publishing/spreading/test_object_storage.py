@@ -38,7 +38,7 @@ def bucket(place: Path) -> Iterator[str]:
     import s3fs
 
     s3fs.S3FileSystem.clear_instance_cache()
-    bucket = f"pets-{port}"  # moto keeps what is stored as long as this process lives
+    bucket = f"pets-{port}"  # moto keeps its objects as long as this process lives
     s3fs.S3FileSystem().mkdir(bucket)
     there = ObjectStorage(f"s3://{bucket}/photos")
     for folder, _, names in os.walk(place / "photos"):

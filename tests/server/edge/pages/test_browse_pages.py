@@ -160,7 +160,7 @@ def test_duplicates_are_judged_and_judgements_taken_back(writable: tuple[Browsin
         made.items.put([NewItem(key, image=made.items.thumbnail(KEY)) for key in ("copy", "copy-2")])
     page = client.get("/c/drawn/duplicates?find=1").text
     assert {"copy", "copy-2"} <= set(shown(page))
-    assert "Begin" in client.get("/c/drawn/duplicates").text  # the search takes a while: it waits to be asked
+    assert "Begin" in client.get("/c/drawn/duplicates").text  # the search is long, and begins on request
     client.submit("/c/drawn/duplicates/judge", first="copy", second="copy-2")
     with home.open("drawn") as made:
         (judged,) = made.duplicate_judgements.list()
