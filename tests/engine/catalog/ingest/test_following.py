@@ -245,7 +245,7 @@ def test_answers_judgements_and_training_items_follow(home: Home, tmp_path):
         for name, new in ((key, "moved-a.png"), (other, "moved-b.png")):
             (tmp_path / name).rename(tmp_path / "photos" / new)
         report = made.index([tmp_path / "photos"], ONE)
-        write(tmp_path / key, 5)  # a new picture at a training item's path is no training item
+        write(tmp_path / key, 5)  # a new picture at a training item's path is not that item
         assert made.index([tmp_path / "photos"], ONE).added == 1
         assert report.moved == {key: "photos/moved-a.png", other: "photos/moved-b.png"}
         assert [one.near for one in made.questions.answers()] == [("photos/moved-a.png",)]
