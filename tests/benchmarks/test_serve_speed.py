@@ -97,7 +97,7 @@ def test_the_reference_answers_as_a_search(other, tmp_path):
 
 
 def test_the_report_shows_what_misses_its_limit():
-    """Figures are bold if there are enough items for the limit; they are medians over the trials."""
+    """A figure that misses its limit is bold if there are enough items; figures are medians over the trials."""
     rows = [figure("speed", "vector", REFERENCE, SHARE, value, 32) for value in (0.5, 0.1, 0.7)]
     rows += [figure("speed", "vector", REFERENCE, ABOVE, 0.4, 1), figure("speed", "vector", OURS, "calls/s", 5.0, 32)]
     rows += [figure("speed", "vector", REFERENCE, "calls/s", 10.0, clients) for clients in (1, 32)]

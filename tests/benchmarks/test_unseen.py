@@ -78,7 +78,7 @@ def test_the_interval_is_wider_than_that_of_independent_splits():
     [(0.1, 0.5, True), (-0.009, 0.001, True), (-0.011, 0.001, False), (-0.015, 0.019, True), (-0.015, 0.03, False)],
 )
 def test_the_rule(mean, half, kept):
-    """A method passes if it is at most a hundredth behind, or at most two hundredths with no difference shown."""
+    """The default is at most a hundredth behind, or its interval contains 0 and reaches at most two hundredths."""
     assert report.holds(mean, half) is kept
 
 

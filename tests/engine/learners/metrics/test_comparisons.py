@@ -62,7 +62,7 @@ def test_margins_and_weights_reach_the_constraints():
 
 
 def test_agreement_is_the_share_in_order():
-    """It is weighted; for pairs it counts how often a similar one is nearer than a dissimilar one, or is NaN."""
+    """It is weighted; for pairs it counts how often a similar one is nearer than a dissimilar one; one kind is NaN."""
     line = np.array([[0.0], [1.0], [3.0], [10.0]])
     assert Comparisons(np.array([[0, 1, 2], [0, 3, 1], [2, 1, 3]])).agreement(line) == pytest.approx(2 / 3)
     assert Comparisons(np.array([[0, 1, 2, 3], [0, 3, 1, 2]]), None, np.array([1.0, 3.0])).agreement(line) == 0.25
