@@ -46,7 +46,7 @@ def test_the_report_of_changes_is_complete(played: Played) -> None:
 
 
 def test_metadata_of_files_are_those_that_were_written(played: Played, tmp_path: Path) -> None:
-    """The guide shows all facts of each picture of the tree."""
+    """After the guide, each picture of the tree has all of its facts."""
     folder = played("docs/guides/metadata.md")
     facts = messy_tree.build(tmp_path / "again")
     listed = result_of("list", "trip", "--where", "file exists", "--limit", 1000, "--home", folder / "home")

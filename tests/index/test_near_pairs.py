@@ -71,7 +71,7 @@ def test_large_sets_are_joined_as_exactly(width, radius, flips):
 
 
 def test_the_choice_counts_the_work():
-    """Substrings of a large uniform set are looked up; scans serve few, far and equal codes."""
+    """Substrings of a large uniform set are looked up; scans serve few, far and similar codes."""
     uniform = np.random.default_rng(0).integers(0, 256, (50_000, 8), np.uint8)
     same = uniform.copy()
     same[:, :6] = 0

@@ -35,7 +35,7 @@ def test_pairs_decide_before_labels(home):
 
 @pytest.mark.parametrize(("views", "spec"), [(BOTH, "class-instance:co-em,dot"), (("color",), "class-instance,dot")])
 def test_items_without_labels_are_learned_from_where_views_can_tell_of_them(home, views, spec):
-    """A third of the items have no labels: with two views, each view shows these to the other."""
+    """A third of the items have no labels: with two views, each says about them what the other shows."""
     items = [item(group, number, **({"labels": ()} if number % 3 == 0 else {})) for group, number in each()]
     with fill(home, "one", items) as made:
         assert made.train(Recipe(views=views)).spec == spec
