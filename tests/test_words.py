@@ -21,6 +21,8 @@ def found(text: str, path: str = "page.md") -> list[tuple[int, str]]:
         ("A part of it.", "of it"),
         ("Likewise, it ends.", "Likewise"),
         ("Of two files, one wins.", "Of"),
+        ("It ends. And it waits.", "And"),
+        ("Else it ends.", "Else"),
         ("It ends. Of two files, one wins.", "Of"),
         ("- **Where rows lack**, it ends.", "Where"),
         ("# What it does", "What"),
