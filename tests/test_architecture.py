@@ -147,7 +147,7 @@ MAY_IMPORT = {
     },
     "server.commands": {
         *("server", "server.client", "server.demo", "server.drawing", "server.wire"),
-        *("server.keys.grants", "server.keys.keys", "server.keys.notes"),
+        *("server.keys.grants", "server.keys.keys"),
         *("engine", "engine.audit", "engine.changes", "engine.questions", "engine.ingest", "engine.spaces"),
         *("engine.publishing", "engine.spreading", "engine.training", "engine.transfer"),
         *(COMPARISONS, CONDITIONS, "features"),
