@@ -9,7 +9,8 @@ from contextlib import suppress
 from google.longrunning.operations_pb2 import Operation
 from google.rpc.status_pb2 import Status
 
-from crossview.engine.errors import NotFoundError, StorageError
+from crossview.engine.errors import NotEnoughMemoryError, NotFoundError, StorageError
+from crossview.features.background import NO_MORE, begun
 from crossview.server.jobs.records import Records
 
 _LOOK_SECONDS = 0.1
@@ -37,6 +38,8 @@ class Waiting:
             self._waiting.setdefault(job, set()).add(ended)
         ended.add_done_callback(lambda _: self._forget(job, ended))
         self._begin()
+        if self._thread is None and not self._closed:
+            ended.set_exception(NotEnoughMemoryError(f"no thread can wait for the job; {NO_MORE}"))
         return ended
 
     def leave(self, job: str, why: Status) -> None:
@@ -59,8 +62,7 @@ class Waiting:
     def _begin(self) -> None:
         with self._changing:
             if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._watch, name="waiting for jobs", daemon=True)
-                self._thread.start()
+                self._thread = begun(self._watch, "waiting for jobs")
         self._look.set()
 
     def _watch(self) -> None:

@@ -21,13 +21,15 @@ from long_jobs import until
 from terminal import fill_rows
 
 from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.errors import InvalidInputError, NotEnoughMemoryError, NotFoundError
 from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate
 from crossview.engine.query import Query, SearchRequest
 from crossview.server.client.client import Client
 from crossview.server.dispatch.rooms import Room, Rooms
 from crossview.server.errors import OverloadedError
+from crossview.server.jobs.records import Records
+from crossview.server.jobs.waiting import Waiting
 from crossview.server.listen import RunningServer
 from crossview.server.services.search_service import SearchService
 from crossview.server.settings import ServerSettings
@@ -48,6 +50,44 @@ def run(scene: Callable[[Room], Awaitable[Any]], threads: int = 2, waiting: int 
             room.close()
 
     return asyncio.run(play())
+
+
+def test_a_room_without_a_thread_refuses_calls_until_it_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls waited for ever for a thread that the system had refused."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def scene(room: Room) -> list[Any]:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(OverloadedError):
+                await room.run(lambda: 1)
+        first = await room.run(lambda: 2)
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            return [first, *await asyncio.gather(*(room.run(lambda n=n: n) for n in range(3, 6)))]  # type: ignore[misc]
+
+    assert run(scene) == [2, 3, 4, 5]
+
+
+def test_a_caller_learns_that_no_thread_can_wait_for_its_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The next one waits."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def scene() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(NotEnoughMemoryError, match="ulimit -u"):
+                await waiting.ended("none")
+        with pytest.raises(NotFoundError):
+            await waiting.ended("none")
+
+    waiting = Waiting(Records(tmp_path))
+    asyncio.run(scene())
+    waiting.close()
 
 
 def test_results_and_errors_come_back_to_who_waits() -> None:
