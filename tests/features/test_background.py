@@ -27,7 +27,6 @@ AT_THE_START = {
     "engine/publishing/collection.py": "an opening fails",
     "server/edge/health.py": "the server does not start",
     "server/jobs/jobs.py": "the server does not start",
-    "server/jobs/slot.py": "the server does not start",
     "server/jobs/worker.py": "of a process that could not work",
     "server/listen.py": "the server does not start",
     "server/observing/admin.py": "the server does not start",
