@@ -95,7 +95,7 @@ def test_what_the_system_refuses_is_told(error: Exception, sentence: str) -> Non
 
 
 def size(data: bytes, extractors: object, max_pixels: int) -> int:
-    """What the processes of the pool do."""
+    """Do the work of a process of the pool."""
     return len(data)
 
 
