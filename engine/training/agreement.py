@@ -12,8 +12,8 @@ from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.learners.frame.view_rows import cut
 from crossview.engine.spaces.pipeline import class_of, codes_and_vectors, metrics_of_items, vectors
 from crossview.engine.spaces.space import Space
-from crossview.engine.training.codebooks import codebooks
 from crossview.engine.training.estimate import Estimate, Figures, area_under_curve, differences, in_order, rows
+from crossview.engine.training.examples import codebooks
 from crossview.engine.values.comparisons import ItemComparisons
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.evaluation import Evaluation, Overlap

@@ -14,9 +14,9 @@ from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.parts import parts_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
+from crossview.engine.training.calibration import with_matches
 from crossview.engine.training.examples import check_rows, listed, with_rows
 from crossview.engine.training.learning import fit_added_views, refitting, score_scales, sketches_of, some_rows
-from crossview.engine.training.match_calibration import calibrated
 from crossview.engine.training.sampling import sampled
 from crossview.engine.training.supervision import count_constraints, with_supervision
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
@@ -78,7 +78,7 @@ def added_views(
             scales=(*space.scales, *score_scales(pipeline, training)[len(space.views) :]),
             sketches=(*space.sketches, *sketches_of(every, parts, space.seed)),
         )
-        return calibrated(made, refit, training)
+        return with_matches(made, refit, training)
 
     return fitted
 

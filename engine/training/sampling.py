@@ -1,19 +1,17 @@
 """The sample of the examples that a pipeline learns from, if they are more than it can learn from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from crossview.engine.learners.frame.chain import FEWEST_SAMPLED, MOST_SAMPLED, Chain
-from crossview.engine.learners.registry import MAX_ITEMS
+from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.measures import Members, members
 from crossview.engine.values.errors import InvalidInputError
-from crossview.engine.values.recipe import Recipe
 
 _LEAST = 5
 """Number of items of a label, and of a label and a set of views, that are drawn before its share, if it has so many."""
@@ -21,22 +19,6 @@ _LABELLED = 0.5
 """Share of the sample for labelled items, if they are less of all items, for learners that learn from others too."""
 Positions = NDArray[np.intp]
 Bools = NDArray[np.bool_]
-
-
-def with_sample(recipe: Recipe) -> Recipe:
-    """Return a recipe whose setting ``max_items`` is its sample, if it has one.
-
-    Raises InvalidInputError for a sample out of range, or a recipe that has both.
-    """
-    if recipe.sample is None:
-        return recipe
-    if not FEWEST_SAMPLED <= recipe.sample <= MOST_SAMPLED:
-        raise InvalidInputError(
-            f"sample must be a whole number from {FEWEST_SAMPLED} to {MOST_SAMPLED:,}, not {recipe.sample}"
-        )
-    if MAX_ITEMS in recipe.settings:
-        raise InvalidInputError(f"sample {recipe.sample} and the setting {MAX_ITEMS} are the same: leave out one")
-    return replace(recipe, settings={**recipe.settings, MAX_ITEMS: recipe.sample}, sample=None)
 
 
 def sampled(pipeline: Chain, found: Examples, seed: int) -> Examples:

@@ -14,8 +14,8 @@ from crossview.engine.spaces.search import target_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.training.agreement import overlap_of, overlap_sentence
-from crossview.engine.training.codebooks import codebooks
 from crossview.engine.training.estimate import Estimate, Figures, OfPairs, Sample, area_under_curve, differences, rows
+from crossview.engine.training.examples import codebooks
 from crossview.engine.values.comparisons import ItemComparisons
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.evaluation import Evaluation, EvaluationRequest

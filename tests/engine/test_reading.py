@@ -12,7 +12,7 @@ from crossview.engine.collections.home import Home
 from crossview.engine.findings.changes import finding
 from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.spaces import threshold_calibration
-from crossview.engine.training import agreement, evaluator, refit_calibration, trainer, verification
+from crossview.engine.training import agreement, calibration, evaluator, trainer, verification
 from crossview.engine.values.changes import ChangesRequest
 from crossview.engine.values.comparisons import ItemComparisons
 from crossview.engine.values.evaluation import EvaluationRequest
@@ -58,7 +58,7 @@ WORK: dict[str, tuple[Any, str, Callable[[Collection], object]]] = {
         lambda made: made.spaces.calibrate(CalibrationRequest(view="v")),
     ),
     "calibration by refits": (
-        refit_calibration,
+        calibration,
         "with_supervision",
         lambda made: made.spaces.calibrate(CalibrationRequest(view="v", refit=True)),
     ),

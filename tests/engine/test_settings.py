@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from crossview.engine.learners.frame.stage import parse_stages
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import LEARNERS
 from crossview.engine.spaces.pipeline import build, fit, vectors
@@ -50,7 +51,7 @@ def rows() -> tuple[list[np.ndarray], np.ndarray]:
 def learned(spec: str, settings: dict[str, object]) -> None:
     """Builds and fits a pipeline; its vectors are finite."""
     views, labels = rows()
-    pipeline = build(spec, VIEWS, [(), ()], settings)
+    pipeline = build(parse_stages(spec), VIEWS, [(), ()], settings)
     fit(pipeline, views, Supervision(classes=labels))
     for number, view in enumerate(views):
         assert np.isfinite(vectors(pipeline, view, number)).all()
@@ -109,7 +110,7 @@ def test_any_value_is_learned_with_or_names_its_setting(name: str) -> None:
 def test_what_is_wrong_is_said_in_the_users_words(spec: str, settings: dict[str, object], words: str) -> None:
     """By the setting's name, with the value and what it must be, when the pipeline is built."""
     with pytest.raises(InvalidInputError, match=re.escape(words)):
-        build(spec, VIEWS, [(), ()], settings)
+        build(parse_stages(spec), VIEWS, [(), ()], settings)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_what_is_wrong_is_said_in_the_users_words(spec: str, settings: dict[str,
 def test_too_few_views_are_told_by_the_learner_that_needs_them(spec: str, views: tuple[str, ...], words: str) -> None:
     """With the views that were named, when the pipeline is built."""
     with pytest.raises(InvalidInputError, match=re.escape(words)):
-        build(spec, views, [()] * len(views))
+        build(parse_stages(spec), views, [()] * len(views))
 
 
 def test_what_a_fit_cannot_do_names_the_learner_and_its_settings() -> None:

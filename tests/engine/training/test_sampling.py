@@ -14,7 +14,7 @@ from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.learners.frame.cost import FitSize
 from crossview.engine.learners.registry import LEARNERS, parse_chain
 from crossview.engine.runtime import memory
-from crossview.engine.training import cost
+from crossview.engine.training import trainer
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.sampling import sampled
 from crossview.engine.values.errors import InvalidInputError, NotEnoughMemoryError
@@ -230,14 +230,14 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_read(some, monkey
     """With the number of items that fits, which the same training then takes."""
     whole = replace(BOUNDED, settings={"row_kernel": "linear"})
     needed = some.train(whole).cost.memory
-    monkeypatch.setattr(cost, "available_memory", lambda: needed - 1)
+    monkeypatch.setattr(trainer, "available_memory", lambda: needed - 1)
     monkeypatch.setattr("crossview.engine.training.trainer.listed", None)
     with pytest.raises(NotEnoughMemoryError, match=r"learn from fewer, with `sample=100`"):
         some.train(whole)
     monkeypatch.undo()
-    monkeypatch.setattr(cost, "available_memory", lambda: needed - 1)
+    monkeypatch.setattr(trainer, "available_memory", lambda: needed - 1)
     assert some.train(BOUNDED).trained_items == 100
-    monkeypatch.setattr(cost, "available_memory", lambda: 1_000)
+    monkeypatch.setattr(trainer, "available_memory", lambda: 1_000)
     with pytest.raises(NotEnoughMemoryError, match="name fewer views, choose another learner, or free memory"):
         some.train(whole)
 

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.spaces.match import Match, Novelty, fitted_match
-from crossview.engine.training import match_calibration
+from crossview.engine.training import calibration
 from crossview.engine.values.comparisons import Answer
 from crossview.engine.values.errors import CancelledError, InvalidInputError, NotReadyError
 from crossview.engine.values.item import NewItem
@@ -142,7 +142,7 @@ def test_a_learner_that_refuses_the_sample_leaves_the_space_and_a_cancelled_trai
     def refuse(*_: object) -> None:
         raise error("stopped")
 
-    monkeypatch.setattr(match_calibration, "_round", refuse)
+    monkeypatch.setattr(calibration, "_round", refuse)
     with fill(home, "one", [item(group, number) for group, number in each(60)]) as made:
         if stored:
             made.train(Recipe(spec="pca", views=("color",)))

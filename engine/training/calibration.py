@@ -1,4 +1,4 @@
-"""Calibration of match: small trainings show how near relevant and other items are to queries that they never saw."""
+"""Calibration: small trainings without some items show how near relevant items are to queries that they never saw."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,16 +8,34 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.progress import Progress
 from crossview.engine.runtime.threads import one_blas_thread, over
+from crossview.engine.spaces import threshold_calibration
+from crossview.engine.spaces.known_pairs import (
+    ItemPairs,
+    PairRows,
+    base_rate,
+    check_kinds,
+    drawn_pairs,
+    having_both,
+    labels_for,
+    stated_pairs,
+)
 from crossview.engine.spaces.learned_fusion import fusion_weights
 from crossview.engine.spaces.match import Floats, Match, Novelty, fitted_match
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
-from crossview.engine.training.examples import Examples, split
-from crossview.engine.training.learning import Refit
+from crossview.engine.training.examples import Examples, examples
+from crossview.engine.training.learning import Refit, refitting
+from crossview.engine.training.splits import fold_groups, groups_of, split
+from crossview.engine.training.supervision import with_supervision
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.info import Threshold
+from crossview.engine.values.query import CalibrationRequest
+from crossview.engine.values.recipe import FOLDS
 from crossview.index.base import Index
 
 FEWEST_ITEMS = 100
@@ -58,7 +76,7 @@ class Round:
         }
 
 
-def calibrated(space: Space, refit: Refit, given: Examples) -> Space:
+def with_matches(space: Space, refit: Refit, given: Examples) -> Space:
     """Return a fitted space with the matches of its query views and targets, and the novelties of its views.
 
     The learner fits again, twice, with the choices of its fit, on four fifths of at most 500 training items. Each small
@@ -242,6 +260,88 @@ def _own(queries: Examples, items: Examples, found: NDArray[np.int64]) -> NDArra
         return own
     places = {item: place for place, item in enumerate(items.ids.tolist())}
     rows = zip(queries.ids.tolist(), found.tolist(), strict=True)
-    stated = [items.similar[places[one], [places[item] for item in row]].toarray()[0] > 0 for one, row in rows]
-    own |= np.array(stated, bool)
-    return own
+    # A list of one row keeps two axes: by a single number, SciPy returns one axis or two, depending on its version.
+    stated = [items.similar[[places[one]]][:, [places[item] for item in row]].toarray()[0] > 0 for one, row in rows]
+    return own | np.array(stated, bool)
+
+
+def threshold_by_refits(
+    tx: Transaction, space: Space, request: CalibrationRequest, progress: Progress | None = None
+) -> threshold_calibration.Calibrate:
+    """Read the calibration pairs, and return the function that computes the threshold; see ``Collection.calibrate``.
+
+    The function does not read the catalog, so no transaction stays open for it.
+    """
+    if not request.refit:
+        return threshold_calibration.calibrated(tx, space, request)
+    if not space.spec:
+        raise InvalidInputError(f"space {space.name!r} learns nothing that could be fitted again: leave the refit out")
+    target = threshold_calibration.calibrated_target(tx, space, request)
+    items, fold_of = _divided(tx, space, request)
+    pairs = [
+        _pairs_of_fold(tx, request, target, items.ids[fold_of == fold], fold, space.ignored_labels)
+        for fold in range(FOLDS)
+    ]
+    if not any(map(len, pairs)):
+        raise NotReadyError(f"none of the pairs has both items in one of {FOLDS} folds: leave the refit out")
+    compared = [PairRows.of(tx, request.view, target.view, of_fold) for of_fold in pairs]
+    joined = ItemPairs(
+        np.concatenate([one.items for one in pairs]), np.concatenate([one.similar for one in pairs]), pairs[0].what
+    )
+    protocol = _protocol(check_kinds(joined), request)
+    refit, keys = refitting(tx, space), tx.items.keys()
+    rate = base_rate(tx, request.view, target, space.ignored_labels)
+
+    def calibrate() -> tuple[Threshold, bytes]:
+        by_fold = []
+        for fold, of_fold in enumerate(compared):
+            if progress is not None:
+                progress("refitting", fold, FOLDS)
+            if not len(of_fold.pairs):
+                continue
+            without = items.take(fold_of != fold)
+            trained = without.take(np.array([key in space.training_keys for key in without.keys], bool))
+            again = replace(space, pipeline=refit(with_supervision(trained, space.pairs, space.constraints)))
+            # A refit can give the target another width.
+            by_fold.append(of_fold.distances(again, threshold_calibration.chosen_target(again, request)))
+        distances = np.concatenate(by_fold)
+        return threshold_calibration.threshold_of((request.view, target), joined, distances, protocol, keys, rate)
+
+    return calibrate
+
+
+def _divided(tx: Transaction, space: Space, request: CalibrationRequest) -> tuple[Examples, NDArray[np.intp]]:
+    """Return the items of a space's views, and the fold of each, (n,); a group has one fold."""
+    items = examples(tx, space.views, space.ignored_labels)
+    groups = groups_of(tx, items.ids, request.group_by or space.group_by)
+    if groups is None:
+        return items, np.random.default_rng(0).permutation(len(items)) % FOLDS
+    return items, fold_groups(groups, np.unique(items.classes(), return_inverse=True)[1], FOLDS, 0)
+
+
+def _pairs_of_fold(
+    tx: Transaction,
+    request: CalibrationRequest,
+    target: Target,
+    ids: NDArray[np.int64],
+    seed: int,
+    ignored: Sequence[str],
+) -> ItemPairs:
+    """Return the pairs of items of a fold: stated pairs, or pairs by labels that are not ignored."""
+    if request.pairs is not None:
+        pairs = stated_pairs(tx, request.view, target, request.pairs)
+        return pairs.take(np.asarray(np.isin(pairs.items, ids).all(axis=1)))
+    labels = labels_for(tx, target, ignored)
+    able = having_both(tx, request.view, target)
+    chosen = [item for item in np.intersect1d(ids, able).tolist() if item in labels]
+    return replace(drawn_pairs(chosen, labels, np.random.default_rng(seed)), what="pairs of labelled items")
+
+
+def _protocol(pairs: ItemPairs, request: CalibrationRequest) -> str:
+    """Return a sentence about the pairs of a calibration."""
+    similar = int(pairs.similar.sum())
+    groups = "" if request.group_by is None else f", which do not part items by {request.group_by.name}"
+    return (
+        f"calibrated on {similar} similar and {len(pairs) - similar} dissimilar {pairs.what} within {FOLDS} folds"
+        f"{groups}, at distances that the learner gives without the fold; {threshold_calibration.HALVES}"
+    )
