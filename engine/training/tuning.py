@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from crossview.engine.learners.frame import aliases
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.normalization import L1, L2, Scale, Sqrt, Standardize
-from crossview.engine.learners.frame.stage import format_stages
+from crossview.engine.learners.frame.stage import format_stages, present_settings
 from crossview.engine.learners.registry import learner_class, main_stage
 from crossview.engine.learners.selection import Candidate, Scores, search, standard_error
 from crossview.engine.runtime.progress import Progress
@@ -199,7 +198,7 @@ def grid(settled: Settled, tune: Tune, training: Examples) -> dict[str, tuple[An
     if LEARNER in tune.values:
         return {LEARNER: tuple(tune.values[LEARNER])}
     name, fixed = _main_learner(settled)
-    wanted = aliases.present_settings(name, tune.values)
+    wanted = present_settings(name, tune.values)
     if twice := sorted(fixed & set(wanted)):
         raise InvalidInputError(f"the recipe sets {twice[0]} and also tries values of it: do one of both")
     main = build(settled.stages, settled.views, [()] * len(settled.views)).main_learner
@@ -227,7 +226,7 @@ def _main_learner(settled: Settled) -> tuple[str, set[str]]:
     """Return the name of the main learner, and its settings that the recipe fixes, also in its stages."""
     main = settled.stages[main_stage(settled.stages)]
     learner = learner_class(main.name)
-    fixed = set(aliases.present_settings(learner.name, settled.settings))
+    fixed = set(present_settings(learner.name, settled.settings))
     if learner.capabilities.main_parameter is not None and main.argument is not None:
         fixed.add(learner.capabilities.main_parameter)
     if any(stage.name == KERNEL for stage in settled.stages):

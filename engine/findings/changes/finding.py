@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.findings.changes.decision import Decision, decide, least_sure
+from crossview.engine.findings.changes.decision import Decision, decide, least_sure, region_distances, source_distances
 from crossview.engine.findings.changes.importance import Importance, Labels, learn
 from crossview.engine.findings.changes.monotony import monotony
 from crossview.engine.findings.changes.series import Series, read_series
 from crossview.engine.findings.changes.times import Period
-from crossview.engine.findings.changes.version_distances import region_distances, source_distances
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.values.changes import Change, Changes, ChangesRequest, LearnedImportance, PairLabel

@@ -13,8 +13,7 @@ from crossview.engine.findings.duplicates.compared import Compared, Source
 from crossview.engine.findings.duplicates.grouping import Classes, Group, Grouper, Pair, classes
 from crossview.engine.findings.duplicates.inspection import ALIKE, Inspector
 from crossview.engine.findings.duplicates.judging import counting
-from crossview.engine.findings.duplicates.keeping import Keeping
-from crossview.engine.findings.duplicates.naming import IDENTICAL, JUDGED, Look, look
+from crossview.engine.findings.duplicates.keeping import IDENTICAL, JUDGED, Keeping, Look, look
 from crossview.engine.findings.duplicates.rule import Rule, fitted, orientation_of
 from crossview.engine.runtime.cancellation import checkpoint, report_progress
 from crossview.engine.runtime.threads import one_blas_thread, over

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.papers.joint.hidden import learn_hidden, matched
+from benchmarks.joint.hidden_notions import learn_hidden, matched
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings
 from crossview.engine.learners.papers.joint.objectives import Features
 from crossview.engine.learners.papers.losses.constraints import triplets

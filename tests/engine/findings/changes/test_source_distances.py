@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossview.engine.findings.changes.version_distances import jaccard, source_distances
+from crossview.engine.findings.changes.decision import jaccard, source_distances
 from crossview.features.page import Page
 
 SETS = st.frozensets(st.sampled_from("abcdef"))
