@@ -16,7 +16,7 @@ from crossview.engine.values.comparisons import Answer
 from crossview.engine.values.errors import CancelledError, InvalidInputError, NotReadyError
 from crossview.engine.values.item import NewItem
 from crossview.engine.values.query import Query, SearchRequest
-from crossview.engine.values.recipe import Recipe
+from crossview.engine.values.recipe import Pair, Recipe
 
 AXIS = Match("a", "b", 0.0, -1.0, -1.0, 0.5, 2.0)
 
@@ -198,6 +198,18 @@ def test_targets_are_weighed_together_by_what_each_adds(tmp_path: Path) -> None:
             for targets, lists in found.items()
         }
         assert recall["clear", "vague"] >= recall["clear",] - 0.03
+
+
+def test_pairs_of_items_without_labels_are_relevant_to_each_other(tmp_path: Path) -> None:
+    """A training by pairs is calibrated; it failed, because SciPy returns one axis for a single row."""
+    shown = np.random.default_rng(0).normal(size=(120, 6))
+    items = [NewItem(f"{n}", rows={"a": row + 0.1, "b": row[::-1]}) for n, row in enumerate(shown)]
+    pairs = tuple(Pair(f"{n}", f"{n + 1}") for n in range(0, 120, 2))
+    with Home(tmp_path / "home").create("paired", [f"{view}=vectors:dim=6" for view in "ab"]) as made:
+        made.items.put(items)
+        made.train(Recipe(spec="multi-npp:3", pairs=pairs))
+        (hits,) = made.search(SearchRequest([Query("a", key="0")], targets=["b"], k=3))
+        assert all(hit.match is not None for hit in hits)
 
 
 NOISES = {"query": 0.3, "clear": 0.5, "vague": 6.0}
