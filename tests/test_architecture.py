@@ -64,7 +64,10 @@ MAY_IMPORT = {
 PARTS_OF_LEARNERS = {
     *("papers.attributes.class_relations", "papers.attributes.class_scores", "papers.attributes.described_odds"),
     "hashing.hasher",
-    *(f"papers.joint.{name}" for name in ("compared", "initial_metrics", "joint_fit", "joint_objects", "losses")),
+    *(
+        f"papers.joint.{name}"
+        for name in ("comparison_loss", "initial_metrics", "joint_fit", "joint_objects", "losses")
+    ),
     *("papers.joint.objectives", "papers.joint.solver"),
     *("subspace.ridge_path", "subspace.span"),
 }

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.joint import initial_metrics
-from crossview.engine.learners.papers.joint.compared import ComparisonLoss, Notions
+from crossview.engine.learners.papers.joint.comparison_loss import ComparisonLoss, Notions
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Learned, learned_at
 from crossview.engine.learners.papers.joint.losses import Losses as Costs
 from crossview.engine.learners.papers.joint.losses import logistic

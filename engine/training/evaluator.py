@@ -16,7 +16,8 @@ from crossview.engine.learners.frame.comparisons import Taxonomy
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.versions import Versions
-from crossview.engine.training.agreement import agree
+from crossview.engine.training.by_comparisons import agree
+from crossview.engine.training.by_pairs import verify
 from crossview.engine.training.collected import joined_confusions, joined_curves
 from crossview.engine.training.divisions import (
     NO_LABEL,
@@ -40,7 +41,6 @@ from crossview.engine.training.retrieval import Measurement, MeasurePlan, Trial,
 from crossview.engine.training.splits import groups_of
 from crossview.engine.training.stored_vectors import StoredVectors, near_repeats, repeats_sentence
 from crossview.engine.training.supervision import check_leaves, count_constraints, stranger, with_supervision
-from crossview.engine.training.verification import verify
 from crossview.engine.values.errors import NotFoundError, NotReadyError, few
 from crossview.engine.values.evaluation import (
     ITEMS,

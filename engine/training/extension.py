@@ -17,8 +17,8 @@ from crossview.engine.spaces.training_keys import packed_keys
 from crossview.engine.training.calibration import with_matches
 from crossview.engine.training.examples import check_rows, listed, with_rows
 from crossview.engine.training.learning import fit_added_views, refitting, score_scales, sketches_of, some_rows
-from crossview.engine.training.sampling import sampled
 from crossview.engine.training.supervision import count_constraints, with_supervision
+from crossview.engine.training.training_sample import sampled
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 
 

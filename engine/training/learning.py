@@ -21,8 +21,8 @@ from crossview.engine.spaces.scores import ScoreScale
 from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.examples import FEWEST, Examples
-from crossview.engine.training.sampling import sampled
 from crossview.engine.training.supervision import supervision_of
+from crossview.engine.training.training_sample import sampled
 from crossview.engine.values.comparisons import ItemComparisons
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 

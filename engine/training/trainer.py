@@ -18,10 +18,10 @@ from crossview.engine.spaces.training_keys import packed_keys
 from crossview.engine.training.calibration import with_matches
 from crossview.engine.training.examples import Examples, check_rows, listed, with_rows
 from crossview.engine.training.learning import SomeRows, learn, score_scales, sketches_of, some_rows
-from crossview.engine.training.sampling import sampled
 from crossview.engine.training.settling import Settled, settle
 from crossview.engine.training.splits import Holdout, groups_of
 from crossview.engine.training.supervision import count_constraints, with_supervision
+from crossview.engine.training.training_sample import sampled
 from crossview.engine.training.tuning import check_dimensions, tuned
 from crossview.engine.values.errors import NotEnoughMemoryError, NotReadyError, few
 from crossview.engine.values.info import TrainingCost, memory_size

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from crossview.engine.learners.frame.view_rows import Rows, slices
-from crossview.engine.learners.papers.joint.compared import Notions
+from crossview.engine.learners.papers.joint.comparison_loss import Notions
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Learned, learn, main_directions, shares_of
 from crossview.engine.learners.papers.joint.objectives import Features, Inputs, balanced
 from crossview.engine.learners.papers.joint.shared_metric import TaskEvaluation

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.learners.frame.comparisons import AnyComparisons, Comparisons
 from crossview.engine.learners.frame.supervision import Supervision
-from crossview.engine.learners.papers.joint.compared import Notions
+from crossview.engine.learners.papers.joint.comparison_loss import Notions
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Learned, learn
 from crossview.engine.learners.papers.joint.objectives import Features, Inputs, Objects
 from crossview.engine.learners.papers.losses.constraints import Bounds, constraints_of

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from crossview.engine.collections.home import Home
 from crossview.engine.learners.frame.comparisons import Comparisons
-from crossview.engine.training.verification import equal_error_rate, true_accept_rate
+from crossview.engine.training.by_pairs import equal_error_rate, true_accept_rate
 from crossview.engine.values.comparisons import ItemComparisons
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.evaluation import EvaluationRequest

@@ -9,7 +9,7 @@ from pages import ADVERT, NEWS, SIDE, DrawnPage
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.findings.changes import finding
+from crossview.engine.findings.changes import important_changes
 from crossview.engine.values.changes import Changes, ChangesRequest, PairLabel
 from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.values.item import IndexOptions
@@ -190,7 +190,7 @@ def test_other_sizes_gaps_strays_and_files_that_are_gone_are_noted(tmp_path: Pat
 
 def test_of_many_versions_the_newest_are_learned_from(filled: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     everything = filled.changes(ChangesRequest())
-    monkeypatch.setattr(finding, "MOST", 40)
+    monkeypatch.setattr(important_changes, "MOST", 40)
     found = filled.changes(ChangesRequest())
     assert found.notes == ("the metric is learned from the newest 40 versions",)
     assert found.learned.quadruplets < everything.learned.quadruplets

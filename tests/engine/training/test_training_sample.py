@@ -16,7 +16,7 @@ from crossview.engine.learners.registry import LEARNERS, parse_chain
 from crossview.engine.runtime import memory
 from crossview.engine.training import trainer
 from crossview.engine.training.examples import Examples
-from crossview.engine.training.sampling import sampled
+from crossview.engine.training.training_sample import sampled
 from crossview.engine.values.errors import InvalidInputError, NotEnoughMemoryError
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.item import ItemUpdate

@@ -13,7 +13,7 @@ from crossview.engine.spaces.known_pairs import FINGERPRINT, ItemPairs, PairRows
 from crossview.engine.spaces.search import target_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
-from crossview.engine.training.agreement import overlap_of, overlap_sentence
+from crossview.engine.training.by_comparisons import overlap_of, overlap_sentence
 from crossview.engine.training.estimate import Estimate, Figures, OfPairs, Sample, area_under_curve, differences, rows
 from crossview.engine.training.examples import codebooks
 from crossview.engine.values.comparisons import ItemComparisons
