@@ -262,7 +262,8 @@ def _own(queries: Examples, items: Examples, found: NDArray[np.int64]) -> NDArra
     rows = zip(queries.ids.tolist(), found.tolist(), strict=True)
     # A list of one row keeps two axes: by a single number, SciPy returns one axis or two, depending on its version.
     stated = [items.similar[[places[one]]][:, [places[item] for item in row]].toarray()[0] > 0 for one, row in rows]
-    return own | np.array(stated, bool)
+    own |= np.array(stated, bool)
+    return own
 
 
 def threshold_by_refits(
