@@ -151,30 +151,30 @@ def _distances(
 ) -> NDArray[np.float64]:
     """Return the distances of pairs of rows, (n,): the least over the chosen metrics of the second row."""
     width = max(embedded.shape[1] for embedded in embeddings)
-    found, at_once = np.full(len(pairs), np.inf), max(1, _VALUES_AT_ONCE // max(1, width))
+    least, at_once = np.full(len(pairs), np.inf), max(1, _VALUES_AT_ONCE // max(1, width))
     for embedded, has_metric, of_metric in zip(embeddings, indexed.T, of_notions.T, strict=True):
         chosen = np.flatnonzero(of_metric)
         for start in range(0, len(chosen), at_once):
             chunk = chosen[start : start + at_once]
             first, second = pairs[chunk].T
             gaps = np.linalg.norm(embedded[first].astype(np.float64) - embedded[second], axis=1)
-            found[chunk] = np.minimum(found[chunk], np.where(has_metric[second], gaps, np.inf))
-    return found
+            least[chunk] = np.minimum(least[chunk], np.where(has_metric[second], gaps, np.inf))
+    return least
 
 
 def overlap_of(space: Space, sets: Sequence[Comparisons], keys: Sequence[str]) -> Overlap:
     """Return the number of comparisons of sorted keys that a space has seen in training."""
     trained = np.array([key in space.training_keys for key in keys], bool)
-    learned: dict[str, set[tuple[str, ...]]] = {one.kind: set() for one in sets}
+    learned: dict[str, set[tuple[str, ...]]] = {comparisons.kind: set() for comparisons in sets}
     if space.constraints is not None:
         names = sorted(space.training_keys)
-        for one in space.constraints.of(names).sets:
-            if one.kind in learned:
-                learned[one.kind].update(_named(one, names))
+        for comparisons in space.constraints.of(names).sets:
+            if comparisons.kind in learned:
+                learned[comparisons.kind].update(_named(comparisons, names))
     return Overlap(
         space.name,
-        sum(int(trained[one.items].any(axis=1).sum()) for one in sets),
-        sum(named in learned[one.kind] for one in sets for named in _named(one, keys)),
+        sum(int(trained[comparisons.items].any(axis=1).sum()) for comparisons in sets),
+        sum(named in learned[comparisons.kind] for comparisons in sets for named in _named(comparisons, keys)),
     )
 
 
@@ -184,13 +184,13 @@ def _named(comparisons: Comparisons, keys: Sequence[str]) -> list[tuple[str, ...
     return [tuple(keys[place] for place in row) for row in sides.tolist()]
 
 
-def _protocol(comparisons: Comparisons, given: int, view: str) -> str:
+def _protocol(comparisons: Comparisons, stated: int, view: str) -> str:
     what = f"the share of {len(comparisons)} {comparisons.kind} that distances put in order"
     if comparisons.similar is not None:
         similar = int(comparisons.similar.sum())
         what = f"the area under the ROC curve of {similar} similar and {len(comparisons) - similar} dissimilar pairs"
-    lacking = given - len(comparisons)
-    left_out = f"; {lacking} of {given} name items without view {view!r}" if lacking else ""
+    lacking = stated - len(comparisons)
+    left_out = f"; {lacking} of {stated} name items without view {view!r}" if lacking else ""
     return f"{what}, equal distances counting half{left_out}"
 
 

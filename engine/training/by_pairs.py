@@ -28,7 +28,7 @@ Values = NDArray[np.float64]
 
 
 def verify(
-    tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, given: ItemComparisons
+    tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, stated: ItemComparisons
 ) -> Callable[[], Evaluation]:
     """Return a function that measures spaces by pairs of items outside the training of all spaces.
 
@@ -41,7 +41,7 @@ def verify(
     targets = [_target(space, request) for space in spaces]
     if len({target.view for target in targets}) > 1:
         raise InvalidInputError("the spaces have targets of that name in several views: use the full name of one")
-    pairs, note = _unseen(stated_pairs(tx, view, targets[0], given), spaces, keys)
+    pairs, note = _unseen(stated_pairs(tx, view, targets[0], stated), spaces, keys)
     compared = PairRows.of(tx, view, targets[0].view, pairs)
     named = sorted(keys[item] for item in np.unique(pairs.items).tolist())
     judges = [
@@ -54,14 +54,14 @@ def verify(
         measured: dict[str, Figures] = {}
         notes = []
         for space, target, calibrated in judges:
-            found = compared.distances(space, target)
-            figures = _figures(found, pairs.similar)
-            correct, sentence = calibrated.correct(found)
+            distances = compared.distances(space, target)
+            figures = _figures(distances, pairs.similar)
+            correct, sentence = calibrated.correct(distances)
             if correct is not None:
                 figures = {"accuracy": correct, **figures}
             notes.append(f"{space.name}: {sentence}")
             name = request.targets[0] if request.targets else target.view
-            measured[space.name] = {("", name, metric, None): one for metric, one in figures.items()}
+            measured[space.name] = {("", name, metric, None): figure for metric, figure in figures.items()}
         comparisons = _comparisons(pairs, keys, named)
         overlaps = tuple(overlap_of(space, [comparisons], named) for space in spaces)
         return Evaluation(
@@ -113,16 +113,16 @@ def _unseen(pairs: ItemPairs, spaces: Sequence[Space], keys: Mapping[int, str]) 
     free = np.asarray(np.isin(pairs.items, np.unique(pairs.items)[~seen]).all(axis=1))
     if free.all():
         return pairs, ""
-    found = pairs.take(free)
-    if not found.both_kinds():
+    unseen = pairs.take(free)
+    if not unseen.both_kinds():
         return check_kinds(pairs), "the other pairs are of one kind, so pairs with trained items are included"
-    return found, f"{len(pairs) - len(found)} pairs with trained items are left out"
+    return unseen, f"{len(pairs) - len(unseen)} pairs with trained items are left out"
 
 
-def _figures(found: Values, similar: NDArray[np.bool_]) -> dict[str, Estimate | OfPairs]:
-    kinds = found[similar][:, None], found[~similar][:, None]
+def _figures(distances: Values, similar: NDArray[np.bool_]) -> dict[str, Estimate | OfPairs]:
+    kinds = distances[similar][:, None], distances[~similar][:, None]
     figures: dict[str, Estimate | OfPairs] = {
-        "auc": area_under_curve(found, similar),
+        "auc": area_under_curve(distances, similar),
         "equal_error_rate": OfPairs(equal_error_rate, *kinds),
     }
     for rate in FALSE_ACCEPT_RATES:
@@ -155,14 +155,14 @@ class _Calibrated(NamedTuple):
         cls, tx: Transaction, space: Space, place: tuple[str, str], pairs: ItemPairs, keys: Mapping[int, str]
     ) -> "_Calibrated":
         generation = space.own_generation(place[0])
-        known = [one for one in tx.spaces.thresholds(space.name, generation) if (one.view, one.target) == place]
+        thresholds = [one for one in tx.spaces.thresholds(space.name, generation) if (one.view, one.target) == place]
         prints = tx.spaces.calibrating_pairs(space.name, generation, *place)
         used = {prints[start : start + FINGERPRINT] for start in range(0, len(prints), FINGERPRINT)}
         set_it = np.array([one in used for one in pairs.fingerprints(keys)], bool)
         view, target = place
-        return cls(pairs, known[0] if known else None, set_it, calibration_step(space.name, view, target))
+        return cls(pairs, thresholds[0] if thresholds else None, set_it, calibration_step(space.name, view, target))
 
-    def correct(self, found: Values) -> tuple[Estimate | None, str]:
+    def correct(self, distances: Values) -> tuple[Estimate | None, str]:
         """Return the accuracy of the threshold on pairs at these distances, (n,), and a sentence about it.
 
         Pairs that set the threshold do not count.
@@ -172,7 +172,7 @@ class _Calibrated(NamedTuple):
         distance, count = self.threshold.distance, int(self.set_it.sum())
         if self.set_it.all():
             return None, f"every pair helped to set its threshold, {distance:.5g}, so its accuracy is unknown"
-        right = ((found <= distance) == self.pairs.similar).astype(np.float64)
+        right = ((distances <= distance) == self.pairs.similar).astype(np.float64)
         sentence = f"accuracy is that at its threshold, {distance:.5g}"
         if count:
             sentence += f", without the {count} pairs that set it"

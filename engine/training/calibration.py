@@ -76,7 +76,7 @@ class Round:
         }
 
 
-def with_matches(space: Space, refit: Refit, given: Examples) -> Space:
+def with_matches(space: Space, refit: Refit, trained: Examples) -> Space:
     """Return a fitted space with the matches of its query views and targets, and the novelties of its views.
 
     The learner fits again, twice, with the choices of its fit, on four fifths of at most 500 training items. Each small
@@ -88,36 +88,36 @@ def with_matches(space: Space, refit: Refit, given: Examples) -> Space:
 
     Too few items leave the space as it is.
     """
-    labelled = given.take(np.array([bool(labels) for labels in given.labels], bool))
+    labelled = trained.take(np.array([bool(labels) for labels in trained.labels], bool))
     by_labels = len(labelled) >= FEWEST_ITEMS
-    known = labelled if by_labels else given
-    if len(known) < FEWEST_ITEMS or not (by_labels or space.cross_view):
+    usable = labelled if by_labels else trained
+    if len(usable) < FEWEST_ITEMS or not (by_labels or space.cross_view):
         return space
     try:
         with one_blas_thread():
             rounds = over(
-                range(ROUNDS if by_labels else 1), lambda number: _round(space, refit, known, number, by_labels)
+                range(ROUNDS if by_labels else 1), lambda number: _round(space, refit, usable, number, by_labels)
             )
-        found = tuple(_matches(space, rounds, len(given), _sharing if by_labels else _own))
+        matches = tuple(_matches(space, rounds, len(trained), _sharing if by_labels else _own))
         if not by_labels:
-            found = tuple(_weighed(rounds[0], found))
-        novelties = tuple(_novelty(rounds[0], view) for view in dict.fromkeys(one.view for one in found))
+            matches = tuple(_weighed(rounds[0], matches))
+        novelties = tuple(_novelty(rounds[0], view) for view in dict.fromkeys(match.view for match in matches))
     except (InvalidInputError, NotReadyError):  # too few items of a kind for this learner; the space itself is good
         return space
-    return replace(space, matches=found, novelties=novelties)
+    return replace(space, matches=matches, novelties=novelties)
 
 
-def _novelty(one: Round, view: str) -> Novelty:
+def _novelty(round_: Round, view: str) -> Novelty:
     """Return the novelty of a view's rows, calibrated on the queries of a round that have relevant items."""
-    queries = one.queries.take(~one.outside).seen_in(view)
-    items = one.learned.seen_in(view)
+    queries = round_.queries.take(~round_.outside).seen_in(view)
+    items = round_.learned.seen_in(view)
     return Novelty.of(view, items.rows[view], queries.rows[view])
 
 
-def _round(space: Space, refit: Refit, known: Examples, number: int, by_labels: bool) -> Round:
+def _round(space: Space, refit: Refit, usable: Examples, number: int, by_labels: bool) -> Round:
     """Learn from a sample without one part of its classes and without other queries."""
     generator = np.random.default_rng([space.seed, number])
-    sample = known.take(np.sort(generator.permutation(len(known))[:MOST_ITEMS]))
+    sample = usable.take(np.sort(generator.permutation(len(usable))[:MOST_ITEMS]))
     queries = split(len(sample), _QUERIES, space.seed + number, sample.groups)
     outside = np.zeros(len(sample), bool)
     if by_labels:
@@ -125,10 +125,10 @@ def _round(space: Space, refit: Refit, known: Examples, number: int, by_labels: 
         left_out = np.random.default_rng(space.seed).permutation(len(names)) % round(1 / OUTSIDE) == number
         outside = left_out[classes.ravel()] if len(names) > 2 else outside
     learned = sample.take(~(queries | outside))
-    asked = sample.take(queries | outside)
+    queried = sample.take(queries | outside)
     again = replace(space, pipeline=refit(learned))
-    found, known_outside = learned if by_labels else asked, outside[queries | outside]
-    return Round(space=again, learned=learned, items=found, queries=asked, outside=known_outside)
+    items, outside_of_asked = learned if by_labels else queried, outside[queries | outside]
+    return Round(space=again, learned=learned, items=items, queries=queried, outside=outside_of_asked)
 
 
 Relevance = Callable[[Examples, Examples, NDArray[np.int64]], NDArray[np.bool_]]
@@ -165,7 +165,7 @@ def _matches(space: Space, rounds: list[Round], count: int, relevance: Relevance
                 yield match if not own else replace(match, offset=match.offset - np.log(more), prior=usual)
 
 
-def _weighed(one: Round, matches: Sequence[Match]) -> Iterator[Match]:
+def _weighed(round_: Round, matches: Sequence[Match]) -> Iterator[Match]:
     """Yield the matches of own items with the weights by which targets are best fused for each view of queries.
 
     Targets repeat in part what others know. A logistic regression learns from which of two items is a query's own, by
@@ -173,45 +173,47 @@ def _weighed(one: Round, matches: Sequence[Match]) -> Iterator[Match]:
     """
     for view in dict.fromkeys(match.view for match in matches):
         of_view = [match for match in matches if match.view == view]
-        asked = one.queries.take(np.flatnonzero(one.queries.seen(view)))
-        evidence = np.stack([_evidence(one, asked, match) for match in of_view], axis=2)
-        own = asked.ids[:, None] == one.items.ids
+        asked = round_.queries.take(np.flatnonzero(round_.queries.seen(view)))
+        evidence = np.stack([_evidence(round_, asked, match) for match in of_view], axis=2)
+        own = asked.ids[:, None] == round_.items.ids
         query, other = np.nonzero(own.any(axis=1)[:, None] & ~own)
         gaps = evidence[query, own.argmax(axis=1)[query]] - evidence[query, other]
-        known = ~np.isnan(gaps).any(axis=1)
-        weights = fusion_weights(gaps[known])[0] if len(of_view) > 1 and known.any() else [1.0] * len(of_view)
+        comparable = ~np.isnan(gaps).any(axis=1)
+        weights = fusion_weights(gaps[comparable])[0] if len(of_view) > 1 and comparable.any() else [1.0] * len(of_view)
         for match, weight in zip(of_view, weights, strict=True):
             yield replace(match, weight=weight / max(weights))
 
 
-def _evidence(one: Round, asked: Examples, match: Match) -> Floats:
+def _evidence(round_: Round, asked: Examples, match: Match) -> Floats:
     """Return the evidence of a target for each item of a round, (q, n), given queries; NaN for items without it."""
-    index, _ = one.placed[match.target]
-    found = np.full((len(asked), len(one.items)), np.nan)
-    vectors = one.space.probe(match.view, asked.rows[match.view], [match.target])
+    index, _ = round_.placed[match.target]
+    evidence = np.full((len(asked), len(round_.items)), np.nan)
+    vectors = round_.space.probe(match.view, asked.rows[match.view], [match.target])
     hits = index.search(next(iter(vectors.values())), len(index), None)
     for row, (ids, distances) in enumerate(zip(hits.ids, hits.distances.astype(np.float64), strict=True)):
-        found[row, np.searchsorted(one.items.ids, ids)] = match.evidence(match.of_all(distances, distances[0]))
-    return found
+        evidence[row, np.searchsorted(round_.items.ids, ids)] = match.evidence(match.of_all(distances, distances[0]))
+    return evidence
 
 
-def _judged(one: Round, view: str, names: Sequence[str], relevance: Relevance) -> dict[str, Judged]:
+def _judged(round_: Round, view: str, names: Sequence[str], relevance: Relevance) -> dict[str, Judged]:
     """Return the first hits of the queries that have a view, by name of target; nothing in a target of few items."""
-    seen = one.queries.seen(view)
-    asked = one.queries.take(np.flatnonzero(seen))
-    placed = [(name, *one.placed[name]) for name in names if name in one.placed]  # a notion can lack comparisons here
+    seen = round_.queries.seen(view)
+    asked = round_.queries.take(np.flatnonzero(seen))
+    placed = [
+        (name, *round_.placed[name]) for name in names if name in round_.placed
+    ]  # a notion can lack comparisons here
     names = [name for name, index, scale in placed if len(index) > _HITS and scale]
     if not names or not len(asked):
         return {}
     judged = {}
-    for target, vectors in one.space.probe(view, asked.rows[view], names).items():
-        index, scale = one.placed[str(target)]
-        found = index.search(vectors, _HITS, None)
-        relevant = relevance(asked, one.items, found.ids)
-        weights = _weights(one.outside[seen])
-        if relevance is _own and one.items.similar is None:
+    for target, vectors in round_.space.probe(view, asked.rows[view], names).items():
+        index, scale = round_.placed[str(target)]
+        hits = index.search(vectors, _HITS, None)
+        relevant = relevance(asked, round_.items, hits.ids)
+        weights = _weights(round_.outside[seen])
+        if relevance is _own and round_.items.similar is None:
             weights = weights * relevant.shape[1]  # one of them is relevant: each of the others is evidence of its own
-        judged[str(target)] = Judged(found.distances.astype(np.float64) / scale, relevant, weights)
+        judged[str(target)] = Judged(hits.distances.astype(np.float64) / scale, relevant, weights)
     return judged
 
 
@@ -225,15 +227,15 @@ def _weights(outside: NDArray[np.bool_]) -> Floats:
 
 def _scales(space: Space, items: Examples) -> dict[str, float]:
     """Return the mean distance of the first few items, as queries, to each other in each target; 0 for one item."""
-    found = {}
+    scales = {}
     for target in space.targets:
         seen = items.take(np.flatnonzero(items.seen(target.view)))
         few = seen.take(np.arange(min(_SCALE_ITEMS, len(seen))))
         index = space.index_of(target, *_rows(few, target))
         vectors = space.probe(target.view, few.rows[target.view], [str(target)])[target]
         enough = len(index) > 1
-        found[str(target)] = float(index.search(vectors, len(index), None).distances.mean()) if enough else 0.0
-    return found
+        scales[str(target)] = float(index.search(vectors, len(index), None).distances.mean()) if enough else 0.0
+    return scales
 
 
 def _rows(items: Examples, target: Target) -> tuple[ViewRows, dict[int, tuple[str, ...]]]:
@@ -246,22 +248,22 @@ def _labels(items: Examples) -> dict[int, tuple[str, ...]]:
     return dict(zip(items.ids.tolist(), items.labels, strict=True))
 
 
-def _sharing(queries: Examples, items: Examples, found: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _sharing(queries: Examples, items: Examples, hits: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return whether each hit shares a label with its query."""
     labels = {item: set(names) for item, names in _labels(items).items()}
-    rows = zip(queries.labels, found.tolist(), strict=True)
+    rows = zip(queries.labels, hits.tolist(), strict=True)
     return np.array([[not labels[item].isdisjoint(own) for item in row] for own, row in rows], bool)
 
 
-def _own(queries: Examples, items: Examples, found: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _own(queries: Examples, items: Examples, hits: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return whether each hit is the query's own item, or stated to be similar to it."""
-    own: NDArray[np.bool_] = found == queries.ids[:, None]
+    own: NDArray[np.bool_] = hits == queries.ids[:, None]
     if items.similar is None:
         return own
     places = {item: place for place, item in enumerate(items.ids.tolist())}
-    rows = zip(queries.ids.tolist(), found.tolist(), strict=True)
+    rows = zip(queries.ids.tolist(), hits.tolist(), strict=True)
     # A list of one row keeps two axes: by a single number, SciPy returns one axis or two, depending on its version.
-    stated = [items.similar[[places[one]]][:, [places[item] for item in row]].toarray()[0] > 0 for one, row in rows]
+    stated = [items.similar[[places[query]]][:, [places[item] for item in row]].toarray()[0] > 0 for query, row in rows]
     own |= np.array(stated, bool)
     return own
 

@@ -44,18 +44,18 @@ def originals(
 
     Raises NotReadyError if there are none.
     """
-    found = [item for item in _items(collection) if set(part_names(view)) <= {*item.views} and item.source]
+    items = [item for item in _items(collection) if set(part_names(view)) <= {*item.views} and item.source]
     same: dict[str, set[str]] = {}
-    for item in found:
+    for item in items:
         same.setdefault(item.content_hash, set()).add(item.key)
     chosen = {*within}
-    found = [item for item in found if not chosen or item.key in chosen]
+    items = [item for item in items if not chosen or item.key in chosen]
     drawn: list[Original] = []
-    for place in np.random.default_rng(seed).permutation(len(found)):
+    for place in np.random.default_rng(seed).permutation(len(items)):
         if len(drawn) == count:
             break
-        if made := _copies(found[place]):
-            drawn.append(Original(made, frozenset(same[found[place].content_hash])))
+        if altered := _copies(items[place]):
+            drawn.append(Original(altered, frozenset(same[items[place].content_hash])))
     if not drawn:
         raise NotReadyError(f"no item of {collection.name} with the view {view} has its unchanged picture file here")
     return drawn
@@ -84,7 +84,7 @@ def ranks(
     progress: Progress | None = None,
 ) -> Ranks:
     """Return the rank of each original in searches by its copies, by the spaces, view and targets of a request."""
-    found: dict[tuple[str, str, str], NDArray[np.float64]] = {}
+    ranks_of: dict[tuple[str, str, str], NDArray[np.float64]] = {}
     for space in request.spaces or (collection.info().active_space,):
         for place, original in enumerate(pictures):
             for kind, copy in original.copies.items():
@@ -93,11 +93,11 @@ def ranks(
                     [query], k=max(request.k or LENGTHS), space=space, targets=request.targets, merge=False
                 )
                 for hits in collection.search(search):
-                    of_all = found.setdefault((space, hits.target, kind), np.full(len(pictures), np.inf))
+                    of_all = ranks_of.setdefault((space, hits.target, kind), np.full(len(pictures), np.inf))
                     of_all[place] = next((rank for rank, hit in enumerate(hits, 1) if hit.key in original.keys), np.inf)
             if progress is not None:
                 progress(f"{space}: copies", place + 1, len(pictures))
-    return found
+    return ranks_of
 
 
 def evaluate_copies(
@@ -119,9 +119,11 @@ def evaluate_copies(
             "and taxonomy"
         )
     pictures = originals(collection, request.view, count, request.seed)
-    found = ranks(collection, pictures, request, progress)
-    measured: dict[str, dict[Key, Estimate]] = {space: {} for space, _, _ in found}
-    for (space, target, kind), of_kind in sorted(found.items(), key=lambda one: (one[0][1], KINDS.index(one[0][2]))):
+    ranks_of = ranks(collection, pictures, request, progress)
+    measured: dict[str, dict[Key, Estimate]] = {space: {} for space, _, _ in ranks_of}
+    for (space, target, kind), of_kind in sorted(
+        ranks_of.items(), key=lambda entry: (entry[0][1], KINDS.index(entry[0][2]))
+    ):
         for k in request.k or LENGTHS:
             measured[space]["", target, f"recall_{kind}", k] = Estimate([Sample((of_kind <= k).astype(float))])
     return Evaluation(

@@ -67,12 +67,12 @@ def grouping_of(spaces: Sequence[Space], request: EvaluationRequest) -> Grouping
     """
     if request.group_by is not None:
         return request.group_by
-    found = [space.group_by for space in spaces if space.group_by is not None]
-    if all(one == found[0] for one in found):
-        return found[0] if found else None
+    groupings = [space.group_by for space in spaces if space.group_by is not None]
+    if all(grouping == groupings[0] for grouping in groupings):
+        return groupings[0] if groupings else None
     if not request.refit:
         return None
-    names = ", ".join(dict.fromkeys(one.name for one in found))
+    names = ", ".join(dict.fromkeys(grouping.name for grouping in groupings))
     raise InvalidInputError(f"the spaces were trained with different groups ({names}): choose them by `group_by`")
 
 
@@ -92,10 +92,10 @@ def divide(
     seen = [np.fromiter((key in space.training_keys for key in items.keys), bool, len(items)) for space in trained]
     by_any, by_all = np.any(seen, axis=0), np.all(seen, axis=0)
     held_out = items.ids[~by_any]
-    found = Division(held_out, held_out, items.ids[by_all], int((by_any & ~by_all).sum()))
-    if not len(found.queries):
+    division = Division(held_out, held_out, items.ids[by_all], int((by_any & ~by_all).sum()))
+    if not len(division.queries):
         raise NotReadyError(_nothing(spaces, f"there is no {what[:-1]} that none of them was trained on", "every item"))
-    return Divisions((found,), _held_out_protocol(spaces, found, what))
+    return Divisions((division,), _held_out_protocol(spaces, division, what))
 
 
 def draw_queries(
@@ -117,18 +117,18 @@ def draw_queries(
     if by == ITEMS:
         able = np.intersect1d(able, items.ids_in(*targets), assume_unique=True)
     parts, most = [], 0
-    for number, one in enumerate(divisions.parts):
-        found = np.intersect1d(one.held_out, able, assume_unique=True)
-        most = max(most, len(found))
+    for number, division in enumerate(divisions.parts):
+        queries = np.intersect1d(division.held_out, able, assume_unique=True)
+        most = max(most, len(queries))
         if among is not None:
-            if not len(found):
+            if not len(queries):
                 raise NotReadyError(f"no held-out item with view {request.view!r} fulfils: {request.where}")
-            one = replace(one, queries=found)
-        if len(found) > request.max_queries:
+            division = replace(division, queries=queries)
+        if len(queries) > request.max_queries:
             # A permutation: a larger maximum draws the same queries and more.
-            drawn = np.random.default_rng(request.seed + number).permutation(found)[: request.max_queries]
-            one = replace(one, queries=np.sort(drawn))
-        parts.append(one)
+            drawn = np.random.default_rng(request.seed + number).permutation(queries)[: request.max_queries]
+            division = replace(division, queries=np.sort(drawn))
+        parts.append(division)
     notes = [] if among is None else [f"queries fulfil: {request.where}"]
     if most > request.max_queries:
         notes.append(f"{request.max_queries:,} of {most:,} held-out items, drawn at random, are the query set")
@@ -137,7 +137,7 @@ def draw_queries(
 
 def check_trained(spaces: Sequence[Space], divisions: Divisions, what: str) -> None:
     """Raise NotReadyError if a division has no trained items to find."""
-    if not all(len(one.trained) for one in divisions.parts):
+    if not all(len(division.trained) for division in divisions.parts):
         lacking = f"there is no {what[:-1]} that all of them were trained on"
         raise NotReadyError(_nothing(spaces, lacking, "none of these items"))
 
@@ -169,7 +169,7 @@ def _random(
     return Divisions(tuple(parts), drawn)
 
 
-def _held_out_protocol(spaces: Sequence[Space], found: Division, what: str) -> str:
+def _held_out_protocol(spaces: Sequence[Space], division: Division, what: str) -> str:
     """Return a sentence about queries that training held out."""
     groups = ", ".join(dict.fromkeys(space.group_by.name for space in spaces if space.group_by is not None))
     apart = f"; training did not part groups by {groups}" if groups else ""
@@ -178,10 +178,10 @@ def _held_out_protocol(spaces: Sequence[Space], found: Division, what: str) -> s
             f"the queries are the {what} that generation {spaces[0].generation} of space {spaces[0].name!r} was not "
             f"trained on{apart}"
         )
-    left_out = f"; {found.partly} {what} that only some of them were trained on are left out"
+    left_out = f"; {division.partly} {what} that only some of them were trained on are left out"
     return (
         f"the queries are, for every space, the {what} that none of {_names(spaces)} was trained on"
-        f"{left_out if found.partly else ''}{apart}"
+        f"{left_out if division.partly else ''}{apart}"
     )
 
 
@@ -224,7 +224,7 @@ def chosen_databases(
         return tuple(wanted) or (UNSEEN,), ""
     if wanted:
         return tuple(wanted), ""
-    few = any(_shared_labels(items, one, target) < _ENOUGH for one in divisions.parts for target in targets)
+    few = any(_shared_labels(items, division, target) < _ENOUGH for division in divisions.parts for target in targets)
     return ((TRAINED,), FEW) if few else ((TRAINED, UNSEEN), "")
 
 
@@ -256,10 +256,10 @@ def contents(database: str, division: Division) -> NDArray[np.int64]:
 
 def _shared_labels(items: Examples, division: Division, target: str) -> int:
     """Return the number of labels on two held-out items of different groups with a view, counted up to ``_ENOUGH``."""
-    found = np.isin(items.ids, np.intersect1d(division.held_out, items.ids_in(target), assume_unique=True))
+    held_out = np.isin(items.ids, np.intersect1d(division.held_out, items.ids_in(target), assume_unique=True))
     first: dict[str, int] = {}
     shared = set()
-    for place, group in zip(np.flatnonzero(found).tolist(), items.apart[found].tolist(), strict=True):
+    for place, group in zip(np.flatnonzero(held_out).tolist(), items.apart[held_out].tolist(), strict=True):
         shared |= {label for label in items.labels[place] if first.setdefault(label, group) != group}
         if len(shared) >= _ENOUGH:
             break
@@ -271,9 +271,9 @@ def notion_of(spaces: Sequence[Space], request: EvaluationRequest) -> str:
 
     Raises InvalidInputError for targets of several notions, each of which has labels of its own.
     """
-    known = {name for space in spaces for name in space.pipeline.metric_names_}
+    notions = {name for space in spaces for name in space.pipeline.metric_names_}
     named = dict.fromkeys(target.partition(":")[2] or target for target in request.targets)
-    if not known.intersection(named):
+    if not notions.intersection(named):
         return ""
     if len(named) > 1:
         raise InvalidInputError(
@@ -291,14 +291,14 @@ def target_views(
     without labels if nothing else can be measured.
     """
     matched = {space.name: _matched(space, request, notion) for space in spaces}
-    found = {name: tuple(dict.fromkeys(target.view for target in targets)) for name, targets in matched.items()}
-    if not any(found.values()):
+    views_of = {name: tuple(dict.fromkeys(target.view for target in targets)) for name, targets in matched.items()}
+    if not any(views_of.values()):
         spaces[0].targets_for(request.view, request.targets)
     if by != ITEMS:
-        return found
-    found = {name: tuple(target for target in views if target != request.view) for name, views in found.items()}
-    if any(found.values()):
-        return found
+        return views_of
+    views_of = {name: tuple(target for target in views if target != request.view) for name, views in views_of.items()}
+    if any(views_of.values()):
+        return views_of
     across = f"items find their own other view in a space across views, in other views than {request.view!r}"
     if request.by:
         raise InvalidInputError(f"{across}: measure such a space, as of multi-npp or cca, or by labels")
@@ -309,5 +309,5 @@ def _matched(space: Space, request: EvaluationRequest, notion: str) -> Sequence[
     """Return the requested targets that a space has; for a notion that it lacks, the view itself."""
     if notion and notion not in space.pipeline.metric_names_:
         return space.targets_of(request.view)
-    names = [one for one in request.targets if notion or space.cross_view or view_of(one) == request.view]
+    names = [target for target in request.targets if notion or space.cross_view or view_of(target) == request.view]
     return space.targets_for(request.view, names) if names or not request.targets else ()

@@ -182,17 +182,17 @@ def _planned(tx: Transaction, versions: Versions, spaces: Sequence[Space], reque
         taking_part = (request.view, *targets[space.name])
         views[space.name] = [name for name in space.views if name in taking_part or (space.spec and request.refit)]
     ignored = tuple(dict.fromkeys(chain.from_iterable(space.ignored_labels for space in compared)))
-    found = listed(tx, list(dict.fromkeys(chain.from_iterable(views.values()))), ignored)
+    everything = listed(tx, list(dict.fromkeys(chain.from_iterable(views.values()))), ignored)
     grouping = grouping_of(compared, request)
     try:
-        found = replace(found, groups=groups_of(tx, found.ids, grouping))
+        everything = replace(everything, groups=groups_of(tx, everything.ids, grouping))
     except NotFoundError:
         if request.refit:
             raise
         # The attribute has been removed since the training, but the space still knows its held-out items.
-    items, kind = found, "items"
+    items, kind = everything, "items"
     if by == LABELS:
-        items = replace(found, labels=found.labels_in(notion))
+        items = replace(everything, labels=everything.labels_in(notion))
         items, kind = items.take(np.array([bool(labels) for labels in items.labels], bool)), "labelled items"
         if not len(items):
             raise NotReadyError(NO_LABEL)
@@ -222,8 +222,8 @@ def _planned(tx: Transaction, versions: Versions, spaces: Sequence[Space], reque
         spaces=compared,
         targets=targets,
         views=views,
-        items=found,
-        stored=StoredVectors.of(tx, versions, measured, found, divisions),
+        items=everything,
+        stored=StoredVectors.of(tx, versions, measured, everything, divisions),
         divisions=divisions,
         measures=measures,
         refits=refits,
@@ -281,8 +281,8 @@ def _trial(space: Space, plan: _Plan, division: Division) -> tuple[Trial, str]:
     if space.name in plan.refits:
         held_out = rows.of_ids(division.held_out)
         # A space that learned from comparisons may not need labels.
-        known = rows.of_ids(division.trained) if space.constraints is None else rows.without(held_out)
-        training = with_supervision(known, space.pairs, space.constraints, space.taxonomy)
+        learned = rows.of_ids(division.trained) if space.constraints is None else rows.without(held_out)
+        training = with_supervision(learned, space.pairs, space.constraints, space.taxonomy)
         counts = count_constraints(space.constraints, training, held_out)
         pipeline = plan.refits[space.name](training)
     indexes = {view: one for (name, view), one in plan.stored.indexes.items() if name == space.name}
@@ -292,7 +292,9 @@ def _trial(space: Space, plan: _Plan, division: Division) -> tuple[Trial, str]:
 def _count(plan: _Plan, database: str, views: Sequence[str]) -> int:
     """Return how many items of a database have one of the views, the mean over the divisions."""
     able = plan.items.ids_in(*views)
-    return round(float(np.mean([np.isin(contents(database, one), able).sum() for one in plan.divisions.parts])))
+    return round(
+        float(np.mean([np.isin(contents(database, division), able).sum() for division in plan.divisions.parts]))
+    )
 
 
 def _by_view(plan: _Plan) -> Iterator[str]:

@@ -21,7 +21,7 @@ Positions = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
 
-def sampled(pipeline: Chain, found: Examples, seed: int) -> Examples:
+def sampled(pipeline: Chain, examples: Examples, seed: int) -> Examples:
     """Return the examples that a pipeline learns from: all, or a stratified sample of at most ``most_items``.
 
     The sample contains every item that a pair or a comparison names, even if these are more. Of the others, each label,
@@ -32,9 +32,9 @@ def sampled(pipeline: Chain, found: Examples, seed: int) -> Examples:
     Raises InvalidInputError if every group is larger than the sample.
     """
     most = pipeline.most_items
-    if most is None or len(found) <= most:
-        return found
-    units, random = _Units.of(found), np.random.RandomState(seed)
+    if most is None or len(examples) <= most:
+        return examples
+    units, random = _Units.of(examples), np.random.RandomState(seed)
     wanted = max(0, most - units.count(units.named))
     share = 1.0 if pipeline.capabilities.needs_labels else max(_LABELLED, float(units.labelled[units.of_item].mean()))
     first = units.drawn(np.flatnonzero(units.labelled & ~units.named), round(share * wanted), random)
@@ -44,7 +44,7 @@ def sampled(pipeline: Chain, found: Examples, seed: int) -> Examples:
     chosen[first] = chosen[others] = True
     if not chosen.any():
         raise InvalidInputError(f"every group has more than {most:,} items, and groups stay whole: raise `sample`")
-    return found.take(chosen[units.of_item])
+    return examples.take(chosen[units.of_item])
 
 
 def stratified(labels: Sequence[Sequence[str]], most: int, seed: int) -> Positions:
@@ -74,23 +74,23 @@ class _Units:
     """Numbers of the rarest label and the views of the unit, (u,)."""
 
     @classmethod
-    def of(cls, found: Examples) -> Self:
-        of_item = np.arange(len(found))
-        if found.groups is not None:
-            of_item = np.unique(found.groups, return_inverse=True)[1]
+    def of(cls, examples: Examples) -> Self:
+        of_item = np.arange(len(examples))
+        if examples.groups is not None:
+            of_item = np.unique(examples.groups, return_inverse=True)[1]
         count = int(of_item.max()) + 1
 
         def any_of(items: Bools) -> Bools:
             return np.bincount(of_item[items], minlength=count) > 0
 
-        labelled = np.array([bool(labels) for labels in found.labels], bool)
-        for classes in found.notion_classes.values():
+        labelled = np.array([bool(labels) for labels in examples.labels], bool)
+        for classes in examples.notion_classes.values():
             labelled |= classes != ""
-        labels, rarest = _labels(found.labels, of_item, count)
-        seen = np.column_stack([any_of(has) for has in found.mask.T])
+        labels, rarest = _labels(examples.labels, of_item, count)
+        seen = np.column_stack([any_of(has) for has in examples.mask.T])
         views = np.unique(seen, axis=0, return_inverse=True)[1].ravel()
         strata = rarest * (int(views.max()) + 1) + views
-        return cls(of_item, np.bincount(of_item), any_of(_named(found)), any_of(labelled), labels, strata)
+        return cls(of_item, np.bincount(of_item), any_of(_named(examples)), any_of(labelled), labels, strata)
 
     @classmethod
     def of_labels(cls, items: Sequence[Sequence[str]]) -> Self:
@@ -138,14 +138,14 @@ def _fitting(sizes: NDArray[np.intp], most: int) -> Bools:
     return chosen
 
 
-def _named(found: Examples) -> Bools:
+def _named(examples: Examples) -> Bools:
     """Return which examples a pair or a comparison names, (n,)."""
-    named = np.zeros(len(found), bool)
-    if found.similar is not None:
-        named |= np.diff(found.similar.indptr) > 1  # every item is similar to itself
-    if found.constraints is not None:
-        for one in found.constraints.sets:
-            named[one.items.ravel()] = True
+    named = np.zeros(len(examples), bool)
+    if examples.similar is not None:
+        named |= np.diff(examples.similar.indptr) > 1  # every item is similar to itself
+    if examples.constraints is not None:
+        for comparisons in examples.constraints.sets:
+            named[comparisons.items.ravel()] = True
     return named
 
 
