@@ -76,7 +76,7 @@ class SearchRequest(StrategyOptions):
     """A strategy, instead of its options, such as ``targets`` or ``more``."""
     _: KW_ONLY
     k: int = 10
-    """Maximum number of hits in each list."""
+    """Number of hits in each list. It has fewer if fewer items fulfil the filter and the limits."""
     space: str = ""
     """The space to search [default: "", the active space]. Every collection has ``raw``, the views themselves."""
     filter: AnyFilter = AnyFilter()
@@ -94,12 +94,12 @@ class SearchRequest(StrategyOptions):
     hits_per: int = 1
     """Maximum number of hits with a common value of ``per``."""
     diversity: float = 0.0
-    """How much hits differ from the hits before them, 0 to 1: the weight of their distance, beside relevance to the
-    query (maximal marginal relevance). The hits are chosen among the first 5 k."""
+    """How much hits differ from those before, 0 to 1. It is the weight of their distance, beside relevance to the query
+    (maximal marginal relevance). The hits are chosen among the first 5 k."""
     include_missing: bool = False
-    """Whether items whose files are missing can be hits."""
+    """Also find items whose files are missing."""
     exact: InitVar[bool] = False
-    """Whether the search misses no item, as with a recall of 1."""
+    """Miss no item, as with a recall of 1."""
     recall: float = 0.0
     """The share of the nearest items that a search in an approximate index finds, above 0; 1 is exact [default: 0, the
     recall that the index promises]."""

@@ -41,8 +41,8 @@ class StrategyOptions:
     targets: Sequence[str] = _of("Nearest Moved Listed Combined", ())
     """The targets to search [default: (), every target that the query's view can be matched against]."""
     merge: bool | None = _of("Nearest Moved Weighted Listed", None)
-    """Whether each query gets one list over all targets. Lists of targets on a common scale merge by distance, other
-    lists by ``fuse`` or, after a move, by reciprocal rank [default: None, merge only targets on a common scale]."""
+    """Merge the lists of all targets [default: None, only of targets on a common scale]. Lists of targets on a common
+    scale merge by distance, other lists by ``fuse`` or, after a move, by reciprocal rank."""
     weights: Mapping[str, float] = _of("Weighted", default_factory=dict)
     """Weights of notions, not negative, to search by the distance sqrt(sum of w_t d_t^2) over them."""
     more: Mapping[str, float] = _of("Moved", default_factory=dict)
@@ -55,15 +55,15 @@ class StrategyOptions:
     """An axis whose scores order each list, or an attribute of the items, the greatest first; with a minus, as in
     ``-natural``, the least first [default: "", the order of distances]. Queries without an input need an axis."""
     min_match: float = _of("Nearest", 0.0)
-    """Minimum match of the hits, 0 to 1; a list can then have fewer than k hits, or none."""
+    """Leave out hits of a smaller match. It is a probability, 0 to 1; lists can have fewer than k hits, or none."""
     max_distance: float | None = _of("Nearest Moved Weighted", None)
-    """Maximum distance of the hits in each target, or in any of those that are fused; after a move in scores, and with
-    weights of the weighted distance [default: None, any]."""
+    """Leave out hits at a larger distance, in each target [default: None, none]. A hit of fused targets needs it in one
+    of them; after a move, it is a distance in scores, and with weights the weighted distance."""
     probabilities: bool = _of("Nearest", False)
-    """Whether hits have the probability that they are the same as the query."""
+    """Show the probability that hit and query are the same."""
     base_rate: float | None = _of("Nearest", None)
-    """With ``probabilities``: the share of all pairs of a query and an item that are the same, above 0 and below 1
-    [default: None, the base rate stored with the threshold, usually that of the labels]."""
+    """Share of pairs that are the same [default: None, the base rate stored with the threshold, usually that of the
+    labels]. It is above 0 and below 1, of all pairs of a query and an item, and needs ``probabilities``."""
     combine: str = _of("Combined", "")
     """How the queries are examples of one question, and score the items: ``learn`` (a classifier of the examples
     against the counter-examples and a sample of all items, beside the distance to their moved mean), ``mean`` (that
@@ -72,12 +72,12 @@ class StrategyOptions:
     with_examples: bool = _of("Combined", False)
     """Whether the items of the examples can be hits."""
     fuse: str = _of("Nearest Combined", "")
-    """How one list over several targets orders all items, by the mean over the targets that have an item: ``match``
-    (logistic mean of the calibrated matches), ``distance`` (mean of the distances, relative to those that the item and
-    the query usually have), ``rank`` (mean reciprocal rank) or ``learn`` (as ``distance``, with weights of the targets
-    learned from labels or comparisons of items) [default: "", match where a target is calibrated, otherwise distance].
-    Queries without a view are fused, and others if this or ``merge`` is given. Scores by examples count as distances,
-    and have no match."""
+    """Make one list by match, distance, rank or learn [default: "", match where a target is calibrated, otherwise
+    distance]. All items of several targets are in the order of a mean over the targets that have the item: ``match``
+    is the logistic mean of the calibrated matches, ``distance`` the mean of the distances, relative to those that the
+    item and the query usually have, ``rank`` the mean reciprocal rank, and ``learn`` as ``distance``, with weights of
+    the targets learned from labels or comparisons of items. Queries without a view are fused, and others if this or
+    ``merge`` is given. Scores by examples count as distances, and have no match."""
     feedback: str = _of("Combined", "")
     """The name of feedback whose judgements are examples, too; queries may then lack an input, or be absent. See
     ``engine.findings.questions.feedback``."""

@@ -1,7 +1,7 @@
 """Conversion of values to messages and back, where their fields differ; ``fields`` converts all others.
 
 ``to_...`` converts a message to a value of the engine, ``from_...`` a value of the engine to a message. Import
-``to_value`` and ``to_message`` from here: this module adds the last of the forms that they know.
+``to_value`` and ``to_message`` from here, because this module adds the forms that they know.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -23,10 +23,11 @@ from crossview.engine.values.map import MapInfo, MapPoints
 from crossview.engine.values.query import ItemEmbeddings, ItemNeighbors
 from crossview.engine.values.recipe import Grouping, Tune
 from crossview.server.wire import pages
-from crossview.server.wire.convert_conditions import from_field_value, to_field_value
-from crossview.server.wire.convert_search import to_message as to_message
-from crossview.server.wire.convert_search import to_value as to_value
+from crossview.server.wire.convert_conditions import CONDITION_FORMS, from_field_value, to_field_value
+from crossview.server.wire.convert_search import SEARCH_FORMS
 from crossview.server.wire.fields import FORMS, Form, enum_number, enum_text
+from crossview.server.wire.fields import to_message as to_message
+from crossview.server.wire.fields import to_value as to_value
 from crossview.server.wire.identity import identity_here
 from crossview.server.wire.names import OF_KEY, collection_name, item_name, parse_collection, parse_space, space_name
 from crossview.server.wire.structs import from_struct
@@ -304,6 +305,7 @@ def from_map_points(page: MapPoints) -> maps_pb2.ListMapPointsResponse:
     )
 
 
+FORMS |= CONDITION_FORMS | SEARCH_FORMS
 FORMS |= {
     "crossview.v1.Labels": Form(lambda message: tuple(message.labels), lambda labels: types_pb2.Labels(labels=labels)),
     "crossview.v1.Tune": Form(to_tune, partial(to_message, pb.Tune)),

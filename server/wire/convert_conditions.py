@@ -25,7 +25,7 @@ from crossview.engine.values.conditions.tree import (
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.numbers import real_numbers
 from crossview.server.wire.errors import PermissionDeniedError
-from crossview.server.wire.fields import FORMS, Form, enum_number, enum_text
+from crossview.server.wire.fields import Form, enum_number, enum_text
 from crossview.server.wire.identity import identity_here
 from crossview.server.wire.structs import EXACT, from_struct
 from crossview.v1 import types_pb2 as pb
@@ -149,7 +149,7 @@ def from_filter(given: FilterForm) -> pb.Filter:
     return pb.Filter(condition=None if chosen.is_empty else from_condition(chosen.condition))
 
 
-FORMS |= {
+CONDITION_FORMS = {
     "crossview.v1.Vector": Form(to_row, from_row),
     "crossview.v1.FieldValue": Form(to_field_value, from_field_value),
     "crossview.v1.Filter": Form(to_filter, from_filter),

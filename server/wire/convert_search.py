@@ -14,7 +14,7 @@ from crossview.engine.values.item import Failure
 from crossview.engine.values.query import Embedding, Hit, HitList, Query, SearchRequest, Verdict
 from crossview.features.base import QueryWords
 from crossview.server.wire.convert_conditions import from_filter, from_row, to_row
-from crossview.server.wire.fields import FORMS, Form, to_message, to_value
+from crossview.server.wire.fields import Form, to_message, to_value
 from crossview.server.wire.names import item_name
 from crossview.v1 import duplicates_pb2, search_pb2, types_pb2
 
@@ -183,7 +183,7 @@ def queries_of(request: Any) -> list[Any]:
     return list(request.queries)
 
 
-FORMS |= {
+SEARCH_FORMS = {
     "crossview.v1.QueryWords": Form(partial(to_value, QueryWords), partial(to_message, search_pb2.QueryWords)),
     "crossview.v1.Query": Form(to_query, from_query),
     "crossview.v1.SamePair": Form(

@@ -40,7 +40,7 @@ class Form(NamedTuple):
 
 
 FORMS: dict[str, Form] = {}
-"""The messages whose values do not have their fields, by full name; the modules ``convert`` add them."""
+"""The messages whose values do not have their fields, by full name; ``convert`` adds them."""
 
 
 def to_value(kind: type[_Value], message: Message, /, **others: Any) -> _Value:
