@@ -118,12 +118,8 @@ class TargetScan(QueryScan[N]):
 
     def near(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
         """Return the items found for every query up to the maximum distance, by target."""
-        found, least = self.neighbours(asked, k), self.strategy.min_distance
-        far = {
-            target: [[one for one in some if one.distance >= least] for some in lists]
-            for target, lists in found.items()
-        }
-        return {target: up_to(self.strategy.max_distance, lists) for target, lists in far.items()}
+        found = self.neighbours(asked, k)
+        return {target: up_to(self.strategy.max_distance, lists) for target, lists in found.items()}
 
     def familiarity(self, asked: Asked) -> Shares:
         """Return the share of its match that each query keeps; None without matches, as for moved queries."""

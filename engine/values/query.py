@@ -153,7 +153,6 @@ class RequestOptions(TypedDict, total=False):
     sort_by: str
     min_match: float
     max_distance: float | None
-    min_distance: float
     probabilities: bool
     base_rate: float | None
     combine: str

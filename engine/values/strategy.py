@@ -59,8 +59,6 @@ class StrategyOptions:
     max_distance: float | None = _of("Nearest Moved Weighted", None)
     """Leave out hits at a larger distance, in each target [default: None, none]. A hit of fused targets needs it in one
     of them; after a move, it is a distance in scores, and with weights the weighted distance."""
-    min_distance: float = _of("Nearest", 0.0)
-    """Leave out hits at a smaller distance, in each target."""
     probabilities: bool = _of("Nearest", False)
     """Show the probability that hit and query are the same."""
     base_rate: float | None = _of("Nearest", None)

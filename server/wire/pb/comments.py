@@ -644,7 +644,6 @@ COMMENTS: dict[str, str] = {
     "crossview.v1.SearchRequest.less": "Amounts by which hits should have less of some attributes, in the same form.",
     "crossview.v1.SearchRequest.max_distance": "Maximum distance of the hits in each target, or in any of those that are fused; unset: any.",
     "crossview.v1.SearchRequest.merge": "Merge the lists of a query's targets into one, each item once. Unset: merge only if the targets are metrics of one view, whose distances have a common scale; these lists merge by distance. Other lists are fused, see `fuse`. After a move along attributes (`more`, `less`), lists merge by reciprocal rank.",
-    "crossview.v1.SearchRequest.min_distance": "Minimum distance of the hits in each target.",
     "crossview.v1.SearchRequest.min_match": "Minimum match of the hits, 0 to 1. FAILED_PRECONDITION above 0 if the space has no calibrated match for the query's view and the target.",
     "crossview.v1.SearchRequest.more": "Amounts above 0 by which hits should have more of some attributes than the query, by axis of the space, in standard deviations of the training items' scores. The query moves by these amounts, and other attributes move with it as they vary together in the training items. The hits are the exact nearest items to the moved query by Euclidean distance in scores.",
     "crossview.v1.SearchRequest.options": "Options of particular spaces, by name. An unknown option is an error; none exist yet.",
