@@ -175,7 +175,6 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
         return by_every_view(fusion, request, partial(answer, version, indexed, loaded))
     only = passing(version, indexed, request.filter)
     found = scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()
-    found = [replace(one, hits=one.hits[request.skip :]) for one in found]
     words = words_of_queries(version, loaded, request.queries)
     return [replace(one, words=words[one.query]) if one.query in words else one for one in found]
 

@@ -96,8 +96,6 @@ class SearchRequest(StrategyOptions):
     diversity: float = 0.0
     """How much hits differ from those before, 0 to 1. It is the weight of their distance, beside relevance to the query
     (maximal marginal relevance). The hits are chosen among the first 5 k."""
-    skip: int = 0
-    """Leave out the first hits of each list."""
     include_missing: bool = False
     """Also find items whose files are missing."""
     exact: InitVar[bool] = False
@@ -169,7 +167,6 @@ class RequestOptions(TypedDict, total=False):
     per: str
     hits_per: int
     diversity: float
-    skip: int
     include_missing: bool
     exact: bool
     recall: float

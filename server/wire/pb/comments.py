@@ -654,7 +654,6 @@ COMMENTS: dict[str, str] = {
     "crossview.v1.SearchRequest.probabilities": "Whether hits have the probability that they and the query are the same. FAILED_PRECONDITION without a threshold of CalibrateSpace for the query's view and the target.",
     "crossview.v1.SearchRequest.queries": "At least one, unless there is `feedback`.",
     "crossview.v1.SearchRequest.recall": "Share of the nearest items that the search finds in an approximate index, above 0; 1: all of them. 0: the share that the index promises.",
-    "crossview.v1.SearchRequest.skip": "Number of first hits of each list to leave out.",
     "crossview.v1.SearchRequest.sort_by": "An axis such as \"natural\": every list has the order of these scores, the greatest first; with \"-natural\", the least first. A query without an input then lists the first k of all items. With queries, also \"label\" or an attribute of the items; hits without a value come last.",
     "crossview.v1.SearchRequest.space": "Short name of the space; empty: the active one; \"raw\": the views themselves.",
     "crossview.v1.SearchRequest.targets": "Empty: every target that the query's view can search. If only one target has a notion of similarity, such as \"color:head\", the name of the notion is enough.",

@@ -314,7 +314,6 @@ class SearchRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     FUSE_FIELD_NUMBER: _builtins.int
     FEEDBACK_FIELD_NUMBER: _builtins.int
-    SKIP_FIELD_NUMBER: _builtins.int
     RECALL_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name."""
@@ -383,8 +382,6 @@ class SearchRequest(_message.Message):
     of the queries; unset `combine` then means COMBINE_LEARN. The queries may lack an input or be absent: without
     queries, the judgements count in every view. NOT_FOUND for an unknown name.
     """
-    skip: _builtins.int
-    """Number of first hits of each list to leave out."""
     recall: _builtins.float
     """Share of the nearest items that the search finds in an approximate index, above 0; 1: all of them. 0: the share
     that the index promises.
@@ -466,12 +463,11 @@ class SearchRequest(_message.Message):
         page_token: _builtins.str = ...,
         fuse: Global___Fuse.ValueType = ...,
         feedback: _builtins.str = ...,
-        skip: _builtins.int = ...,
         recall: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "base_rate", b"base_rate", "filter", b"filter", "k", b"k", "max_distance", b"max_distance", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "combine", b"combine", "diversity", b"diversity", "feedback", b"feedback", "filter", b"filter", "fuse", b"fuse", "hits_per", b"hits_per", "hold", b"hold", "include_missing", b"include_missing", "k", b"k", "less", b"less", "max_distance", b"max_distance", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "per", b"per", "probabilities", b"probabilities", "queries", b"queries", "recall", b"recall", "skip", b"skip", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights", "with_examples", b"with_examples"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "combine", b"combine", "diversity", b"diversity", "feedback", b"feedback", "filter", b"filter", "fuse", b"fuse", "hits_per", b"hits_per", "hold", b"hold", "include_missing", b"include_missing", "k", b"k", "less", b"less", "max_distance", b"max_distance", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "per", b"per", "probabilities", b"probabilities", "queries", b"queries", "recall", b"recall", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights", "with_examples", b"with_examples"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
     _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015
