@@ -56,24 +56,26 @@ def expanded(command: Command) -> Command:
     """
     signature = inspect.signature(command)
     groups: dict[str, Any] = {
-        one.name: one.annotation for one in signature.parameters.values() if dataclasses.is_dataclass(one.annotation)
+        parameter.name: parameter.annotation
+        for parameter in signature.parameters.values()
+        if dataclasses.is_dataclass(parameter.annotation)
     }
     if not groups:
         return command
-    parameters = [part for one in signature.parameters.values() for part in _parts(one, groups)]
+    parameters = [part for parameter in signature.parameters.values() for part in _parts(parameter, groups)]
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
         for name, group in groups.items():
-            passed = {one: values.pop(one) for one in _fields_of_request(group)}
-            own = {one.name: values.pop(one.name) for one in dataclasses.fields(group) if one.name != "passed"}
+            passed = {option: values.pop(option) for option in _fields_of_request(group)}
+            own = {field.name: values.pop(field.name) for field in dataclasses.fields(group) if field.name != "passed"}
             if passed:
-                own["passed"] = {one: value for one, value in passed.items() if value is not None}
+                own["passed"] = {option: value for option, value in passed.items() if value is not None}
             values[name] = group(**own)
         command(**values)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # typer reads this attribute
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
@@ -110,10 +112,11 @@ def _fields_of_request(group: Any) -> dict[str, Any]:
     """Return the fields of a request that a group takes, by name."""
     if not issubclass(group, OfRequest):
         return {}
-    fields = {name: one for name, one in group.REQUEST.__dataclass_fields__.items() if one.init}
+    # ``dataclasses.fields`` leaves out the arguments that are no attributes, such as ``exact``.
+    fields = {name: field for name, field in group.REQUEST.__dataclass_fields__.items() if field.init}
     taken = {name for name, flag in group.FLAGS.items() if flag is not None}
     if group.ELSEWHERE is not None:
-        own = {one.name for one in dataclasses.fields(group)}
+        own = {field.name for field in dataclasses.fields(group)}
         taken |= fields.keys() - group.ELSEWHERE - group.FLAGS.keys() - own - {"_"}
     return {name: field for name, field in fields.items() if name in taken}
 
@@ -155,8 +158,8 @@ def _sentence(request: type, name: str) -> str:
 @functools.cache
 def _documents(request: type) -> dict[str, str]:
     """Return the docstrings of the fields of a class, which Python does not keep, from its source."""
-    found = dict[str, str]()
+    documents = dict[str, str]()
     for kind in reversed(request.__mro__[:-1]):
         _, _, body = inspect.getsource(sys.modules[kind.__module__]).partition(f"\nclass {kind.__name__}")
-        found |= dict(_DOCUMENTED.findall(re.split(r"\n(?:class|@dataclass)", body, maxsplit=1)[0]))
-    return found
+        documents |= dict(_DOCUMENTED.findall(re.split(r"\n(?:class|@dataclass)", body, maxsplit=1)[0]))
+    return documents

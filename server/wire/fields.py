@@ -61,21 +61,21 @@ def to_message(kind: type[_Message], value: object, /, **others: Any) -> _Messag
     Raises InvalidInputError for JSON values that a struct cannot represent, and for a word that an enum lacks.
     """
     for attribute, name, write in _writers(kind.DESCRIPTOR, cast(Hashable, type(value))):
-        if name not in others and (found := getattr(value, attribute)) is not None:
-            others[name] = found if write is None else write(found)
+        if name not in others and (content := getattr(value, attribute)) is not None:
+            others[name] = content if write is None else write(content)
     return kind(**others)
 
 
 def _shared(kind: Any, descriptor: Any) -> list[tuple[Any, FieldDescriptor]]:
     """Return the fields of a dataclass, each with its field of the message; without those that the message lacks."""
-    known = descriptor.fields_by_name
-    pairs = [(field, known.get(field.name) or known.get(_NAMES.get(field.name, ""))) for field in fields(kind)]
+    by_name = descriptor.fields_by_name
+    pairs = [(field, by_name.get(field.name) or by_name.get(_NAMES.get(field.name, ""))) for field in fields(kind)]
     return [(field, of_message) for field, of_message in pairs if of_message is not None]
 
 
 @cache
 def _readers(kind: Any, descriptor: Any) -> list[tuple[str, Callable[[Message], Any]]]:
-    return [(field.name, _reader(field, one)) for field, one in _shared(kind, descriptor)]
+    return [(field.name, _reader(field, of_message)) for field, of_message in _shared(kind, descriptor)]
 
 
 def _reader(field: Any, of_message: Any) -> Callable[[Message], Any]:
@@ -109,7 +109,7 @@ def _one_reader(field: Any, annotation: Any) -> Callable[[Any], Any]:
     classes = _classes(annotation)
     if field.message_type is Timestamp.DESCRIPTOR:
         return to_time if str in classes else partial(Timestamp.ToDatetime, tzinfo=UTC)
-    (element,) = (one for one in classes if hasattr(one, "__dataclass_fields__"))
+    (element,) = (part for part in classes if hasattr(part, "__dataclass_fields__"))
     return partial(to_value, element)
 
 
@@ -120,12 +120,12 @@ def _same(value: Any) -> Any:
 def _classes(annotation: Any) -> set[Any]:
     """Return the classes that an annotation names."""
     parts = get_args(annotation)
-    return {one for part in parts for one in _classes(part)} if parts else {annotation}
+    return set().union(*map(_classes, parts)) if parts else {annotation}
 
 
 @cache
 def _writers(descriptor: Any, kind: Any) -> list[tuple[str, str, Callable[[Any], Any] | None]]:
-    return [(field.name, one.name, _writer(one)) for field, one in _shared(kind, descriptor)]
+    return [(field.name, of_message.name, _writer(of_message)) for field, of_message in _shared(kind, descriptor)]
 
 
 def _writer(field: Any) -> Callable[[Any], Any] | None:
