@@ -21,7 +21,7 @@ _DOCUMENTED = re.compile(r'^    (\w+): [^\n]*\n    """(.*?)"""', re.MULTILINE | 
 
 
 class Flag(NamedTuple):
-    """What an option has besides its field of a request."""
+    """The properties of an option that its field of a request does not state."""
 
     metavar: str | None = None
     name: str = ""
