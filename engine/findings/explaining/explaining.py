@@ -228,8 +228,7 @@ class _OfLists(_Judgement):
         (query,), strategy = self.search.queries, self.search.strategy
         if not isinstance(strategy, Nearest):
             return {}
-        plain = replace(strategy, merge=False, probabilities=False, base_rate=None, sort_by="")
-        apart = replace(self.search, strategy=plain)
+        apart = replace(self.search, merge=False, probabilities=False, base_rate=None, sort_by="")
         every = Nearest(targets=strategy.names, merge=False)
         hits: dict[_Place, dict[str, Hit]] = defaultdict(dict)
         lists = self.alone(apart)
