@@ -208,7 +208,7 @@ class Collection:
         found = self._opened.versions().answered(
             wanted.space,
             searched_targets(wanted),
-            lambda version, space: answer(version, space, self._opened.loaded, wanted),
+            lambda state: answer(state, wanted),
         )
         self._opened.warn_of_unmet(wanted.named_fields, not any(one.hits for one in found))
         return HitLists(one.illustrated(self.items.thumbnail) for one in found)
@@ -244,7 +244,7 @@ class Collection:
 
         def opened(wanted: SearchRequest) -> Pages:
             check_pages(wanted)
-            return pages_of(self._opened.versions(), self._opened.loaded, wanted)
+            return pages_of(self._opened.versions(), wanted)
 
         pages = self._continued(request, opened)
         self._opened.pages.add(pages)
@@ -266,7 +266,7 @@ class Collection:
         return self._opened.versions().answered(
             request.search.space,
             searched_targets(request.search),
-            lambda version, space: explain(version, space, self._opened.loaded, request),
+            lambda state: explain(state, request),
         )
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
@@ -279,9 +279,7 @@ class Collection:
 
         check_request(request)
         targets = targets_of(request.queries, request.targets)
-        return self._opened.versions().answered(
-            request.space, targets, lambda version, space: suggest(version, space, self._opened.loaded, request)
-        )
+        return self._opened.versions().answered(request.space, targets, lambda state: suggest(state, request))
 
     def same(self, request: SameRequest) -> list[Verdict | Failure]:
         """Return whether the two queries of each pair are the same, by the threshold of the generation in use.
@@ -298,7 +296,7 @@ class Collection:
         return self._opened.versions().answered(
             request.space,
             no_targets(queries),
-            lambda version, one: same(version, one.space, self._opened.loaded, request),
+            lambda state: same(state, request),
         )
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
@@ -312,7 +310,7 @@ class Collection:
         return self._opened.versions().answered(
             space,
             no_targets(queries),
-            lambda version, one: embed(version, one.space, self._opened.loaded, queries, one_or_several(targets)),
+            lambda state: embed(state, queries, one_or_several(targets)),
         )
 
     def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Evaluation:

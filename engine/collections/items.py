@@ -331,8 +331,8 @@ class Items:
         return self._opened.versions().answered(
             space,
             lambda _, one: [target_of(one, view, target)],
-            lambda version, indexed: neighbors_of(
-                version, indexed, view, target_of(indexed.space, view, target), k, Page(after, limit, among), chosen
+            lambda state: neighbors_of(
+                state, view, target_of(state.space, view, target), k, Page(after, limit, among), chosen
             ),
         )
 

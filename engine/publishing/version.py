@@ -22,7 +22,7 @@ from crossview.engine.publishing.records import Record, item_of
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.space import Vectors
 from crossview.engine.spaces.target import Neighbor, Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.conditions.tree import Condition
 from crossview.engine.values.errors import InvalidInputError, NotFoundError, few, warn_of
 from crossview.engine.values.hits import TEXT_SHOWN
@@ -164,6 +164,11 @@ class PublishedSpace(IndexedSpace):
         """Return a space of a bundle, for one request."""
         given = {one.name: getattr(space, one.name) for one in fields(IndexedSpace)}
         return cls(**given, version=version)
+
+    @property
+    def state(self) -> SearchState:
+        """What a search of this space reads."""
+        return SearchState(self.version, self)
 
     def searcher(self, target: Target) -> "EngineSearcher":  # type: ignore[override]  # has what searches need
         """Return the searcher of a target."""

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.copies import first_copies
 from crossview.engine.spaces.examples import as_numbers
-from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.matching import hits_of
 from crossview.engine.spaces.scores import in_order, order_of
 from crossview.engine.spaces.target import Neighbor, Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.conditions.filter import field_of
 from crossview.engine.values.conditions.tree import Value
 from crossview.engine.values.errors import NotFoundError
@@ -27,7 +26,7 @@ from crossview.engine.values.query import PER_DUPLICATE, SearchRequest
 from crossview.index.base import Ids
 
 Floats = NDArray[np.float64]
-Answer = Callable[[Version, SearchRequest], list[HitList]]
+Answer = Callable[[SearchState, SearchRequest], list[HitList]]
 """A function that answers a request without an arrangement."""
 GROUPED = ("label", "attribute")
 """The kinds of fields by which hits can be grouped."""
@@ -46,10 +45,10 @@ class Ranking:
     """The items of the hits, by key."""
 
     @classmethod
-    def of(cls, version: Version, request: SearchRequest, answer: Answer) -> "Ranking":
+    def of(cls, state: SearchState, request: SearchRequest, answer: Answer) -> "Ranking":
         """Return the lists of an answer."""
         found: dict[str, int] = {}
-        return cls(answer(replace(version, found=found), request), found)
+        return cls(answer(state._replace(version=replace(state.version, found=found)), request), found)
 
     def items(self, hits: Sequence[Hit]) -> Ids:
         """Return the ids of the items of hits, (n,)."""
@@ -92,32 +91,32 @@ def _field_order(request: SearchRequest, axes: Sequence[str]) -> str:
     return sort_by if sort_by and order_of(sort_by)[0] not in axes else ""
 
 
-def ranked(
-    version: Version, indexed: IndexedSpace, targets: Sequence[Target], request: SearchRequest, answer: Answer
-) -> Ranking:
+def ranked(state: SearchState, targets: Sequence[Target], request: SearchRequest, answer: Answer) -> Ranking:
     """Return the arranged lists of a request; ``targets`` are those that it searches."""
-    ranking = _grouped(version, request, answer)
+    ranking = _grouped(state, request, answer)
     lists = ranking.lists
     if request.diversity:
-        lists = [replace(one, hits=_diverse(ranking, indexed, targets, request, one)) for one in lists]
+        lists = [replace(one, hits=_diverse(ranking, state, targets, request, one)) for one in lists]
     lists = [replace(one, hits=one.hits[: request.k]) for one in lists]
-    if order := _field_order(request, indexed.space.axes):
-        lists = [replace(one, hits=_in_order(version, order, ranking, one.hits)) for one in lists]
+    if order := _field_order(request, state.space.axes):
+        lists = [replace(one, hits=_in_order(state.version, order, ranking, one.hits)) for one in lists]
     elif not request.strategy.lists_items:
         lists = in_order(getattr(request.strategy, "sort_by", ""), lists)
     return replace(ranking, lists=lists)
 
 
-def _grouped(version: Version, request: SearchRequest, answer: Answer) -> Ranking:
+def _grouped(state: SearchState, request: SearchRequest, answer: Answer) -> Ranking:
     """Return a ranking whose lists lack the hits beyond the limit of their groups, as long as the request needs."""
     wanted = max(request.k, min(MOST_IN_POOL, _POOL * request.k)) if request.diversity else request.k
     fetched = wanted * (_MORE if request.per else 1)
     while True:
         checkpoint()
-        ranking = Ranking.of(version, replace(plain(request), k=fetched), answer)
+        ranking = Ranking.of(state, replace(plain(request), k=fetched), answer)
         if not request.per:
             return ranking
-        lists = [replace(one, hits=_first_of_groups(version, request, ranking, one.hits)) for one in ranking.lists]
+        lists = [
+            replace(one, hits=_first_of_groups(state.version, request, ranking, one.hits)) for one in ranking.lists
+        ]
         if all(
             len(kept.hits) >= wanted or len(one.hits) < fetched for kept, one in zip(lists, ranking.lists, strict=True)
         ):
@@ -160,7 +159,7 @@ def _in_order(version: Version, sort_by: str, ranking: Ranking, hits: Sequence[H
 
 
 def _diverse(
-    ranking: Ranking, indexed: IndexedSpace, targets: Sequence[Target], request: SearchRequest, found: HitList
+    ranking: Ranking, state: SearchState, targets: Sequence[Target], request: SearchRequest, found: HitList
 ) -> tuple[Hit, ...]:
     """Return k hits, each a compromise between relevance and distance to the hits before it: maximal marginal
     relevance (Carbonell and Goldstein, SIGIR 1998)."""
@@ -168,7 +167,7 @@ def _diverse(
     if not hits:
         return hits
     own = [target for target in targets if str(target) == found.target] or targets
-    apart = _apart(indexed, own, ranking.items(hits))
+    apart = _apart(state, own, ranking.items(hits))
     relevance = _relevance(hits)
     chosen, nearest = [0], apart[0].copy()
     while len(chosen) < min(request.k, len(hits)):
@@ -189,11 +188,11 @@ def _relevance(hits: Sequence[Hit]) -> Floats:
     return relevance
 
 
-def _apart(indexed: IndexedSpace, targets: Sequence[Target], ids: Ids) -> Floats:
+def _apart(state: SearchState, targets: Sequence[Target], ids: Ids) -> Floats:
     """Return the distances between items, (n, n), from 0 to 1: the mean over targets, each divided by its greatest."""
     total, count = np.zeros((len(ids), len(ids))), np.zeros((len(ids), len(ids)))
     for target in targets:
-        index = indexed.indexes[target].index
+        index = state.indexed.indexes[target].index
         having = np.flatnonzero(np.isin(ids, index.ids()))
         if not len(having):
             continue

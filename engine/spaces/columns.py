@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.spaces.fusion import Floats
-from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_distances import Scale
 from crossview.engine.spaces.match import Match
 from crossview.engine.spaces.near_copies import Copies
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState
 from crossview.index.base import Ids
 
 Place = tuple[str, Target]
@@ -46,14 +45,13 @@ class Column:
 class Evidence:
     """How much the columns of a space speak for their items."""
 
-    version: Version
-    indexed: IndexedSpace
+    state: SearchState
 
     def match(self, column: Column) -> Match | None:
         """Return the calibrated match of a column; None without one."""
         if column.familiarity is None:
             return None
-        return self.indexed.space.match_of.get((column.place[0], str(column.place[1])))
+        return self.state.space.match_of.get((column.place[0], str(column.place[1])))
 
     def matches(self, columns: Sequence[Column]) -> list[Floats]:
         """Return the match of each item of every column that has one, (n,)."""
@@ -76,7 +74,7 @@ class Evidence:
 
     def calibrated(self, places: Sequence[Place]) -> bool:
         """Return whether all places have a match."""
-        space = self.indexed.space
+        space = self.state.space
         return all((view, str(target)) in space.match_of and view in space.novelty_of for view, target in places)
 
     def to_learn(self, columns: Sequence[Column], by_match: bool) -> list[Floats]:
@@ -85,5 +83,5 @@ class Evidence:
 
     def scale(self, target: Target) -> Scale:
         """Return the scale of a target's items, computed once for each state of its index."""
-        index = self.indexed.indexes[target].index
-        return self.version.remembered.value(("scale", index), lambda: Scale.of(target, index))
+        index = self.state.indexed.indexes[target].index
+        return self.state.version.remembered.value(("scale", index), lambda: Scale.of(target, index))

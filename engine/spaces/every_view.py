@@ -106,20 +106,18 @@ def _fused(fusion: Fusion, query: Query) -> HitList:
 
 def columns_of(fusion: Fusion, query: Query) -> tuple[list[Column], list[QueryWords]]:
     """Return the columns of a query in each view by which it can ask, and the words of a text."""
-    version, space, loaded = fusion.version, fusion.indexed.space, fusion.loaded
+    version, space = fusion.state.version, fusion.state.space
     views = views_of(version, space, query, fusion.strategy.targets)
     read = (
-        query
-        if query.view
-        else described(version, loaded, query, dict.fromkeys([*views, *filter(None, [space.robust_view])]))
+        query if query.view else described(version, query, dict.fromkeys([*views, *filter(None, [space.robust_view])]))
     )
     columns, words, errors = list[Column](), list[QueryWords](), list[InvalidInputError | NotReadyError]()
     for view in views:
         one = [replace(read, view=view)]
         try:
-            for asked in query_probes(version, space, loaded, one, fusion.strategy.targets):
+            for asked in query_probes(fusion.state, one, fusion.strategy.targets):
                 columns += fusion.columns(asked, one)[0]
-            words += words_of_queries(version, loaded, one).values()
+            words += words_of_queries(version, one).values()
         except (InvalidInputError, NotReadyError) as error:
             errors.append(error)
     if not columns:

@@ -10,15 +10,13 @@ from scipy.special import expit
 
 from crossview.engine.spaces.columns import Column, Evidence, Place
 from crossview.engine.spaces.fusion import Floats, best_first, mean_scores, reciprocal_ranks
-from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_distances import every_distance
 from crossview.engine.spaces.learned_fusion import Teacher
-from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Asked, Hits, Selector, familiarity, hits_of
 from crossview.engine.spaces.near_copies import Copies, near_copies
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Neighbor, Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState
 from crossview.engine.values.errors import NotReadyError
 from crossview.engine.values.query import Hit, Query
 from crossview.engine.values.strategy import DISTANCE, LEARN, MATCH, RANK, Nearest
@@ -50,24 +48,22 @@ class Fused(NamedTuple):
 class Fusion:
     """How one search fuses the targets of each query."""
 
-    version: Version
-    indexed: IndexedSpace
-    loaded: LoadedSpaces
+    state: SearchState
     strategy: Nearest
     k: int
     only: Selector
 
     @property
     def _evidence(self) -> Evidence:
-        return Evidence(self.version, self.indexed)
+        return Evidence(self.state)
 
     def columns(self, asked: Asked, queries: Sequence[Query]) -> list[list[Column]]:
         """Return the columns of every query of a group; ``queries`` are those of the request.
 
         Raises the errors of ``near_copies``.
         """
-        copies = near_copies(self.version, self.indexed, self.loaded, queries, asked, self.k)
-        shares = familiarity(self.version, self.indexed.space, asked, queries)
+        copies = near_copies(self.state, queries, asked, self.k)
+        shares = familiarity(self.state, asked, queries)
         return [
             [
                 self._column(
@@ -83,7 +79,7 @@ class Fusion:
     ) -> Column:
         target = place[1]
         only = None if self.only is None else self.only(target)
-        ids, distances = every_distance(target, self.indexed.indexes[target].index, vector, only)
+        ids, distances = every_distance(target, self.state.indexed.indexes[target].index, vector, only)
         if own is not None:
             others = ids != own
             ids, distances = ids[others], distances[others]
@@ -94,7 +90,7 @@ class Fusion:
         fused = self.scored(columns)
         least = self.strategy.min_match
         if least and fused.matches is None:
-            raise NotReadyError(no_match(self.indexed.space, columns[0].place[0], str(columns[0].place[1])))
+            raise NotReadyError(no_match(self.state.space, columns[0].place[0], str(columns[0].place[1])))
         return fused_name(fused.way, [one.place[1] for one in fused.columns]), self._hits(fused, least)
 
     def scored(self, columns: Sequence[Column]) -> Fused:
@@ -125,7 +121,7 @@ class Fusion:
         """Return the way to fuse: the wanted one, or match where calibrated, and otherwise distance."""
         calibrated = any(self._evidence.match(one) is not None for one in columns)
         if not calibrated and (self.strategy.fuse == MATCH or (self.strategy.min_match and not self.strategy.fuse)):
-            raise NotReadyError(no_match(self.indexed.space, columns[0].place[0], str(columns[0].place[1])))
+            raise NotReadyError(no_match(self.state.space, columns[0].place[0], str(columns[0].place[1])))
         return self.strategy.fuse or (MATCH if calibrated else DISTANCE if len(columns) > 1 else RANK)
 
     def _by_match(self, columns: Sequence[Column]) -> Fused:
@@ -193,7 +189,7 @@ class Fusion:
         for number in sorted(set(best.values())):
             target = columns[number].place[1]
             some = [Neighbor(item, near[item][number][1]) for item in items if best[item] == number]
-            (hits,) = hits_of(self.version, str(target), [some], self.indexed.scores(target, [some]))
+            (hits,) = hits_of(self.state.version, str(target), [some], self.state.indexed.scores(target, [some]))
             made |= dict(zip([one.item for one in some], hits, strict=True))
         if fused.matches is not None:
             for item, match in zip(items, fused.matches[chosen].tolist(), strict=True):
@@ -201,7 +197,7 @@ class Fusion:
         if self.strategy.probabilities:
             for item in items:
                 view = columns[best[item]].place[0]
-                set_probability(self.version, self.indexed.space, self.strategy.base_rate, view, made[item])
+                set_probability(self.state, self.strategy.base_rate, view, made[item])
         return tuple([made[item] for item in items])
 
 
@@ -236,11 +232,11 @@ def no_match(space: Space, view: str, target: str) -> str:
     )
 
 
-def set_probability(version: Version, space: Space, base_rate: float | None, view: str, hit: Hit) -> None:
+def set_probability(state: SearchState, base_rate: float | None, view: str, hit: Hit) -> None:
     """Set the probability of a new hit: that the hit and its query are the same.
 
     Raises NotReadyError if the query's view and the hit's target have no threshold.
     """
-    threshold = version.threshold(space, view, hit.target)
+    threshold = state.version.threshold(state.space, view, hit.target)
     rate = threshold.base_rate if base_rate is None else base_rate
     vars(hit).update(probability=threshold.probability(hit.distance, rate), base_rate=rate)

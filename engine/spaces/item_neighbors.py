@@ -7,11 +7,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from crossview.engine.spaces.embedding_files import key_line, replacing
-from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.matching import neighbours
 from crossview.engine.spaces.search import Page, passing
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState
 from crossview.engine.values.conditions.filter import EVERY_ITEM, Filter, FilterForm
 from crossview.engine.values.errors import BusyError, InvalidInputError, NotReadyError
 from crossview.engine.values.query import ITEMS_AT_ONCE, ItemNeighbors
@@ -22,11 +21,10 @@ _NEIGHBORS = 50_000
 """Maximum number of neighbours in a page, so that the page fits into a message."""
 
 
-def neighbors_of(
-    version: Version, indexed: IndexedSpace, view: str, target: Target, k: int, page: Page, chosen: Filter
-) -> ItemNeighbors:
+def neighbors_of(state: SearchState, view: str, target: Target, k: int, page: Page, chosen: Filter) -> ItemNeighbors:
     """Return one page; see ``Collection.items.neighbors``. Raises StaleError as ``Version.read``."""
-    space, record = indexed.space, version.joined_view(view)
+    (version, indexed), space = state, state.space
+    record = version.joined_view(view)
     space.check_revisions(version.views)
     size = max(1, min(page.limit, ITEMS_AT_ONCE, _BYTES // (4 * record.dim), _NEIGHBORS // k))
     with version.read() as tx:
@@ -36,7 +34,7 @@ def neighbors_of(
         found = record.rows(tx, keys)
     own = found.ids.tolist()
     probes = space.probe(view, found.rows, [str(target)])
-    (lists,) = neighbours(indexed, probes, own, k, passing(version, indexed, chosen)).values()
+    (lists,) = neighbours(indexed, probes, own, k, passing(state, chosen)).values()
     of_item = dict(zip(own, lists, strict=True))
     having = [item for item in keys if item in of_item]
     with version.read() as tx:

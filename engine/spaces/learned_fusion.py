@@ -11,10 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.columns import Column, Evidence, Place
 from crossview.engine.spaces.fusion import Floats
-from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_distances import distances_to
 from crossview.engine.spaces.match import Match, fitted_match
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState
 from crossview.engine.values.errors import NotReadyError
 from crossview.engine.values.labels import LABELLING, without_labels
 
@@ -58,14 +57,9 @@ class Teacher:
     """Whether the weights are for logits of matches, which all places must have, or for scores."""
 
     @property
-    def version(self) -> Version:
-        """The state of the collection."""
-        return self.evidence.version
-
-    @property
-    def indexed(self) -> IndexedSpace:
-        """The space."""
-        return self.evidence.indexed
+    def state(self) -> SearchState:
+        """The space, in one state of the collection."""
+        return self.evidence.state
 
     def learned(self, own: frozenset[int]) -> LearnedFusion:
         """Return the fusion of the places, learned without the queries' ``own`` items, once for each state.
@@ -86,18 +80,25 @@ class Teacher:
         found = self._remembered(what, lambda: self._from_comparisons(near, far, named))
         if found is None:
             raise NotReadyError(
-                f"nothing states which items of collection {self.version.name()!r} are similar, which the fusion by "
-                f"learning needs: leave out `fuse='learn'`, or {LABELLING}"
+                f"nothing states which items of collection {self.state.version.name()!r} are similar, which the fusion "
+                f"by learning needs: leave out `fuse='learn'`, or {LABELLING}"
             )
         return found
 
     def _remembered(self, what: Hashable, make: Callable[[], T]) -> T:
-        place = "fusion", self.indexed.space.name, self.indexed.identity, self.places, self.by_match, what
-        return self.version.remembered.value(place, make)
+        place = (
+            "fusion",
+            self.state.space.name,
+            self.state.indexed.identity,
+            self.places,
+            self.by_match,
+            what,
+        )
+        return self.state.version.remembered.value(place, make)
 
     def _labels(self) -> Mapping[int, tuple[str, ...]]:
         """Return labels of some items by id: of those that the space was not trained on, if there are enough."""
-        ids = np.unique(np.concatenate([self.indexed.indexes[target].index.ids() for _, target in self.places]))
+        ids = np.unique(np.concatenate([self.state.indexed.indexes[target].index.ids() for _, target in self.places]))
         drawn = np.random.default_rng(0).permutation(ids)
         found = self._labels_of(drawn[: _READ * MOST_ITEMS])
         if len(found) < MOST_ITEMS and len(drawn) > _READ * MOST_ITEMS:  # few items are labelled, or are unseen
@@ -106,8 +107,8 @@ class Teacher:
         return {item: found[item] for item in kept}
 
     def _labels_of(self, ids: NDArray[np.int64]) -> Mapping[int, tuple[str, ...]]:
-        space = self.indexed.space
-        with self.version.read() as tx:
+        space = self.state.space
+        with self.state.version.read() as tx:
             labels = without_labels(tx.items.labels(ids.tolist()), space.ignored_labels)
             if not (space.training_keys and labels):
                 return labels
@@ -145,9 +146,9 @@ class Teacher:
 
     def _compared(self) -> tuple[Pairs, Pairs]:
         """Return pairs of items, (n, 2) each, that are nearer and further apart: of answers, and of the space."""
-        with self.version.read() as tx:
+        with self.state.version.read() as tx:
             named = [((one, two), (one, three)) for answer in tx.answers.page() for one, two, three in answer.triplets]
-            stated = self.indexed.space.constraints
+            stated = self.state.space.constraints
             for one in () if stated is None else stated.sets:
                 if one.comparisons.similar is None:
                     pairs = zip(one.comparisons.near.tolist(), one.comparisons.far.tolist(), strict=True)
@@ -172,11 +173,11 @@ class Teacher:
 
     def _columns(self, queries: NDArray[np.int64], items: NDArray[np.int64]) -> Iterator[list[Column]]:
         """Yield the columns of each query that has a row, over the items that have a vector, without its own."""
-        space, asked = self.indexed.space, dict[int, list[Column]]()
+        space, asked = self.state.space, dict[int, list[Column]]()
         for view, target in self.places:
-            with self.version.read() as tx:
-                stored = self.version.joined_view(view).rows(tx, queries.tolist())
-            index, novelty = self.indexed.indexes[target].index, space.novelty_of.get(view)
+            with self.state.version.read() as tx:
+                stored = self.state.version.joined_view(view).rows(tx, queries.tolist())
+            index, novelty = self.state.indexed.indexes[target].index, space.novelty_of.get(view)
             if not len(stored.ids):
                 continue
             vectors = space.probe(view, stored.rows, [str(target)])[target]

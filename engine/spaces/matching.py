@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.extractors import item_inputs_of
 from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.query_rows import query_rows
-from crossview.engine.spaces.space import Space, Vectors
+from crossview.engine.spaces.space import Vectors
 from crossview.engine.spaces.target import Neighbor, Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.query import Hit, Query
 from crossview.features.stages import stage
 from crossview.index.base import Neighbors, Selection
@@ -41,16 +40,16 @@ class Asked(NamedTuple):
     own: OwnItems
 
 
-def familiarity(version: Version, space: Space, asked: Asked, queries: Sequence[Query]) -> list[float] | None:
+def familiarity(state: SearchState, asked: Asked, queries: Sequence[Query]) -> list[float] | None:
     """Return the share of its match that each query of a group keeps, by its raw row; ``queries`` are all queries.
 
     None if their match is not calibrated: that of queries by a class, and of texts in a view with the rows of pictures,
     whose calibration had pictures as queries.
     """
-    novelty = space.novelty_of.get(asked.view)
+    novelty = state.space.novelty_of.get(asked.view)
     if novelty is None or asked.rows is None:
         return None
-    parts = version.joined_view(asked.view).parts
+    parts = state.version.joined_view(asked.view).parts
     if queries[asked.numbers[0]].text is not None and any("image" in item_inputs_of(part) for part in parts):
         return None
     found: list[float] = novelty.familiarity(asked.rows).tolist()
@@ -69,12 +68,7 @@ def by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
 
 
 def query_probes(
-    version: Version,
-    space: Space,
-    loaded: LoadedSpaces,
-    queries: Sequence[Query],
-    names: Sequence[str],
-    as_items: bool = False,
+    state: SearchState, queries: Sequence[Query], names: Sequence[str], as_items: bool = False
 ) -> Iterator[Asked]:
     """Yield each group of queries with one kind of input, with their vectors by target: those that the queries would
     have ``as_items``, or those that search the items, which can differ."""
@@ -83,11 +77,11 @@ def query_probes(
         others = [number for number in numbers if queries[number].label is None] if by_class else numbers
         if by_class:
             labels = [queries[number].label or "" for number in by_class]
-            yield Asked(view, by_class, None, space.probe_classes(view, labels, names), [None] * len(labels))
+            yield Asked(view, by_class, None, state.space.probe_classes(view, labels, names), [None] * len(labels))
         if others:
-            found = query_rows(version, loaded, view, queries, others)
+            found = query_rows(state.version, view, queries, others)
             with stage("map queries", view=view):
-                probes = space.probe(view, found.rows, names, items=as_items)
+                probes = state.space.probe(view, found.rows, names, items=as_items)
             yield Asked(view, others, found.rows, probes, found.own)
 
 

@@ -10,7 +10,7 @@ from crossview.engine.catalog.items import Changes
 from crossview.engine.spaces.filters import Filters
 from crossview.engine.spaces.indexed import choices_of
 from crossview.engine.spaces.live_recall import LiveRecall
-from crossview.engine.spaces.loaded import Identity
+from crossview.engine.spaces.loaded import Identity, LoadedSpaces
 from crossview.engine.spaces.remembered import Remembered
 from crossview.engine.spaces.version import Version, Views
 
@@ -28,13 +28,19 @@ class _ChangesSince(dict[int, Changes]):
 
 
 def next_version(
-    version: Version | None, catalog: Catalog, tx: Transaction, columns: ItemColumns, live: LiveRecall
+    version: Version | None,
+    catalog: Catalog,
+    tx: Transaction,
+    loaded: LoadedSpaces,
+    columns: ItemColumns,
+    live: LiveRecall,
 ) -> Version:
     """Return the version of the state that a transaction sees, made from an earlier version."""
     head, views = tx.head(), Views(tx.views.all())
     identities: dict[str, Identity] = {**tx.spaces.identities(), RAW: raw_identity(views)}
     made = Version(
         catalog=catalog,
+        loaded=loaded,
         collection=head.name,
         sequence=head.sequence,
         active=head.active_space,

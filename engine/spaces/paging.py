@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from crossview.engine.spaces.arranging import Ranking, read_hits
 from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.search import ranking_of, searched_targets
 from crossview.engine.spaces.version import Version
 from crossview.engine.spaces.versions import Versions
@@ -114,19 +113,19 @@ class Pages:
                 self._close()
 
 
-def pages_of(versions: Versions, loaded: LoadedSpaces, request: SearchRequest) -> Pages:
+def pages_of(versions: Versions, request: SearchRequest) -> Pages:
     """Return the pages of a request, whose k does not count; raises the errors of a search, and InvalidInputError for
     more than MOST_HITS hits."""
-    version, space, close = versions.kept(request.space, searched_targets(request))
+    state, close = versions.kept(request.space, searched_targets(request))
     try:
-        most = _most(space, request)
-        ranking = ranking_of(version, space, loaded, replace(request, k=most + 1))
+        most = _most(state.indexed, request)
+        ranking = ranking_of(state, replace(request, k=most + 1))
         if any(len(one.hits) > most for one in ranking.lists):
             raise InvalidInputError(
                 f"all pages of a search may have {MOST_HITS:,} hits, and these have more: give a filter, a target, or "
                 "a maximum distance"
             )
-        return Pages(version, ranking, close)
+        return Pages(state.version, ranking, close)
     except BaseException:
         close()
         raise

@@ -15,7 +15,6 @@ from crossview.engine.catalog.model_rows import computed_row, model_of
 from crossview.engine.catalog.values import check_row
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.version import Version
 from crossview.engine.values.errors import CrossviewError, InvalidInputError, ModelInputError, NotFoundError, few
 from crossview.engine.values.query import Query
@@ -47,7 +46,7 @@ class DescribedQuery(Query):
     """The row of each view that describes the picture, (d,)."""
 
 
-def described(version: Version, loaded: LoadedSpaces, query: Query, view_names: Iterable[str]) -> Query:
+def described(version: Version, query: Query, view_names: Iterable[str]) -> Query:
     """Return a query by picture with its rows of these views, without those that find nothing; others as they are.
 
     Raises ImageError for an unreadable picture.
@@ -55,8 +54,8 @@ def described(version: Version, loaded: LoadedSpaces, query: Query, view_names: 
     if query.image is None:
         return query
     views = [version.joined_view(name) for name in view_names]
-    extractors = {part.name: loaded.extractor(part) for view in views for part in view.parts}
-    parts = _rows_of_pictures(loaded.pictures, extractors, {0: query.image}, [query])[0]
+    extractors = {part.name: version.loaded.extractor(part) for view in views for part in view.parts}
+    parts = _rows_of_pictures(version.loaded.pictures, extractors, {0: query.image}, [query])[0]
     having = [view for view in views if all(part.name in parts for part in view.parts)]
     rows = {view.name: np.concatenate([parts[part.name] for part in view.parts]) for view in having}
     return DescribedQuery(**vars(query), rows=rows)
@@ -80,9 +79,7 @@ def check_inputs(version: Version, view_name: str, queries: Sequence[Query], num
         check_fitted(version, part)
 
 
-def query_rows(
-    version: Version, loaded: LoadedSpaces, view_name: str, queries: Sequence[Query], numbers: Sequence[int]
-) -> QueryRows:
+def query_rows(version: Version, view_name: str, queries: Sequence[Query], numbers: Sequence[int]) -> QueryRows:
     """Return the rows of the queries with these numbers, which have the same view and passed ``check_inputs``.
 
     Raises NotFoundError, ImageError, StaleError and InvalidInputError; with several queries, the error gives the
@@ -105,8 +102,8 @@ def query_rows(
                 pictures[number] = query.image
             elif query.text is not None:
                 texts[number] = _checked_text(query.text)
-    extractors = {part.name: loaded.extractor(part) for part in view.parts} if pictures or texts else {}
-    found = _rows_of_pictures(loaded.pictures, extractors, pictures, queries) if pictures else {}
+    extractors = {part.name: version.loaded.extractor(part) for part in view.parts} if pictures or texts else {}
+    found = _rows_of_pictures(version.loaded.pictures, extractors, pictures, queries) if pictures else {}
     if texts:
         found |= _rows_of_texts(extractors, texts, queries)
     for number, parts in found.items():
@@ -132,12 +129,12 @@ def _rows_of_pictures(
     return found
 
 
-def words_of_queries(version: Version, loaded: LoadedSpaces, queries: Sequence[Query]) -> dict[int, QueryWords]:
+def words_of_queries(version: Version, queries: Sequence[Query]) -> dict[int, QueryWords]:
     """Return the words of queries by text by query number; a part of a joined view without words adds none."""
     found = {}
     for number, query in enumerate(queries):
         if query.text is not None and query.view:
-            extractors = [loaded.extractor(part) for part in version.joined_view(query.view).parts]
+            extractors = [version.loaded.extractor(part) for part in version.joined_view(query.view).parts]
             words = [one.words_of_query(query.text) for one in extractors if isinstance(one, TextExtractor)]
             if known := [one for one in words if one is not None]:
                 found[number] = known[0]

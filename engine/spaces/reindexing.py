@@ -52,7 +52,7 @@ def reindex(
         chosen = _targets(found, targets)
         return [*chosen, *(one.target for one in found.sketches if one.view in {target.view for target in chosen})]
 
-    indexed = versions.answered(space, wanted, lambda _, found: found)
+    indexed = versions.answered(space, wanted, lambda state: state.indexed)
     chosen = _targets(indexed.space, targets)
     made: dict[Target, tuple[IndexChoice, Covered]] = {}
     for number, target in enumerate(chosen):

@@ -6,23 +6,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from crossview.engine.spaces.known_pairs import pair_distances
-from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.query_rows import query_rows, without_row
 from crossview.engine.spaces.search import target_of
-from crossview.engine.spaces.space import Space
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.item import Failure
 from crossview.engine.values.query import Query, SameRequest, Verdict
 from crossview.engine.values.strategy import check_base_rate
 
 
-def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequest) -> list[Verdict | Failure]:
+def same(state: SearchState, request: SameRequest) -> list[Verdict | Failure]:
     """Return for each pair whether its two queries are the same, or the failure of a key without a row of the view.
 
     Raises the errors of ``search.answer``.
     """
     check_base_rate(request.base_rate)
+    version, space = state.version, state.space
     space.check_revisions(version.views)
     queries = [query for pair in request.pairs for query in pair]
     verdicts: dict[int, Verdict | Failure] = _left_out(version, request.pairs)
@@ -37,8 +36,8 @@ def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequ
         numbers = [number for number in numbers if number not in verdicts]
         if not numbers:
             continue
-        asking = query_rows(version, loaded, first, queries, [2 * number for number in numbers]).rows
-        found = query_rows(version, loaded, second, queries, [2 * number + 1 for number in numbers]).rows
+        asking = query_rows(version, first, queries, [2 * number for number in numbers]).rows
+        found = query_rows(version, second, queries, [2 * number + 1 for number in numbers]).rows
         places = np.repeat(np.arange(len(numbers))[:, None], 2, axis=1)
         for number, distance in zip(
             numbers, pair_distances(space, target, (first, asking), found, places).tolist(), strict=True

@@ -15,16 +15,14 @@ from crossview.engine.spaces.every_view import views_of
 from crossview.engine.spaces.examples import scored
 from crossview.engine.spaces.fusing import Fusion, no_match, set_probability
 from crossview.engine.spaces.fusion import Floats, best_first, fuse, mean_scores, reciprocal_ranks
-from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.learned_fusion import Teacher
-from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Asked, Hits, Selector, familiarity, hits_of, neighbours, query_probes
 from crossview.engine.spaces.near_copies import NearCopy, copies_first, near_copies
 from crossview.engine.spaces.query_rows import described
 from crossview.engine.spaces.scores import in_order
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState
 from crossview.engine.spaces.weighting import check_notions, nearest_by_weights, shown
 from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotReadyError
 from crossview.engine.values.query import Hit, HitList, Query, SearchRequest
@@ -45,9 +43,7 @@ class Scan(ABC, Generic[S]):
 
     strategy: S
     request: SearchRequest
-    version: Version
-    indexed: IndexedSpace
-    loaded: LoadedSpaces
+    state: SearchState
     only: Selector
 
     @staticmethod
@@ -65,7 +61,7 @@ class Scan(ABC, Generic[S]):
 
     def within(self, target: Target) -> tuple[Index, Selection | None]:
         """Return the index of a target, and the selection of its items that the search may find."""
-        return self.indexed.indexes[target].index, None if self.only is None else self.only(target)
+        return self.state.indexed.indexes[target].index, None if self.only is None else self.only(target)
 
 
 class QueryScan(Scan[S]):
@@ -74,8 +70,8 @@ class QueryScan(Scan[S]):
     def lists(self) -> list[HitList]:
         """Return the hit lists; queries with the same kind of input go through the pipeline together."""
         found: dict[int, list[HitList]] = {}
-        queries, space = self.request.queries, self.indexed.space
-        for asked in query_probes(self.version, space, self.loaded, queries, self.strategy.names):
+        queries = self.request.queries
+        for asked in query_probes(self.state, queries, self.strategy.names):
             for number, apart in zip(asked.numbers, self.found(asked), strict=True):
                 found[number] = [HitList(number, name, hits) for name, hits in apart]
         return [one for number in range(len(queries)) for one in found[number]]
@@ -106,7 +102,7 @@ class TargetScan(QueryScan[N]):
                 (asked.view, str(target)),
                 shares,
                 lists,
-                hits_of(self.version, str(target), lists, self.indexed.scores(target, lists)),
+                hits_of(self.state.version, str(target), lists, self.state.indexed.scores(target, lists)),
             )
             for target, lists in self.near(asked, wanted).items()
         }
@@ -151,7 +147,7 @@ class NearestScan(TargetScan[Nearest]):
         for one in found if self.strategy.probabilities else ():
             view = self.request.queries[one.query].view
             for hit in one.hits:
-                set_probability(self.version, self.indexed.space, self.strategy.base_rate, view, hit)
+                set_probability(self.state, self.strategy.base_rate, view, hit)
         return found
 
     def found(self, asked: Asked) -> list[list[tuple[str, Hits]]]:
@@ -159,19 +155,19 @@ class NearestScan(TargetScan[Nearest]):
         by_distance = not self.strategy.merge or on_common_scale(asked.probes.keys())
         if by_distance and not self.strategy.fuse:
             return super().found(asked)
-        fusion = Fusion(self.version, self.indexed, self.loaded, self.strategy, self.request.k, self.only)
+        fusion = Fusion(self.state, self.strategy, self.request.k, self.only)
         return [[fusion.found(columns)] for columns in fusion.columns(asked, self.request.queries)]
 
     def neighbours(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
         """Return the items that the indexes find, near copies of the queries first."""
-        search = partial(self.version.live.search, self.indexed, asked.view, self.request.recall)
-        found = neighbours(self.indexed, asked.probes, asked.own, k, self.only, search)
-        copies = near_copies(self.version, self.indexed, self.loaded, self.request.queries, asked, k)
-        return copies_first(self.indexed, asked, found, copies, k, self.only)
+        search = partial(self.state.version.live.search, self.state.indexed, asked.view, self.request.recall)
+        found = neighbours(self.state.indexed, asked.probes, asked.own, k, self.only, search)
+        copies = near_copies(self.state, self.request.queries, asked, k)
+        return copies_first(self.state.indexed, asked, found, copies, k, self.only)
 
     def familiarity(self, asked: Asked) -> Shares:
         """Return the share of its match that each query keeps; None if its match is not calibrated."""
-        return familiarity(self.version, self.indexed.space, asked, self.request.queries)
+        return familiarity(self.state, asked, self.request.queries)
 
     def matched(
         self, names: tuple[str, str], shares: Shares, found: Sequence[Sequence[Neighbor]], lists: list[Hits]
@@ -180,7 +176,7 @@ class NearestScan(TargetScan[Nearest]):
 
         Raises NotReadyError for a minimum if the query's view and the target have no calibrated match.
         """
-        space, least = self.indexed.space, self.strategy.min_match
+        space, least = self.state.space, self.strategy.min_match
         match = space.match_of.get(names)
         if match is None or shares is None:
             if least:
@@ -202,7 +198,7 @@ class MovedScan(TargetScan[Moved]):
         found = {}
         for target, vectors in asked.probes.items():
             index, chosen = self.within(target)
-            found[target] = self.indexed.space.axes_of(target).nearest(
+            found[target] = self.state.space.axes_of(target).nearest(
                 self.strategy, index, vectors, asked.own, k, chosen
             )
         return found
@@ -219,12 +215,12 @@ class WeightedScan(QueryScan[Weighted]):
     def found(self, asked: Asked) -> list[list[tuple[str, Hits]]]:
         """Return one list for every query, with the text of the weights as its target."""
         weights = self.strategy.weights
-        indexes = {target: self.indexed.indexes[target].index for target in asked.probes}
+        indexes = {target: self.state.indexed.indexes[target].index for target in asked.probes}
         nearest = nearest_by_weights(
             indexes, asked.probes, tuple(weights.values()), asked.own, self.request.k, self.only
         )
         name, near = shown(weights), up_to(self.strategy.max_distance, nearest)
-        return [[(name, hits)] for hits in hits_of(self.version, name, near)]
+        return [[(name, hits)] for hits in hits_of(self.state.version, name, near)]
 
 
 class ListedScan(Scan[Listed]):
@@ -232,12 +228,12 @@ class ListedScan(Scan[Listed]):
 
     def lists(self) -> list[HitList]:
         """Return the first items of every target, once for each query."""
-        lists, space = [], self.indexed.space
+        lists, space = [], self.state.space
         for number, query in enumerate(self.request.queries):
             for target in space.targets_for(query.view, self.strategy.names):
                 index, chosen = self.within(target)
                 first = [space.axes_of(target).first(self.strategy.sort_by, index, self.request.k, chosen)]
-                (hits,) = hits_of(self.version, str(target), first, self.indexed.scores(target, first))
+                (hits,) = hits_of(self.state.version, str(target), first, self.state.indexed.scores(target, first))
                 lists.append(HitList(number, str(target), hits))
         return lists
 
@@ -249,7 +245,7 @@ class CombinedScan(Scan[Combined]):
         """Return the list; its distance falls as the score grows."""
         gathered, own = self._gathered()
         found_in = {
-            target: scored(self.strategy.combine, target, self.indexed.indexes[target].index, *given)
+            target: scored(self.strategy.combine, target, self.state.indexed.indexes[target].index, *given)
             for target, given in gathered.items()
         }
         hidden = np.array([] if self.strategy.with_examples else sorted(own), np.int64)
@@ -264,7 +260,7 @@ class CombinedScan(Scan[Combined]):
         name += f", fused by {self.strategy.fuse}" if self.strategy.fuse else ""
         distances = np.logaddexp(0, -scores[first]).tolist()
         near = [Neighbor(*pair) for pair in zip(found[first].tolist(), distances, strict=True)]
-        (hits,) = hits_of(self.version, name, [near])
+        (hits,) = hits_of(self.state.version, name, [near])
         return [HitList(0, name, hits)]
 
     def _fused(self, found_in: Mapping[Target, tuple[Ids, Floats]], own: set[int]) -> tuple[Ids, Floats]:
@@ -275,9 +271,7 @@ class CombinedScan(Scan[Combined]):
             scores = [reciprocal_ranks(-values) for values in scores]
         elif self.strategy.fuse == LEARN:
             places = [(target.view, target) for target in found_in]
-            learned = Teacher(Evidence(self.version, self.indexed), tuple(places), by_match=False).learned(
-                frozenset(own)
-            )
+            learned = Teacher(Evidence(self.state), tuple(places), by_match=False).learned(frozenset(own))
             weights = [learned.weights[place] for place in places]
         return mean_scores(items, scores, weights)
 
@@ -291,8 +285,8 @@ class CombinedScan(Scan[Combined]):
         own = set[int]()
         by_view: dict[str, list[tuple[int, Query]]] = defaultdict(list)
         for number, query in enumerate(self.request.queries):
-            views = views_of(self.version, self.indexed.space, query, self.strategy.names)
-            read = query if query.view else described(self.version, self.loaded, query, views)
+            views = views_of(self.state.version, self.state.space, query, self.strategy.names)
+            read = query if query.view else described(self.state.version, query, views)
             for view in views:
                 by_view[view].append((number, replace(read, view=view)))
         errors: dict[int, list[CrossviewError]] = defaultdict(list)
@@ -321,9 +315,7 @@ class CombinedScan(Scan[Combined]):
         """
         queries = [query for _, query in examples]
         try:
-            groups = list(
-                query_probes(self.version, self.indexed.space, self.loaded, queries, self.strategy.names, True)
-            )
+            groups = list(query_probes(self.state, queries, self.strategy.names, True))
         except CrossviewError as error:
             if len(examples) == 1:
                 if not isinstance(error, InvalidInputError | NotReadyError):

@@ -15,15 +15,13 @@ from crossview.engine.spaces.arranging import GROUPED, MOST_IN_POOL, Ranking, is
 from crossview.engine.spaces.copies import MOST_COMPARED
 from crossview.engine.spaces.every_view import by_every_view, check_without_view, in_each_view
 from crossview.engine.spaces.fusing import Fusion
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Selector, by_view, query_probes
 from crossview.engine.spaces.query_rows import check_inputs, words_of_queries
 from crossview.engine.spaces.scans import scan_of
 from crossview.engine.spaces.scores import check_axes
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.version import StaleError, Version
+from crossview.engine.spaces.version import SearchState, StaleError, Version
 from crossview.engine.spaces.versions import TargetsOf, Versions
 from crossview.engine.values.conditions.filter import Filter, field_of
 from crossview.engine.values.conditions.tree import EVERY, Field, FieldTest, Not
@@ -158,37 +156,37 @@ def without_missing(version: Version, request: SearchRequest) -> SearchRequest:
 _PRESENT = Not(FieldTest(Field("missing"), "exists"))
 
 
-def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SearchRequest) -> list[HitList]:
+def answer(state: SearchState, request: SearchRequest) -> list[HitList]:
     """Return the hit lists, query by query and target by target.
 
     Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for an unreadable picture, and StaleError if the
     search must start again with the next version.
     """
-    request = without_missing(version, request)
-    check_axes(indexed.space.axes, indexed.space.name, request)
-    if is_arranged(request, indexed.space.axes):
-        return ranking_of(version, indexed, loaded, request).read(version)
+    request = without_missing(state.version, request)
+    check_axes(state.space.axes, state.space.name, request)
+    if is_arranged(request, state.space.axes):
+        return ranking_of(state, request).read(state.version)
     if not isinstance(request.strategy, Combined) and any(not query.view for query in request.queries):
         strategy = cast(Nearest, request.strategy)  # see ``check_without_view``
-        only = passing(version, indexed, request.filter)
-        fusion = Fusion(version, indexed, loaded, strategy, request.k, only)
-        return by_every_view(fusion, request, partial(answer, version, indexed, loaded))
-    only = passing(version, indexed, request.filter)
-    found = scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()
-    words = words_of_queries(version, loaded, request.queries)
+        only = passing(state, request.filter)
+        fusion = Fusion(state, strategy, request.k, only)
+        return by_every_view(fusion, request, partial(answer, state))
+    only = passing(state, request.filter)
+    found = scan_of(request.strategy)(request.strategy, request, state, only).lists()
+    words = words_of_queries(state.version, request.queries)
     return [replace(one, words=words[one.query]) if one.query in words else one for one in found]
 
 
-def ranking_of(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SearchRequest) -> Ranking:
+def ranking_of(state: SearchState, request: SearchRequest) -> Ranking:
     """Return the lists of ``answer`` without the content of the items."""
-    targets = [one for one in searched_targets(request)(version, indexed.space) if not one.hidden]
-    request = without_missing(version, request)
-    return ranked(version, indexed, targets, request, lambda some, plain: answer(some, indexed, loaded, plain))
+    targets = [one for one in searched_targets(request)(state.version, state.space) if not one.hidden]
+    request = without_missing(state.version, request)
+    return ranked(state, targets, request, answer)
 
 
-def passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Selector:
+def passing(state: SearchState, chosen: Filter) -> Selector:
     """Return a function that selects the items of a target that pass a filter."""
-    stored, scored = chosen.stored, chosen.scored
+    (version, indexed), stored, scored = state, chosen.stored, chosen.scored
     selection = partial(version.selection, stored, indexed) if stored != EVERY else None
     if scored == EVERY:
         return selection
@@ -200,9 +198,7 @@ def passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Selector
     return chosen_of
 
 
-def answer_at_hand(
-    versions: Versions, loaded: LoadedSpaces, request: SearchRequest, most_bytes: int, most_hits: int
-) -> list[HitList] | None:
+def answer_at_hand(versions: Versions, request: SearchRequest, most_bytes: int, most_hits: int) -> list[HitList] | None:
     """Return the hit lists if everything needed is in memory; see ``Collection.memory.search``."""
     if request.filter.stored != EVERY or any(query.vector is None for query in request.queries):
         return None
@@ -210,10 +206,10 @@ def answer_at_hand(
     if any(given.get(name) for name in ("combine", "merge", "fuse")):  # it may learn, and scores all items
         return None
     check_request(request)
-    found = versions.at_hand(request.space)
-    if found is None:
+    state = versions.at_hand(request.space)
+    if state is None:
         return None
-    version, space = found
+    version, space = state
     try:
         if version.missing and not request.include_missing:
             return None
@@ -227,18 +223,16 @@ def answer_at_hand(
             return None
         if len(request.queries) * hits > most_hits:
             return None
-        return answer(version, space, loaded, request)
+        return answer(state, request)
     except StaleError:
         return None
 
 
-def embed(
-    version: Version, space: Space, loaded: LoadedSpaces, queries: Sequence[Query], targets: Sequence[str]
-) -> list[Embedding]:
+def embed(state: SearchState, queries: Sequence[Query], targets: Sequence[str]) -> list[Embedding]:
     """Return the embeddings of queries, query by query and target by target; raises the errors of ``answer``."""
-    space.check_revisions(version.views)
+    state.space.check_revisions(state.version.views)
     found: dict[int, list[Embedding]] = defaultdict(list)
-    for asked in query_probes(version, space, loaded, queries, targets):
+    for asked in query_probes(state, queries, targets):
         for target, vectors in asked.probes.items():
             take_room(vectors.nbytes)
             bits = target.dim if target.codes else 0

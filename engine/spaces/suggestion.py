@@ -11,14 +11,12 @@ from sklearn.isotonic import IsotonicRegression
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import by_view, neighbours
 from crossview.engine.spaces.query_rows import query_rows
 from crossview.engine.spaces.search import check_queries
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.labels import LABELLING, without_labels
 from crossview.engine.values.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
@@ -35,8 +33,7 @@ error after 10 items is .07 with it and .10 without; after 150 items both are .0
 class Voters:
     """The labelled items of a collection that a space finds for queries of one view; all votes have the same weight."""
 
-    version: Version
-    indexed: IndexedSpace
+    state: SearchState
     view: str
     targets: tuple[str, ...]
     k: int
@@ -52,16 +49,16 @@ class Voters:
 
         Raises the errors of ``Space.probe``.
         """
-        probes = self.indexed.space.probe(self.view, rows, self.targets)
-        found = neighbours(self.indexed, probes, own, self.k, self._labelled)
+        probes = self.state.space.probe(self.view, rows, self.targets)
+        found = neighbours(self.state.indexed, probes, own, self.k, self._labelled)
         comparable = on_common_scale(probes.keys())
         by_row = ([lists[row] for lists in found.values()] for row in range(len(rows)))
         return [vote_shares(lists, self.labels, self.k, comparable) for lists in by_row]
 
     def _labelled(self, target: Target) -> Selection:
-        searcher, place = self.indexed.searcher(target), ("labelled", self.indexed.space.ignored_labels)
+        searcher, place = self.state.indexed.searcher(target), ("labelled", self.state.space.ignored_labels)
         # By weak references, because a selection keeps the rows of its searcher, which compaction can replace.
-        selections = self.version.remembered.value(place, WeakKeyDictionary[Searcher, Selection])
+        selections = self.state.version.remembered.value(place, WeakKeyDictionary[Searcher, Selection])
         found = selections.get(searcher)
         if found is None:
             found = selections[searcher] = searcher.selection(np.array(sorted(self.labels), np.int64))
@@ -103,7 +100,7 @@ def calibrate(voters: Voters) -> VoteCalibration:
 
     No item votes on itself. Raises NotReadyError if no labelled item with the view has neighbours.
     """
-    with voters.version.read() as tx:
+    with voters.state.version.read() as tx:
         ids, protocol = _items(voters, tx)
         found = joined_view(tx, voters.view).rows(tx, ids)
     shares, right = _outcomes(voters.shares(found.rows, found.ids.tolist()), found.ids.tolist(), voters.labels)
@@ -129,7 +126,7 @@ def fitted_calibration(shares: NDArray[np.float64], right: NDArray[np.bool_], pr
 
 def _items(voters: Voters, tx: Transaction) -> tuple[list[int], str]:
     """Return the calibration items, and a sentence about them."""
-    space, keys = voters.indexed.space, tx.items.keys()
+    space, keys = voters.state.space, tx.items.keys()
     labelled = [item for item in joined_view(tx, voters.view).ids(tx).tolist() if item in voters.labels]
     unseen = [item for item in labelled if keys[item] not in space.training_keys]
     chosen = unseen or labelled
@@ -169,20 +166,20 @@ def check_request(request: SuggestRequest) -> None:
         raise InvalidInputError(f"min_share must be a probability between 0 and 1, not {request.min_share:g}")
 
 
-def suggest(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SuggestRequest) -> Suggestions:
+def suggest(state: SearchState, request: SuggestRequest) -> Suggestions:
     """Return the labels of every query.
 
     Raises NotReadyError if no item has a label, and the errors of ``search.answer``.
     """
-    queries, results, protocols = request.queries, {}, []
-    ignored = indexed.space.ignored_labels
+    queries, version, results, protocols = request.queries, state.version, {}, []
+    ignored = state.space.ignored_labels
     labels = version.remembered.value(("labels", ignored), lambda: labels_of(version, ignored))
     for view, numbers in by_view(queries).items():
-        described = query_rows(version, loaded, view, queries, numbers)
-        voters = Voters(version, indexed, view, tuple(request.targets), request.k, labels)
+        described = query_rows(version, view, queries, numbers)
+        voters = Voters(state, view, tuple(request.targets), request.k, labels)
         shares, calibration = voters.shares(described.rows, described.own), _calibration(voters)
         protocols.append(calibration.protocol)
-        likeliest = likeliest_of(indexed.space, view, described.rows)
+        likeliest = likeliest_of(state.space, view, described.rows)
         for number, item, votes, of_all in zip(numbers, described.own, shares, likeliest, strict=True):
             known = () if item is None else labels.get(item, ())
             found = suggested_labels(number, votes, calibration, request.min_share, known)
@@ -201,9 +198,9 @@ def labels_of(version: Version, ignored: tuple[str, ...]) -> Mapping[int, tuple[
 
 def _calibration(voters: Voters) -> VoteCalibration:
     """Return the calibration of votes, computed once for each state of the collection."""
-    space = voters.indexed
+    space = voters.state.indexed
     place = "calibration", space.space.name, space.identity, voters.view, voters.targets, voters.k
-    return voters.version.remembered.value(place, lambda: calibrate(voters))
+    return voters.state.version.remembered.value(place, lambda: calibrate(voters))
 
 
 def likeliest_of(space: Space, view: str, rows: NDArray[np.float32]) -> Sequence[LikeliestClass | None]:

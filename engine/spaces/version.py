@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.spaces.answer_size import check_room
 from crossview.engine.spaces.filters import Filters, Ids
 from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import Identity
+from crossview.engine.spaces.loaded import Identity, LoadedSpaces
 from crossview.engine.spaces.remembered import Remembered
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
@@ -57,6 +57,8 @@ class Version:
     """
 
     catalog: Catalog
+    loaded: LoadedSpaces
+    """The extractors that describe queries."""
     collection: str
     """The collection's name."""
     sequence: int
@@ -223,3 +225,15 @@ class Version:
     def has_values(self, field: Field) -> bool:
         """Return whether any item has a field."""
         return len(self.ids(FieldTest(field, "exists"))) > 0
+
+
+class SearchState(NamedTuple):
+    """All that a search reads: a collection in one state of its catalog, and one of its spaces with indexes."""
+
+    version: Version
+    indexed: IndexedSpace
+
+    @property
+    def space(self) -> Space:
+        """The space without its indexes."""
+        return self.indexed.space

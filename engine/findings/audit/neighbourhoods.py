@@ -14,11 +14,10 @@ from scipy.stats import mannwhitneyu
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.findings.audit.split import Ids, Split
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.matching import neighbours
 from crossview.engine.spaces.suggestion import VoteCalibration, fitted_calibration, vote_shares
 from crossview.engine.spaces.target import Neighbor
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState
 from crossview.engine.values.audit import Finding
 from crossview.engine.values.labels import without_labels
 from crossview.index.base import Selection
@@ -45,8 +44,7 @@ Floats = NDArray[np.float64]
 class Neighbourhoods:
     """The nearest items of items in the views of a space, found in the indexes of the views themselves."""
 
-    version: Version
-    raw: IndexedSpace
+    raw: SearchState
     split: Split
     views: Sequence[str]
 
@@ -63,15 +61,15 @@ class Neighbourhoods:
         """Yield for each view the items that have it, and the k nearest others of each, of all items or ``among``."""
         for view in self.views:
             checkpoint()
-            with self.version.read() as tx:
+            with self.raw.version.read() as tx:
                 rows = joined_view(tx, view).rows(tx, ids)
             if not len(rows.ids):
                 continue
             (target,) = self.raw.space.targets_of(view)
-            chosen: Selection | None = None if among is None else self.raw.searcher(target).selection(among)
+            chosen: Selection | None = None if among is None else self.raw.indexed.searcher(target).selection(among)
             probes = self.raw.space.probe(view, rows.rows, [str(target)])
             only = None if chosen is None else _always(chosen)
-            yield view, rows.ids.tolist(), neighbours(self.raw, probes, rows.ids.tolist(), k, only)[target]
+            yield view, rows.ids.tolist(), neighbours(self.raw.indexed, probes, rows.ids.tolist(), k, only)[target]
 
 
 def _always(chosen: Selection) -> Callable[[object], Selection]:
@@ -83,7 +81,7 @@ def doubtful_labels(near: Neighbourhoods, ignored: Sequence[str], limit: int) ->
 
     The probability of a label is calibrated in each view on all these items, and its mean over the views counts.
     """
-    with near.version.read() as tx:
+    with near.raw.version.read() as tx:
         labels = without_labels(tx.items.labels(), ignored)
     ids = near.drawn([item for item in labels if item in near.split.keys])
     probable: dict[int, list[dict[str, float]]] = defaultdict(list)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.answer_size import take_room
-from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.version import Version
 from crossview.engine.values.explanation import AgreeingPart, Agreement, Place
 from crossview.engine.values.query import Query
@@ -41,9 +40,9 @@ class Compared(NamedTuple):
 class Agreements:
     """Agreements of one query with items, by view."""
 
-    def __init__(self, version: Version, loaded: LoadedSpaces, query: Query, own: int | None, most: int) -> None:
+    def __init__(self, version: Version, query: Query, own: int | None, most: int) -> None:
         """``own`` is the id of the item of a query by key, ``most`` the maximum number of parts of a view."""
-        self._version, self._loaded, self._query, self._own, self._most = version, loaded, query, own, most
+        self._version, self._query, self._own, self._most = version, query, own, most
 
     def of(self, compared: Compared) -> dict[int, list[Agreement]]:
         """Return the agreements of each item in a view, one for each of the view's parts that has parts of its own."""
@@ -68,7 +67,7 @@ class Agreements:
         items: Mapping[int, NDArray[np.float32]],
         squares: Mapping[int, Floats],
     ) -> dict[int, Agreement]:
-        extractor = self._loaded.extractor(record)
+        extractor = self._version.loaded.extractor(record)
         if isinstance(extractor, TextExtractor):
             return self._of_words(record.name, extractor, items)
         parts = extractor.parts()
@@ -151,7 +150,7 @@ class Agreements:
             pictures |= {item: tx.items.thumbnail(item) for item in items}
         known = {one: picture for one, picture in pictures.items() if picture is not None}
         tasks = [PictureTask(picture, {view: extractor}) for picture in known.values()]
-        found = self._loaded.pictures.run(read_points, tasks, checkpoint)
+        found = self._version.loaded.pictures.run(read_points, tasks, checkpoint)
         return {
             one: _by_part(rows[view])
             for one, rows in zip(known, found, strict=True)

@@ -10,11 +10,10 @@ from crossview.engine.catalog.description import RAW
 from crossview.engine.findings.explaining.agreement import Compared
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Selector, query_probes
 from crossview.engine.spaces.near_copies import Copies, near_copies
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState
 from crossview.engine.values.query import Query
 from crossview.index.base import Ids, Neighbors, Searcher, Selection
 
@@ -53,9 +52,7 @@ class InView(NamedTuple):
 
 
 def in_view(
-    version: Version,
-    indexed: IndexedSpace,
-    loaded: LoadedSpaces,
+    state: SearchState,
     query: Query,
     names: Sequence[str],
     items: Iterable[int],
@@ -66,9 +63,9 @@ def in_view(
 
     Without k, there are no near copies. Raises the errors of ``query_probes``.
     """
-    (asked,) = query_probes(version, indexed.space, loaded, [query], names)
-    (own,), wanted = asked.own, list(items)
-    copies = {} if k is None else near_copies(version, indexed, loaded, [query], asked, k)[0]
+    (asked,) = query_probes(state, [query], names)
+    (version, indexed), (own,), wanted = state, asked.own, list(items)
+    copies = {} if k is None else near_copies(state, [query], asked, k)[0]
     targets, squares = {}, {}
     for target, (probe, *_) in asked.probes.items():
         checkpoint()

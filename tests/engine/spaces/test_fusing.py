@@ -158,7 +158,7 @@ def test_learning_weighs_the_views_and_calibrates(made: Collection, rows: Rows, 
     """The view that tells classes apart has the most weight; the list is the weighted mean of the scores."""
     found = search(made, number, fuse="learn")
     assert found.target == "learn of a, b, c"
-    version = made._opened.versions().answered("raw", lambda *_: [], lambda version, _: version)
+    version = made._opened.versions().answered("raw", lambda *_: [], lambda state: state.version)
     learned = [
         entry.value
         for entry in version.remembered._entries.values()

@@ -117,14 +117,14 @@ def test_who_holds_a_version_is_answered_as_before(items):
     """Whatever has been written since: other rows, labels, deletions and items."""
     asked = request(k=5)
     versions = items._opened.versions()
-    version, space = versions.answered("", searched_targets(asked), lambda *held: held)
-    version = replace(version, transaction=None)
-    before = answer(version, space, items._opened.loaded, asked)
+    state = versions.answered("", searched_targets(asked), lambda held: held)
+    state = state._replace(version=replace(state.version, transaction=None))
+    before = answer(state, asked)
     items.items.put(numbered(100, labels=("new",)))
     items.items.put_vectors("v", ["item/010"], row(30)[None])
     items.items.delete(["item/011"])
     items.items.update([ItemUpdate("item/009", labels=("odd",))])
-    assert answer(version, space, items._opened.loaded, asked) == before
+    assert answer(state, asked) == before
     after = items.search(asked)
     assert set(keys(after)).isdisjoint({"item/010", "item/011"})
     assert ("odd",) in [hit.labels for hit in after[0].hits]
