@@ -194,7 +194,7 @@ class Collection:
 
     def _continued(self, request: SearchRequest, answer: Callable[[SearchRequest], T]) -> T:
         """Return the answer to a request, with the judgements of its feedback if it names one."""
-        if not getattr(request.strategy, "feedback", ""):
+        if not request.strategy.feedback:
             return answer(request)
         try:
             return answer(self.feedback.continued(request))

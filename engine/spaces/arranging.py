@@ -75,7 +75,7 @@ OF_SEARCH = ("target", "scores", "match", "probability", "base_rate")
 def plain(request: SearchRequest) -> SearchRequest:
     """Return a request without its arrangement."""
     strategy = request.strategy
-    if getattr(strategy, "sort_by", "") and not strategy.lists_items:
+    if strategy.sort_by and not strategy.lists_items:
         strategy = type(strategy)(**{**vars(strategy), "sort_by": ""})
     return replace(request, strategy=strategy, per="", hits_per=1, diversity=0.0)
 
@@ -87,7 +87,7 @@ def is_arranged(request: SearchRequest, axes: Sequence[str]) -> bool:
 
 def _field_order(request: SearchRequest, axes: Sequence[str]) -> str:
     """Return the order of a request by a field of items; "" for another order."""
-    sort_by = str(getattr(request.strategy, "sort_by", ""))
+    sort_by = request.strategy.sort_by
     return sort_by if sort_by and order_of(sort_by)[0] not in axes else ""
 
 
@@ -101,7 +101,7 @@ def ranked(state: SearchState, targets: Sequence[Target], request: SearchRequest
     if order := _field_order(request, state.space.axes):
         lists = [replace(one, hits=_in_order(state.version, order, ranking, one.hits)) for one in lists]
     elif not request.strategy.lists_items:
-        lists = in_order(getattr(request.strategy, "sort_by", ""), lists)
+        lists = in_order(request.strategy.sort_by, lists)
     return replace(ranking, lists=lists)
 
 

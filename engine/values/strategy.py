@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, TypedDict, cast
 
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.item import let_one_be_several, one_or_several
@@ -70,6 +70,15 @@ class Strategy:
     lists_items: ClassVar[bool] = False
     """Whether the strategy lists items, so that its queries have no input."""
 
+    # Not fields, but what holds in a strategy without such an option, so that everybody can ask for it. They have no
+    # annotation, by which a dataclass would make fields of them.
+    sort_by = ""
+    combine = ""
+    fuse = ""
+    feedback = ""
+    min_match = 0.0
+    max_distance = cast("float | None", None)
+
     def __post_init__(self) -> None:
         let_one_be_several(self, *({"targets", "hold"} & vars(self).keys()))
 
@@ -81,8 +90,7 @@ class Strategy:
     @property
     def axes(self) -> tuple[str, ...]:
         """The axes that the strategy names, possibly more than once."""
-        sort_by = vars(self).get("sort_by", "")
-        return (sort_by.removeprefix("-"),) if sort_by else ()
+        return (self.sort_by.removeprefix("-"),) if self.sort_by else ()
 
     def check(self) -> None:
         """Raise InvalidInputError for options that are invalid in every space."""
@@ -250,7 +258,7 @@ class Listed(Strategy):
     }
     lists_items: ClassVar[bool] = True
 
-    sort_by: str
+    sort_by: str = field()
     """An axis whose greatest scores come first; with a minus, as in ``-natural``, the least."""
     targets: Sequence[str] = ()
     """See ``Nearest``."""
@@ -281,7 +289,7 @@ class Combined(Strategy):
         for name in ("weights", "more", "less", "hold", "sort_by", "min_match", "max_distance", "probabilities")
     } | {"base_rate": _ONE_QUESTION.format("base_rate"), "merge": _ONE_QUESTION.format("merge")}
 
-    combine: str
+    combine: str = field()
     """The score: ``learn`` (a classifier of the examples against the counter-examples and a sample of all items, beside
     the distance to their moved mean), ``mean`` (that distance alone), ``best`` (the nearest example) or ``context`` (in
     how many pairs the example is nearer than the counter-example)."""

@@ -60,7 +60,7 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
 
 def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
     """Return the message without its collection; raise InvalidInputError if a query has a wrong number of inputs."""
-    goes_on = bool(getattr(request.strategy, "feedback", ""))
+    goes_on = bool(request.strategy.feedback)
     queries = [
         from_query(query, request.strategy.lists_items or (goes_on and not query.inputs())) for query in request.queries
     ]

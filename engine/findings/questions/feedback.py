@@ -146,7 +146,7 @@ class Feedback:
 
         Raises NotFoundError for an unknown name, NotReadyError if no judged item is left.
         """
-        name = getattr(request.strategy, "feedback", "")
+        name = request.strategy.feedback
         if not name:
             return request
         with self._catalog.read() as tx:
