@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from crossview.engine.findings.duplicates.judging import DuplicateJudgements
     from crossview.engine.findings.questions.asking import Questions
     from crossview.engine.findings.questions.feedback import Feedback
-    from crossview.engine.spaces.paging import Pages
+    from crossview.engine.spaces.search import Pages
     from crossview.engine.values.audit import Audit, AuditRequest
     from crossview.engine.values.changes import Changes, ChangesRequest
 
@@ -239,8 +239,7 @@ class Collection:
 
     def open_pages(self, request: SearchRequest) -> "Pages":
         """Return the pages of ``search_pages`` for reading them in any order; close them after use."""
-        from crossview.engine.spaces.paging import Pages, pages_of
-        from crossview.engine.spaces.search import check_pages
+        from crossview.engine.spaces.search import Pages, check_pages, pages_of
 
         def opened(wanted: SearchRequest) -> Pages:
             check_pages(wanted)

@@ -19,7 +19,7 @@ from crossview.engine.values.info import SpaceInfo
 from crossview.features.pictures import Pictures
 
 if TYPE_CHECKING:
-    from crossview.engine.spaces.paging import Pages
+    from crossview.engine.spaces.search import Pages
     from crossview.engine.spaces.space import Space
     from crossview.engine.spaces.versions import Versions
 

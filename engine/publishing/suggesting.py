@@ -13,8 +13,7 @@ from crossview.engine.catalog.words import Mask
 from crossview.engine.collections.collection import Collection
 from crossview.engine.publishing.expression import expression_of
 from crossview.engine.publishing.version import EngineSelection, PublishedSpace
-from crossview.engine.spaces.matching import by_view, neighbours
-from crossview.engine.spaces.query_rows import query_rows
+from crossview.engine.spaces.queries import by_view, query_rows
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.suggestion import (
     VoteCalibration,
@@ -96,7 +95,7 @@ def suggest(indexed: PublishedSpace, votes: Mapping[str, VoteCalibration], reque
             raise NotReadyError(f"no votes of view {view!r} are calibrated: label items, and publish the collection")
         rows = query_rows(version, view, request.queries, numbers)
         probes = indexed.space.probe(view, rows.rows, tuple(request.targets))
-        found = neighbours(indexed, probes, rows.own, request.k, lambda _: _labelled(indexed))
+        found = indexed.neighbours(probes, rows.own, request.k, lambda _: _labelled(indexed))
         labels = without_labels(
             {version.numbers.of(key): item.labels for key, item in version.met.items()}, indexed.space.ignored_labels
         )

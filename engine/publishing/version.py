@@ -21,7 +21,7 @@ from crossview.engine.publishing.milvus import MOST_FOUND
 from crossview.engine.publishing.records import Record, item_of
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.space import Vectors
-from crossview.engine.spaces.target import Neighbor, Target
+from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.conditions.tree import Condition
 from crossview.engine.values.errors import InvalidInputError, NotFoundError, few, warn_of
@@ -183,9 +183,8 @@ class PublishedSpace(IndexedSpace):
             found = set(self.version.tested(sorted(found), chosen))
         return {numbers.of(key) for key in found}
 
-    def scores(self, target: Target, lists: Sequence[Sequence[Neighbor]]) -> Mapping[int, Mapping[str, float]]:
+    def scores(self, target: Target, ids: Ids) -> None:
         """Return no scores: an engine does not return vectors."""
-        return {}
 
 
 class PublishedSearches:

@@ -8,18 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from crossview.engine.spaces.columns import Column, Evidence, Place
-from crossview.engine.spaces.fusion import Floats, best_first, mean_scores, reciprocal_ranks
-from crossview.engine.spaces.item_distances import every_distance
+from crossview.engine.spaces.columns import (
+    Column,
+    Evidence,
+    Floats,
+    Place,
+    best_first,
+    every_distance,
+    mean_scores,
+    reciprocal_ranks,
+)
+from crossview.engine.spaces.indexed import Selector
 from crossview.engine.spaces.learned_fusion import Teacher
-from crossview.engine.spaces.matching import Asked, Hits, Selector, familiarity, hits_of
 from crossview.engine.spaces.near_copies import Copies, near_copies
+from crossview.engine.spaces.queries import Asked, described, familiarity, query_probes, views_of, words_of_queries
+from crossview.engine.spaces.rankings import Ranking
 from crossview.engine.spaces.space import Space
-from crossview.engine.spaces.target import Neighbor, Target
 from crossview.engine.spaces.version import SearchState
-from crossview.engine.values.errors import NotReadyError
-from crossview.engine.values.query import Hit, Query
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.query import Query
 from crossview.engine.values.strategy import DISTANCE, LEARN, MATCH, RANK, Nearest
+from crossview.features.base import QueryWords
 from crossview.index.base import Ids
 
 
@@ -85,13 +94,71 @@ class Fusion:
             ids, distances = ids[others], distances[others]
         return Column(place, vector, ids, distances, own, copies, familiarity)
 
-    def found(self, columns: Sequence[Column]) -> tuple[str, Hits]:
-        """Return the name of the fusion, and the first k hits by it; raises the errors of ``scored``."""
-        fused = self.scored(columns)
-        least = self.strategy.min_match
+    def ranking(self, number: int, columns: Sequence[Column], words: QueryWords | None = None) -> Ranking:
+        """Return the first k items for the query with a number, each at its distance in the target that has it nearest.
+
+        Raises the errors of ``scored``.
+        """
+        fused, least = self.scored(columns), self.strategy.min_match
         if least and fused.matches is None:
             raise NotReadyError(no_match(self.state.space, columns[0].place[0], str(columns[0].place[1])))
-        return fused_name(fused.way, [one.place[1] for one in fused.columns]), self._hits(fused, least)
+        chosen = fused.order if fused.matches is None else fused.order[fused.matches[fused.order] >= least]
+        ids = fused.ids[chosen]
+        best, distances = np.full(len(ids), -1, np.int32), np.zeros(len(ids))
+        greatest = np.full(len(ids), -np.inf)
+        for place, (column, part) in enumerate(zip(fused.columns, fused.parts, strict=True)):
+            if not len(column.ids):
+                continue
+            at = np.minimum(np.searchsorted(column.ids, ids), len(column.ids) - 1)
+            nearer = (column.ids[at] == ids) & ((part[at] > greatest) | (best < 0))
+            best[nearer], greatest[nearer] = place, part[at[nearer]]
+            distances[nearer] = column.distances[at[nearer]]
+            for copy in np.flatnonzero(nearer & np.isin(ids, list(column.copies))) if column.copies else ():
+                distances[copy] = shown_distance(column, int(ids[copy]), int(at[copy]))
+        targets = [column.place[1] for column in fused.columns]
+        scores = np.zeros((len(ids), len(self.state.space.axes)))
+        for place, target in enumerate(targets):
+            if (found := self.state.indexed.scores(target, ids[best == place])) is not None:
+                scores[best == place] = found
+        return Ranking(
+            query=number,
+            name=f"{fused.way} of {', '.join(dict.fromkeys(map(str, targets)))}",
+            ids=ids,
+            distances=distances,
+            places=[(column.place[0], str(column.place[1])) for column in fused.columns],
+            at=best,
+            matches=None if fused.matches is None else fused.matches[chosen],
+            scores=scores if self.state.space.axes else None,
+            words=words,
+        )
+
+    def of_every_view(self, number: int, query: Query) -> Ranking:
+        """Return the list of a query without a view, fused over all views by which it can ask, and all targets."""
+        columns, words = self.columns_of(query)
+        return self.ranking(number, columns, words[0] if words else None)
+
+    def columns_of(self, query: Query) -> tuple[list[Column], list[QueryWords]]:
+        """Return the columns of a query in each view by which it can ask, and the words of a text.
+
+        A view without a row for the query, such as one that finds nothing in the picture, is left out, and so is a
+        target without matches if others have one. Raises the error of the first view if every view is left out.
+        """
+        version, space = self.state.version, self.state.space
+        views = views_of(version, space, query, self.strategy.targets)
+        if not query.view:
+            query = described(version, query, dict.fromkeys([*views, *filter(None, [space.robust_view])]))
+        columns, words, errors = list[Column](), list[QueryWords](), list[InvalidInputError | NotReadyError]()
+        for view in views:
+            alone = [replace(query, view=view)]
+            try:
+                for asked in query_probes(self.state, alone, self.strategy.targets):
+                    columns += self.columns(asked, alone)[0]
+                words += words_of_queries(version, alone).values()
+            except (InvalidInputError, NotReadyError) as error:
+                errors.append(error)
+        if not columns:
+            raise errors[0]
+        return columns, words
 
     def scored(self, columns: Sequence[Column]) -> Fused:
         """Return the scores of all items.
@@ -173,33 +240,6 @@ class Fusion:
         matches = None if fused.matches is None else np.where(copies, 1.0, fused.matches)
         return fused._replace(order=order, matches=matches)
 
-    def _hits(self, fused: Fused, least: float) -> Hits:
-        """Return the first hits, each with its distance in the target in which it is nearest."""
-        columns = fused.columns
-        chosen = fused.order if fused.matches is None else fused.order[fused.matches[fused.order] >= least]
-        items = fused.ids[chosen].tolist()
-        near: dict[int, dict[int, tuple[float, float]]] = {item: {} for item in items}
-        for number, (column, part) in enumerate(zip(columns, fused.parts, strict=True)):
-            places = np.searchsorted(column.ids, fused.ids[chosen])
-            for item, place in zip(items, places.tolist(), strict=True):
-                if place < len(column.ids) and column.ids[place] == item:
-                    near[item][number] = float(part[place]), shown_distance(column, item, place)
-        best = {item: max(of_item, key=lambda number: (of_item[number][0], -number)) for item, of_item in near.items()}
-        made: dict[int, Hit] = {}
-        for number in sorted(set(best.values())):
-            target = columns[number].place[1]
-            some = [Neighbor(item, near[item][number][1]) for item in items if best[item] == number]
-            (hits,) = hits_of(self.state.version, str(target), [some], self.state.indexed.scores(target, [some]))
-            made |= dict(zip([one.item for one in some], hits, strict=True))
-        if fused.matches is not None:
-            for item, match in zip(items, fused.matches[chosen].tolist(), strict=True):
-                vars(made[item])["match"] = match
-        if self.strategy.probabilities:
-            for item in items:
-                view = columns[best[item]].place[0]
-                set_probability(self.state, self.strategy.base_rate, view, made[item])
-        return tuple([made[item] for item in items])
-
 
 def _means(columns: Sequence[Column], parts: Sequence[Floats], weights: Sequence[float]) -> tuple[Ids, Floats]:
     return mean_scores([one.ids for one in columns], parts, weights)
@@ -219,24 +259,9 @@ def shown_distance(column: Column, item: int, place: int) -> float:
     return float(column.distances.min()) * column.copies[item]
 
 
-def fused_name(way: str, targets: Sequence[Target]) -> str:
-    """Return the name of a list by several targets, such as ``match of color, sift``."""
-    return f"{way} of {', '.join(dict.fromkeys(map(str, targets)))}"
-
-
 def no_match(space: Space, view: str, target: str) -> str:
     """Return why hits have no match, and the remedy."""
     return (
         f"space {space.name!r} has no calibrated match for queries of view {view!r} and items in {target!r}: "
         "train it (again) with labels on at least 100 items, or leave min_match out"
     )
-
-
-def set_probability(state: SearchState, base_rate: float | None, view: str, hit: Hit) -> None:
-    """Set the probability of a new hit: that the hit and its query are the same.
-
-    Raises NotReadyError if the query's view and the hit's target have no threshold.
-    """
-    threshold = state.version.threshold(state.space, view, hit.target)
-    rate = threshold.base_rate if base_rate is None else base_rate
-    vars(hit).update(probability=threshold.probability(hit.distance, rate), base_rate=rate)

@@ -7,7 +7,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from crossview.engine.spaces.embedding_files import key_line, replacing
-from crossview.engine.spaces.matching import neighbours
 from crossview.engine.spaces.search import Page, passing
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import SearchState
@@ -34,19 +33,19 @@ def neighbors_of(state: SearchState, view: str, target: Target, k: int, page: Pa
         found = record.rows(tx, keys)
     own = found.ids.tolist()
     probes = space.probe(view, found.rows, [str(target)])
-    (lists,) = neighbours(indexed, probes, own, k, passing(state, chosen)).values()
+    (lists,) = indexed.neighbours(probes, own, k, passing(state, chosen)).values()
     of_item = dict(zip(own, lists, strict=True))
     having = [item for item in keys if item in of_item]
     with version.read() as tx:
-        found_items = sorted({one.item for some in lists for one in some})
-        key_of: dict[int, str] = dict(map(tuple, tx.items.each("key", found_items)))
+        items = sorted({item for near in lists for item in near.ids.tolist()})
+        key_of: dict[int, str] = dict(map(tuple, tx.items.each("key", items)))
     return ItemNeighbors(
         space=space.name,
         generation=space.generation,
         target=str(target),
         keys=tuple(keys[item] for item in having),
-        neighbors=tuple(tuple(key_of[one.item] for one in of_item[item]) for item in having),
-        distances=tuple(tuple(one.distance for one in of_item[item]) for item in having),
+        neighbors=tuple(tuple(key_of[near] for near in of_item[item].ids.tolist()) for item in having),
+        distances=tuple(tuple(of_item[item].distances.tolist()) for item in having),
         exact=indexed.searcher(target).capabilities.exact,
         after=next(reversed(keys.values())) if len(keys) == size else "",
     )

@@ -13,7 +13,6 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.matching import neighbours
 from crossview.engine.spaces.suggestion import MOST_ITEMS, vote_shares
 from crossview.engine.spaces.target import on_common_scale
 from crossview.engine.values.errors import InvalidInputError
@@ -93,7 +92,7 @@ def _votes(
         except InvalidInputError:  # a row far outside the training rows; this view cannot test the items
             continue
         voters = {target: built.searcher(target).selection(np.array(trained, np.int64)) for target in probes}
-        lists = neighbours(built, probes, rows.ids.tolist(), VOTERS, voters.__getitem__)
+        lists = built.neighbours(probes, rows.ids.tolist(), VOTERS, voters.__getitem__)
         for row, item in enumerate(rows.ids.tolist()):
             near = [found[row] for found in lists.values()]
             votes[item].update(vote_shares(near, labels, VOTERS, on_common_scale(probes)))

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.engine.spaces.columns import Column, Evidence, Place
-from crossview.engine.spaces.fusion import Floats
-from crossview.engine.spaces.item_distances import distances_to
+from crossview.engine.spaces.columns import Column, Evidence, Floats, Place, distances_to
 from crossview.engine.spaces.match import Match, fitted_match
 from crossview.engine.spaces.version import SearchState
 from crossview.engine.values.errors import NotReadyError

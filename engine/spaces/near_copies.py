@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.matching import Asked, Selector
-from crossview.engine.spaces.query_rows import query_rows
+from crossview.engine.spaces.indexed import IndexedSpace, Selector
+from crossview.engine.spaces.queries import Asked, query_rows
 from crossview.engine.spaces.sketches import Rows
 from crossview.engine.spaces.space import Vectors
-from crossview.engine.spaces.target import Neighbor, Target
+from crossview.engine.spaces.target import Near, Target
 from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.query import Query
 from crossview.features.stages import stage
@@ -23,10 +22,6 @@ Copies = Mapping[int, float]
 """The near copies of a query: the distance of their rows by item id, from 0 for equal rows to 1, ascending."""
 _SPARE = 16
 """Codes to look at beyond the wanted number of items."""
-
-
-class NearCopy(Neighbor):
-    """A neighbor whose raw row nearly equals that of the query."""
 
 
 def near_copies(state: SearchState, queries: Sequence[Query], asked: Asked, k: int) -> list[Copies]:
@@ -95,11 +90,11 @@ def copies_in_view(state: SearchState, view: str, rows: Rows, own: Sequence[int 
 def copies_first(
     indexed: IndexedSpace,
     asked: Asked,
-    lists: Mapping[Target, list[list[Neighbor]]],
+    lists: Mapping[Target, list[Near]],
     copies: Sequence[Copies],
     k: int,
     only: Selector,
-) -> dict[Target, list[list[Neighbor]]]:
+) -> dict[Target, list[Near]]:
     """Return lists of k items in which near copies come first, if the target has them and ``only`` selects them.
 
     The distance of a near copy is that of the list's first item, times the distance of the rows, from 0 to 1.
@@ -108,8 +103,8 @@ def copies_first(
         return dict(lists)
     return {
         target: [
-            _first(found, {item: near[item] for item in near if item in present}, k)
-            for found, near in zip(of_queries, copies, strict=True)
+            _first(near, {item: of_query[item] for item in of_query if item in present}, k)
+            for near, of_query in zip(of_queries, copies, strict=True)
         ]
         for target, of_queries in lists.items()
         for present in [_present(indexed, target, asked.probes[target][:1], copies, only)]
@@ -124,9 +119,11 @@ def _present(
     return indexed.present(target, vector, ids, None if only is None else only(target)) if len(ids) else set()
 
 
-def _first(found: list[Neighbor], near: Copies, k: int) -> list[Neighbor]:
-    if not near:
-        return found
-    nearest = found[0].distance if found else 0.0
-    others = [one for one in found if one.item not in near]
-    return [*(NearCopy(item, nearest * closeness) for item, closeness in near.items()), *others][:k]
+def _first(near: Near, copies: Copies, k: int) -> Near:
+    if not copies:
+        return near
+    first, closeness = np.array(list(copies), np.int64), np.array(list(copies.values()))
+    others = ~np.isin(near.ids, first)
+    ids = np.concatenate([first, near.ids[others]])
+    distances = np.concatenate([closeness * (near.distances[0] if len(near.ids) else 0.0), near.distances[others]])
+    return Near(ids[:k], distances[:k], min(len(first), k))

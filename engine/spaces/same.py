@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crossview.engine.spaces.known_pairs import pair_distances
-from crossview.engine.spaces.query_rows import query_rows, without_row
+from crossview.engine.spaces.queries import query_rows, without_row
 from crossview.engine.spaces.search import target_of
 from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.errors import InvalidInputError

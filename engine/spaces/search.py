@@ -1,23 +1,23 @@
-"""A search: from inputs to rows, to probes, to neighbours, to hits; and the embeddings of queries and items."""
+"""A search: its checks, its plan in one state of a collection, its lists of hits, and the pages of all its hits."""
 
 import math
+import threading
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, cast
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.spaces.answer_size import take_room
-from crossview.engine.spaces.arranging import GROUPED, MOST_IN_POOL, Ranking, is_arranged, ranked
-from crossview.engine.spaces.copies import MOST_COMPARED
-from crossview.engine.spaces.every_view import by_every_view, check_without_view, in_each_view
-from crossview.engine.spaces.fusing import Fusion
-from crossview.engine.spaces.matching import Selector, by_view, query_probes
-from crossview.engine.spaces.query_rows import check_inputs, words_of_queries
-from crossview.engine.spaces.scans import scan_of
+from crossview.engine.spaces.arranging import GROUPED, MOST_COMPARED, MOST_IN_POOL, arranged, is_arranged
+from crossview.engine.spaces.indexed import Selector
+from crossview.engine.spaces.queries import by_view, check_inputs, in_each_view, query_probes, words_of_queries
+from crossview.engine.spaces.rankings import Ranking, hit_lists
+from crossview.engine.spaces.scans import SCANS, Scan
 from crossview.engine.spaces.scores import check_axes
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
@@ -85,11 +85,31 @@ def check_arrangement(request: SearchRequest) -> None:
         raise InvalidInputError("a list of items by score has no groups and no diversity: give a query")
 
 
+def check_without_view(request: SearchRequest) -> None:
+    """Raise InvalidInputError for a query without a view that needs one."""
+    strategy = request.strategy
+    for number, query in enumerate(request.queries):
+        if query.view:
+            continue
+        if strategy.lists_items:
+            raise InvalidInputError(
+                f"a list of items by a score needs the `view` of the score; to list items by an attribute, use "
+                f"`collection.items(sort_by={strategy.sort_by!r})`"
+            )
+        if query.vector is not None or query.label is not None:
+            raise InvalidInputError(f"query {number}: a vector or a class needs a view: give the view that it is of")
+        if not isinstance(strategy, Nearest | Combined) or strategy.max_distance is not None:
+            raise InvalidInputError(
+                "give the query a view: a search by every view takes no other options than targets, k, a filter, "
+                "min_match and fuse"
+            )
+
+
 def check_request(request: SearchRequest) -> None:
     """Raise InvalidInputError for a request that no collection can answer."""
     check_queries(request.queries, request.k, request.strategy.lists_items)
     check_weights(request)
-    check_without_view(request, isinstance(request.strategy, Nearest | Combined))
+    check_without_view(request)
     request.strategy.check()
     check_arrangement(request)
     check_filter(request.filter)
@@ -125,7 +145,7 @@ def targets_of(
 
 def searched_targets(request: SearchRequest) -> TargetsOf:
     """Return the function that checks a search and returns its targets, with the hidden ones."""
-    scan = scan_of(request.strategy)
+    scan = SCANS[type(request.strategy)]
 
     def targets(version: Version, space: Space) -> list[Target]:
         queries = in_each_view(version, space, request.queries, request.strategy.names)
@@ -146,14 +166,39 @@ def no_targets(queries: Sequence[Query]) -> TargetsOf:
     return targets
 
 
-def without_missing(version: Version, request: SearchRequest) -> SearchRequest:
-    """Return a request that finds no item whose file is missing, unless it asks for such items."""
-    if request.include_missing or not version.missing:
-        return request
-    return replace(request, filter=request.filter.also(_PRESENT), include_missing=True)
-
-
 _PRESENT = Not(FieldTest(Field("missing"), "exists"))
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """A search that is ready to be carried out in one state of a collection."""
+
+    state: SearchState
+    request: SearchRequest
+    scan: Scan[Any]
+
+    @classmethod
+    def of(cls, state: SearchState, request: SearchRequest) -> "SearchPlan":
+        """Return the plan of a checked request. Raises NotFoundError or InvalidInputError for axes that are no axes of
+        the space."""
+        check_axes(state.space.axes, state.space.name, request)
+        skips_missing = state.version.missing and not request.include_missing
+        only = passing(state, request.filter.also(_PRESENT) if skips_missing else request.filter)
+        strategy = request.strategy
+        return cls(state, request, SCANS[type(strategy)](state, strategy, only, request.recall))
+
+    def rankings(self) -> list[Ranking]:
+        """Return the lists before the content of their items is read; raises the errors of ``Scan.rankings``."""
+        request, state, targets = self.request, self.state, list[Target]()
+        if request.diversity:
+            searched = searched_targets(request)(state.version, state.space)
+            targets = [target for target in searched if not target.hidden]
+        return arranged(state, request, targets, partial(self.scan.rankings, request.queries))
+
+    def read(self, rankings: Sequence[Ranking]) -> list[HitList]:
+        """Return rankings as lists of hits; raises the errors of ``hit_lists``."""
+        words = words_of_queries(self.state.version, self.request.queries)
+        return hit_lists(self.state, self.request.strategy, rankings, words)
 
 
 def answer(state: SearchState, request: SearchRequest) -> list[HitList]:
@@ -162,26 +207,8 @@ def answer(state: SearchState, request: SearchRequest) -> list[HitList]:
     Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for an unreadable picture, and StaleError if the
     search must start again with the next version.
     """
-    request = without_missing(state.version, request)
-    check_axes(state.space.axes, state.space.name, request)
-    if is_arranged(request, state.space.axes):
-        return ranking_of(state, request).read(state.version)
-    if not isinstance(request.strategy, Combined) and any(not query.view for query in request.queries):
-        strategy = cast(Nearest, request.strategy)  # see ``check_without_view``
-        only = passing(state, request.filter)
-        fusion = Fusion(state, strategy, request.k, only)
-        return by_every_view(fusion, request, partial(answer, state))
-    only = passing(state, request.filter)
-    found = scan_of(request.strategy)(request.strategy, request, state, only).lists()
-    words = words_of_queries(state.version, request.queries)
-    return [replace(one, words=words[one.query]) if one.query in words else one for one in found]
-
-
-def ranking_of(state: SearchState, request: SearchRequest) -> Ranking:
-    """Return the lists of ``answer`` without the content of the items."""
-    targets = [one for one in searched_targets(request)(state.version, state.space) if not one.hidden]
-    request = without_missing(state.version, request)
-    return ranked(state, targets, request, answer)
+    plan = SearchPlan.of(state, request)
+    return plan.read(plan.rankings())
 
 
 def passing(state: SearchState, chosen: Filter) -> Selector:
@@ -202,30 +229,90 @@ def answer_at_hand(versions: Versions, request: SearchRequest, most_bytes: int, 
     """Return the hit lists if everything needed is in memory; see ``Collection.memory.search``."""
     if request.filter.stored != EVERY or any(query.vector is None for query in request.queries):
         return None
-    given = vars(request.strategy)
-    if any(given.get(name) for name in ("combine", "merge", "fuse")):  # it may learn, and scores all items
+    strategy = request.strategy
+    if strategy.combine or strategy.fuse or vars(strategy).get("merge"):  # it may learn, and scores all items
         return None
     check_request(request)
     state = versions.at_hand(request.space)
     if state is None:
         return None
-    version, space = state
     try:
-        if version.missing and not request.include_missing:
+        if (state.version.missing and not request.include_missing) or is_arranged(request, state.space.axes):
             return None
-        if is_arranged(request, space.space.axes):
-            return None
-        targets = searched_targets(request)(version, space.space)
-        if any(target not in space.indexes for target in targets):
+        targets = searched_targets(request)(state.version, state.space)
+        if any(target not in state.indexed.indexes for target in targets):
             return None
         hits = request.k * sum(not target.hidden for target in targets)
-        if len(request.queries) * sum(space.read_bytes(request, target) for target in targets) > most_bytes:
+        if len(request.queries) * sum(state.indexed.read_bytes(request, target) for target in targets) > most_bytes:
             return None
         if len(request.queries) * hits > most_hits:
             return None
         return answer(state, request)
     except StaleError:
         return None
+
+
+MOST_HITS = 1 << 21
+"""Maximum number of hits of the pages of a search."""
+
+
+class Pages:
+    """All hits of a search; threads may read pages in turn. ``close`` gives up the state of the collection."""
+
+    def __init__(self, plan: SearchPlan, rankings: Sequence[Ranking], close: Callable[[], None]) -> None:
+        self._plan, self._rankings, self._close = plan, rankings, close
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return sum(len(one.ids) for one in self._rankings)
+
+    def page(self, first: int, size: int) -> list[HitList]:
+        """Return up to ``size`` hits from place ``first`` of all lists in a row, each list with its ``total``.
+
+        The first page has every list. Raises NotReadyError after ``close``.
+        """
+        with self._lock:
+            if self._closed:
+                raise NotReadyError("the pages of this search are closed: search again")
+            begins = accumulate((len(one.ids) for one in self._rankings), initial=0)
+            lists = list[HitList]()
+            for begin, one in zip(begins, self._rankings, strict=False):
+                some = one.take(slice(max(0, first - begin), max(0, first + size - begin)))
+                if len(some.ids) or not first:
+                    lists += [replace(hits, total=len(one.ids)) for hits in self._plan.read([some])]
+            return lists
+
+    def each(self, size: int) -> Iterator[list[HitList]]:
+        """Yield all pages."""
+        for first in range(0, max(1, len(self)), size):
+            yield self.page(first, size)
+
+    def close(self) -> None:
+        """Give up the state of the collection."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._close()
+
+
+def pages_of(versions: Versions, request: SearchRequest) -> Pages:
+    """Return the pages of a request, whose k does not count; raises the errors of a search, and InvalidInputError for
+    more than MOST_HITS hits."""
+    state, close = versions.kept(request.space, searched_targets(request))
+    try:
+        most = max(1, MOST_HITS // (max(1, len(request.queries)) * max(1, len(state.indexed.indexes))))
+        plan = SearchPlan.of(state, replace(request, k=most + 1))
+        rankings = plan.rankings()
+        if any(len(one.ids) > most for one in rankings):
+            raise InvalidInputError(
+                f"all pages of a search may have {MOST_HITS:,} hits, and these have more: give a filter, a target, or "
+                "a maximum distance"
+            )
+        return Pages(plan, rankings, close)
+    except BaseException:
+        close()
+        raise
 
 
 def embed(state: SearchState, queries: Sequence[Query], targets: Sequence[str]) -> list[Embedding]:

@@ -11,11 +11,10 @@ from sklearn.isotonic import IsotonicRegression
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.spaces.matching import by_view, neighbours
-from crossview.engine.spaces.query_rows import query_rows
+from crossview.engine.spaces.queries import by_view, query_rows
 from crossview.engine.spaces.search import check_queries
 from crossview.engine.spaces.space import Space
-from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
+from crossview.engine.spaces.target import Near, Target, on_common_scale
 from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.labels import LABELLING, without_labels
@@ -50,7 +49,7 @@ class Voters:
         Raises the errors of ``Space.probe``.
         """
         probes = self.state.space.probe(self.view, rows, self.targets)
-        found = neighbours(self.state.indexed, probes, own, self.k, self._labelled)
+        found = self.state.indexed.neighbours(probes, own, self.k, self._labelled)
         comparable = on_common_scale(probes.keys())
         by_row = ([lists[row] for lists in found.values()] for row in range(len(rows)))
         return [vote_shares(lists, self.labels, self.k, comparable) for lists in by_row]
@@ -66,18 +65,18 @@ class Voters:
 
 
 def vote_shares(
-    lists: Sequence[Sequence[Neighbor]], labels: Mapping[int, Sequence[str]], k: int, comparable: bool
+    lists: Sequence[Near], labels: Mapping[int, Sequence[str]], k: int, comparable: bool
 ) -> dict[str, float]:
     """Return the share of the votes of each label, the nearest voter's first.
 
     ``lists`` are the voters in each target, of which the k nearest vote if the targets are ``comparable``.
     """
-    every = [one for found in lists for one in found]
+    ids = np.concatenate([near.ids for near in lists])
     if comparable:  # an item can be in several targets, one for each metric of the view
-        every.sort(key=lambda one: one.distance)
-        voters = list(dict.fromkeys(one.item for one in every))[:k]
+        order = np.argsort(np.concatenate([near.distances for near in lists]), kind="stable")
+        voters = list(dict.fromkeys(ids[order].tolist()))[:k]
     else:
-        voters = [one.item for one in every]
+        voters = ids.tolist()
     votes = Counter(label for item in voters for label in labels[item])
     return {label: count / len(voters) for label, count in votes.items()}
 

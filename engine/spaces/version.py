@@ -86,8 +86,6 @@ class Version:
     """Whether the version only uses memory: a read raises StaleError."""
     transaction: Transaction | None = None
     """A transaction of one thread that sees this state; without it each read opens its own."""
-    found: dict[str, int] | None = None
-    """The ids of the items of all hits so far, by key, if hits have no content but their keys; None if they have it."""
 
     def name(self) -> str:
         """Return the collection's name."""
@@ -190,8 +188,6 @@ class Version:
     def shown(self, ids: Set[int]) -> dict[int, Shown]:
         """Return the content of items for hits."""
         found = self.pages.known(ids)
-        if self.found is not None:
-            return self._keys(ids, found, self.found)
         if len(found) < len(ids):
             size = sum([shown.size for shown in found.values()])
             with self.read() as tx:
@@ -202,15 +198,6 @@ class Version:
                     check_room(size)  # stop before reading more
                     found |= more
         return found
-
-    def _keys(self, ids: Set[int], known: Mapping[int, Shown], found: dict[str, int]) -> dict[int, Shown]:
-        """Return the keys of items without other content, and add the items to ``found``."""
-        keys = {item: shown.key for item, shown in known.items()}
-        if len(keys) < len(ids):
-            with self.read() as tx:
-                keys |= {item: key for item, key in tx.items.each("key", ids - keys.keys())}  # noqa: C416 - rows are not pairs
-        found |= {key: item for item, key in keys.items()}
-        return {item: Shown(key, (), "{}", "", "") for item, key in keys.items()}
 
     def values(self, field: Field, ids: Ids) -> dict[int, tuple[Value, ...]]:
         """Return the values of a field of those of the items, (n,), that have any except null."""

@@ -19,9 +19,8 @@ from crossview.engine.findings.explaining.agreement import Agreements
 from crossview.engine.findings.explaining.located import InView, in_view
 from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.columns import Column, Evidence
-from crossview.engine.spaces.every_view import columns_of, views_of
 from crossview.engine.spaces.fusing import Fused, Fusion, shown_distance
-from crossview.engine.spaces.query_rows import described, without_row
+from crossview.engine.spaces.queries import described, views_of, without_row
 from crossview.engine.spaces.search import answer, check_request, passing
 from crossview.engine.spaces.target import on_common_scale, view_of
 from crossview.engine.spaces.version import SearchState, Version
@@ -113,7 +112,7 @@ def _fused(state: SearchState, search: SearchRequest) -> Fused | None:
         return None
     only = passing(state, search.filter)
     fusion = Fusion(state, strategy, search.k, only)
-    return fusion.scored(columns_of(fusion, query)[0])
+    return fusion.scored(fusion.columns_of(query)[0])
 
 
 def _on_common_scale(state: SearchState, search: SearchRequest) -> bool:

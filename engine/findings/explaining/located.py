@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.description import RAW
 from crossview.engine.findings.explaining.agreement import Compared
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.matching import Selector, query_probes
+from crossview.engine.spaces.indexed import IndexedSpace, Selector
 from crossview.engine.spaces.near_copies import Copies, near_copies
+from crossview.engine.spaces.queries import query_probes
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import SearchState
 from crossview.engine.values.query import Query

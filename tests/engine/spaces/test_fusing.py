@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.spaces import learned_fusion
-from crossview.engine.spaces.fusion import best_first, mean_scores, reciprocal_ranks
+from crossview.engine.spaces.columns import best_first, mean_scores, reciprocal_ranks
 from crossview.engine.values.comparisons import Answer
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.item import NewItem
