@@ -53,7 +53,7 @@ def test_every_error_has_one_root() -> None:
 @pytest.mark.parametrize("module", ["query", "hits", "evaluation", "errors"])
 def test_what_is_asked_and_answered_is_exported(module: str) -> None:
     """Programs annotate requests, results and errors without knowing the rooms of the engine."""
-    found = importlib.import_module(f"crossview.engine.{module}")
+    found = importlib.import_module(f"crossview.engine.values.{module}")
     public = {name for name, one in vars(found).items() if isinstance(one, type) and one.__module__ == found.__name__}
     assert {name for name in public if not name.startswith("_")} <= set(crossview.__all__)
 

@@ -5,21 +5,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import rel_entr
 
-from crossview.features.channels import CHANNELS, LUV, gradient_channels, integral_image
 from crossview.features.errors import NotFittedError
 from crossview.features.forest import (
+    CELLS,
+    CHANNELS,
+    GRID,
     LEAST_WORDS,
+    LUV,
     PATCHES_PER_IMAGE,
     ROOTS,
     TESTS,
     TREES,
     WORKING_SIDE,
     Forest,
+    Responses,
     candidates,
+    gradient_channels,
+    grow_tree,
+    integral_image,
+    join_trees,
+    patches,
 )
-from crossview.features.haar import CELLS, GRID, Responses, patches
 from crossview.features.registry import extractor
-from crossview.features.trees import grow_tree, join_trees
 
 
 def scene(seed: int, height: int = 100, width: int = 130) -> np.ndarray:

@@ -20,7 +20,7 @@ from crossview.engine.collections.home import Home
 from crossview.engine.values.errors import CrossviewError, NotFoundError, StorageError
 from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.core.observing.histogram import Histogram
+from crossview.server.core.observing.call_metrics import Histogram
 from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.settings import ServerSettings
 

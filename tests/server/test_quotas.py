@@ -12,9 +12,8 @@ from crossview.engine.values.query import Query
 from crossview.server.client.client import Client
 from crossview.server.core.dispatch import quotas
 from crossview.server.core.dispatch.call import Call, Caller, Served
-from crossview.server.core.dispatch.fair_queue import FairQueue
 from crossview.server.core.dispatch.quotas import Budget, Quotas
-from crossview.server.core.dispatch.rooms import Room
+from crossview.server.core.dispatch.rooms import FairQueue, Room
 from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.errors import OverloadedError
 from crossview.server.wire.identity import Identity

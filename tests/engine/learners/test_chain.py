@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crossview.engine.catalog.state import pack, unpack
-from crossview.engine.learners.frame import selection
+from crossview.engine.learners import selection
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.kernels import KernelMap
 from crossview.engine.learners.registry import from_state, parse_chain

@@ -11,8 +11,7 @@ from drawn import draw
 from tiny_models import node, onnx, value, weights
 
 from crossview.features.models.folder import read_folder
-from crossview.features.models.pixels import pixels_of
-from crossview.features.models.session import open_session, row_of_picture
+from crossview.features.models.session import open_session, pixels_of, row_of_picture
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 IMAGE = draw("green", 5)

@@ -18,7 +18,7 @@ from PIL import Image as Pillow
 
 from crossview.features.errors import ModelError
 from crossview.features.models.folder import pixels_from
-from crossview.features.models.pixels import pixels_of
+from crossview.features.models.session import pixels_of
 
 IMAGENET = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
 CLIP = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crossview.engine.catalog.ingest.group_file import read_groups
+from crossview.engine.catalog.ingest.table import read_groups
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.recipe import Grouping
 
