@@ -287,8 +287,8 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError (not calibrated), ImageError, StorageError.
         """
-        from crossview.engine.spaces.same import same
         from crossview.engine.spaces.search import check_queries, no_targets
+        from crossview.engine.spaces.thresholds import same
 
         queries = [query for pair in request.pairs for query in pair]
         check_queries(queries)
@@ -303,7 +303,8 @@ class Collection:
 
         Arguments and errors are those of ``search``.
         """
-        from crossview.engine.spaces.search import check_queries, embed, no_targets
+        from crossview.engine.spaces.item_vectors import embed
+        from crossview.engine.spaces.search import check_queries, no_targets
 
         check_queries(queries)
         return self._opened.versions().answered(

@@ -8,7 +8,7 @@ from crossview.engine.values.index_choice import LiveFigure
 from crossview.engine.values.query import HitList, SearchRequest
 
 if TYPE_CHECKING:
-    from crossview.engine.spaces.live_recall import Place
+    from crossview.engine.spaces.index_recall import Place
 
 
 class Memory:

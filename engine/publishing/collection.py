@@ -21,10 +21,11 @@ from crossview.engine.publishing.source import records_of
 from crossview.engine.publishing.suggesting import suggest
 from crossview.engine.publishing.version import PublishedSpace
 from crossview.engine.spaces.arranging import is_arranged
-from crossview.engine.spaces.same import same
-from crossview.engine.spaces.search import answer, check_queries, check_request, embed, no_targets, searched_targets
+from crossview.engine.spaces.item_vectors import embed
+from crossview.engine.spaces.search import answer, check_queries, check_request, no_targets, searched_targets
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import on_common_scale
+from crossview.engine.spaces.thresholds import same
 from crossview.engine.values.errors import EngineUnavailableError, InvalidInputError, NotFoundError
 from crossview.engine.values.hits import HitLists
 from crossview.engine.values.info import CollectionInfo, SpaceInfo

@@ -2,20 +2,16 @@
 
 import math
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
-from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
-from crossview.engine.catalog.joined import joined_view
-from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.arranging import GROUPED, MOST_COMPARED, MOST_IN_POOL, arranged, is_arranged
 from crossview.engine.spaces.indexed import Selector
-from crossview.engine.spaces.queries import by_view, check_inputs, in_each_view, query_probes, words_of_queries
+from crossview.engine.spaces.queries import by_view, check_inputs, in_each_view, words_of_queries
 from crossview.engine.spaces.rankings import Ranking, hit_lists
 from crossview.engine.spaces.scans import SCANS, Scan
 from crossview.engine.spaces.scores import check_axes
@@ -29,19 +25,13 @@ from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.index_choice import check_recall
 from crossview.engine.values.numbers import check_count
 from crossview.engine.values.query import (
-    ITEMS_AT_ONCE,
     PER_DUPLICATE,
-    Embedding,
     HitList,
-    ItemEmbeddings,
     Query,
     SearchRequest,
 )
 from crossview.engine.values.strategy import Combined, Nearest
-from crossview.index.base import Ids, Selection
-
-_PAGE_BYTES = 1 << 23
-"""Maximum number of bytes of the rows or vectors of a page, unless one item needs more."""
+from crossview.index.base import Selection
 
 
 def check_queries(queries: Sequence[Query], k: int = 1, listing: bool = False) -> None:
@@ -313,64 +303,3 @@ def pages_of(versions: Versions, request: SearchRequest) -> Pages:
     except BaseException:
         close()
         raise
-
-
-def embed(state: SearchState, queries: Sequence[Query], targets: Sequence[str]) -> list[Embedding]:
-    """Return the embeddings of queries, query by query and target by target; raises the errors of ``answer``."""
-    state.space.check_revisions(state.version.views)
-    found: dict[int, list[Embedding]] = defaultdict(list)
-    for asked in query_probes(state, queries, targets):
-        for target, vectors in asked.probes.items():
-            take_room(vectors.nbytes)
-            bits = target.dim if target.codes else 0
-            for number, vector in zip(
-                asked.numbers, vectors, strict=True
-            ):  # a code is followed by floats for re-ranking
-                found[number].append(Embedding(number, str(target), vector[: target.code_bytes], bits))
-    return [one for number in range(len(queries)) for one in found[number]]
-
-
-class Page(NamedTuple):
-    """A page of items in the order of keys."""
-
-    after: str
-    limit: int
-    among: Ids | None
-    """The items that the pages have; None: all."""
-
-
-def embed_items(tx: Transaction, space: Space, view: str, target: str, page: Page) -> ItemEmbeddings:
-    """Return one page; see ``Collection.items.embed``."""
-    check_count("limit", page.limit)
-    space.check_revisions(tx.views.all())
-    chosen, record = target_of(space, view, target), joined_view(tx, view)
-    if not page.after and not len(record.ids(tx)):
-        raise NotReadyError(f"no item of collection {tx.name()!r} has a row of view {view!r}: index items first")
-    size = max(1, min(page.limit, ITEMS_AT_ONCE, _PAGE_BYTES // (4 * max(record.dim, chosen.dim))))
-    keys = tx.items.keys_after(page.after, size, page.among)
-    found = record.rows(tx, keys)
-    places = {item: place for place, item in enumerate(found.ids.tolist())}
-    having = [item for item in keys if item in places]
-    vectors = space.probe(view, found.rows[[places[item] for item in having]], [str(chosen)], items=True)[chosen]
-    labels = tx.items.labels(having)
-    return ItemEmbeddings(
-        space=space.name,
-        generation=space.generation,
-        keys=tuple(keys[item] for item in having),
-        vectors=vectors[:, : chosen.code_bytes],  # a code is followed by floats for re-ranking
-        bits=chosen.dim if chosen.codes else 0,
-        labels=tuple(labels.get(item, ()) for item in having),
-        after=next(reversed(keys.values())) if len(keys) == size else "",
-    )
-
-
-def target_of(space: Space, view: str, name: str) -> Target:
-    """Return the target of a name [default: the view itself]."""
-    if name:
-        return space.targets_for(view, [name])[0]
-    found = {str(target): target for target in space.targets_for(view) if target.view == view}
-    if view not in found:
-        raise InvalidInputError(
-            f"space {space.name!r} has several metrics of view {view!r}: choose one of the targets {', '.join(found)}"
-        )
-    return found[view]

@@ -1,4 +1,4 @@
-"""The versions of an open collection: the current one, and the making of the next."""
+"""The versions of an open collection: the current one, the making of the next, and reading ahead for searches."""
 
 import logging
 import threading
@@ -14,22 +14,82 @@ from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import RAW, raw_identity
 from crossview.engine.catalog.extractors import inputs_of
 from crossview.engine.catalog.item_columns import ItemColumns
+from crossview.engine.catalog.item_pages import ITEMS_A_PAGE
 from crossview.engine.catalog.snapshots import Snapshot
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.locks import Locks, held
+from crossview.engine.spaces.index_recall import LiveRecall
 from crossview.engine.spaces.indexed import Covered, IndexedSpace, choices_of, stored_generation
-from crossview.engine.spaces.live_recall import LiveRecall
 from crossview.engine.spaces.loaded import LoadedSpaces, space_identity
-from crossview.engine.spaces.next_version import next_version
-from crossview.engine.spaces.reading_ahead import ReadingAhead
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.version import SearchState, StaleError, Version
+from crossview.engine.spaces.version import SearchState, StaleError, Version, next_version
 from crossview.engine.values.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
 from crossview.features.inputs import MODELS
 from crossview.features.stages import stage
 from crossview.index.base import EXACT, Index
+
+MOST_ITEMS = 1 << 17
+"""Maximum number of items of a collection that is read ahead, about 50 MB without texts and attributes."""
+AFTER_SECONDS = 1.0
+"""Seconds between opening a collection and reading ahead: a program that searches only once does not need it."""
+_PAUSE = 3.0
+"""Pause between two pages, as a multiple of the time of reading one, so that searches get the interpreter lock."""
+
+
+class ReadingAhead:
+    """Reads the pages of the current version once in the background; searches read the items that change later."""
+
+    def __init__(self, current: Callable[[], Version]) -> None:
+        self._current = current
+        self._from = time.monotonic() + AFTER_SECONDS
+        self._thread: threading.Thread | None = None
+        self._beginning = threading.Lock()
+        self._stop = threading.Event()
+
+    def begin(self) -> None:
+        """Start reading ahead unless it has started, or the collection was opened less than ``AFTER_SECONDS`` ago."""
+        if self._thread is not None or time.monotonic() < self._from or not self._beginning.acquire(blocking=False):
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._read, name="reading ahead", daemon=True)
+            self._thread.start()
+        self._beginning.release()
+
+    def close(self) -> None:
+        """Stop reading, and wait for the thread."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _read(self) -> None:
+        try:
+            count, last = self._extent()
+            first = 0 if count <= MOST_ITEMS else last + 1
+            pause = 0.0
+            while first <= last and not self._stop.wait(pause):
+                began = time.monotonic()
+                if self._read_page(first, last):
+                    first += ITEMS_A_PAGE
+                pause = _PAUSE * (time.monotonic() - began)
+        except CrossviewError:  # a search that needs these items reports it
+            return
+
+    def _extent(self) -> tuple[int, int]:
+        with self._current().catalog.read() as tx:
+            return tx.items.extent()
+
+    def _read_page(self, first: int, last: int) -> bool:
+        """Read a page of items from an id on; return False if a commit intervened."""
+        version = self._current()
+        try:
+            with version.read() as tx:
+                version.pages.read(tx, range(first, min(first + ITEMS_A_PAGE, last + 1)))
+        except StaleError:
+            return False
+        return True
+
 
 _log = logging.getLogger(__name__)
 _FEWEST_SAVED = 10_000

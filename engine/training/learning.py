@@ -11,8 +11,7 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.runtime.progress import Progress, reporting_as
-from crossview.engine.spaces.parts import Part, parts_of
-from crossview.engine.spaces.pipeline import build, extend, fit, vectors
+from crossview.engine.spaces.pipeline import Part, build, extend, fit, parts_of, vectors
 from crossview.engine.spaces.scores import ScoreScale
 from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.space import Space

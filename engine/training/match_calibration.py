@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import one_blas_thread, over
-from crossview.engine.spaces.learned_fusion import fusion_weights
+from crossview.engine.spaces.fusing import fusion_weights
 from crossview.engine.spaces.match import Floats, Match, Novelty, fitted_match
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces import threshold_calibration
+from crossview.engine.spaces import thresholds
 from crossview.engine.spaces.known_pairs import (
     ItemPairs,
     PairRows,
@@ -33,16 +33,16 @@ from crossview.engine.values.recipe import FOLDS
 
 def calibrated(
     tx: Transaction, space: Space, request: CalibrationRequest, progress: Progress | None = None
-) -> threshold_calibration.Calibrate:
+) -> thresholds.Calibrate:
     """Read the calibration pairs, and return the function that computes the threshold; see ``Collection.calibrate``.
 
     The function does not read the catalog, so no transaction stays open for it.
     """
     if not request.refit:
-        return threshold_calibration.calibrated(tx, space, request)
+        return thresholds.calibrated(tx, space, request)
     if not space.spec:
         raise InvalidInputError(f"space {space.name!r} learns nothing that could be fitted again: leave the refit out")
-    target = threshold_calibration.calibrated_target(tx, space, request)
+    target = thresholds.calibrated_target(tx, space, request)
     items, fold_of = _divided(tx, space, request)
     pairs = [
         _pairs(tx, request, target, items.ids[fold_of == fold], fold, space.ignored_labels) for fold in range(FOLDS)
@@ -68,9 +68,9 @@ def calibrated(
             trained = without.take(np.array([key in space.training_keys for key in without.keys], bool))
             again = replace(space, pipeline=refit(with_supervision(trained, space.pairs, space.constraints)))
             # A refit can give the target another width.
-            found.append(of_fold.distances(again, threshold_calibration.chosen_target(again, request)))
+            found.append(of_fold.distances(again, thresholds.chosen_target(again, request)))
         distances = np.concatenate(found)
-        return threshold_calibration.threshold_of((request.view, target), joined, distances, protocol, keys, rate)
+        return thresholds.threshold_of((request.view, target), joined, distances, protocol, keys, rate)
 
     return calibrate
 
@@ -108,5 +108,5 @@ def _protocol(pairs: ItemPairs, request: CalibrationRequest) -> str:
     groups = "" if request.group_by is None else f", which do not part items by {request.group_by.name}"
     return (
         f"calibrated on {similar} similar and {len(pairs) - similar} dissimilar {pairs.what} within {FOLDS} folds"
-        f"{groups}, at distances that the learner gives without the fold; {threshold_calibration.HALVES}"
+        f"{groups}, at distances that the learner gives without the fold; {thresholds.HALVES}"
     )

@@ -11,8 +11,7 @@ from crossview.engine.catalog.joined import joined_view
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.settings import MOST_DIMENSIONS
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces.parts import Part, parts_of
-from crossview.engine.spaces.pipeline import labels_of
+from crossview.engine.spaces.pipeline import Part, labels_of, parts_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
 from crossview.engine.training.cost import check_memory, estimated

@@ -10,8 +10,7 @@ import numpy as np
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.selection import Candidate, Scores, search, standard_error
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces.parts import Part
-from crossview.engine.spaces.pipeline import build
+from crossview.engine.spaces.pipeline import Part, build
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.grids import KERNEL, LEARNER, NO_KERNEL, OF_KERNEL, grid, with_kernel
 from crossview.engine.training.validation import Scored, by_crossing, validate_order, validate_retrieval

@@ -16,10 +16,10 @@ from crossview.engine.findings.maps.kept_neighborhoods import kept_neighborhoods
 from crossview.engine.findings.maps.plane import LEAST_ITEMS, check_installed, default_method, placed
 from crossview.engine.runtime.cancellation import checkpoint, reporting
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces.search import target_of
+from crossview.engine.spaces.item_vectors import target_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.threshold_calibration import training_of
+from crossview.engine.spaces.thresholds import training_of
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.map import MapRequest
 

@@ -10,7 +10,7 @@ from drawn import CLASSES, draw, encode
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.spaces import near_copies
-from crossview.engine.spaces.parts import Part
+from crossview.engine.spaces.pipeline import Part
 from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.values.conditions.filter import Filter
 from crossview.engine.values.item import NewItem
