@@ -13,8 +13,7 @@ from crossview.engine.catalog.description import check_space_name, collection_in
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.collections.items import Items
 from crossview.engine.collections.maps import Maps
-from crossview.engine.collections.memory import Memory
-from crossview.engine.collections.opened import Opened
+from crossview.engine.collections.opened import Memory, Opened
 from crossview.engine.collections.spaces import Spaces
 from crossview.engine.collections.storage import Storage
 from crossview.engine.collections.views import Views
@@ -190,7 +189,7 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
-        return self._continued(request_of(request, cast(OneQuery, query)), self._found)
+        return self._continued(request_of(request, cast(OneQuery, query)), self._searched)
 
     def _continued(self, request: SearchRequest, answer: Callable[[SearchRequest], T]) -> T:
         """Return the answer to a request, with the judgements of its feedback if it names one."""
@@ -201,17 +200,15 @@ class Collection:
         except NotFoundError:  # another call may just have deleted a judged item
             return answer(self.feedback.continued(request))
 
-    def _found(self, wanted: SearchRequest) -> list[HitList]:
-        from crossview.engine.spaces.search import answer, check_request, searched_targets
+    def _searched(self, request: SearchRequest) -> list[HitList]:
+        from crossview.engine.spaces.search import answer, check_search, searched_targets
 
-        check_request(wanted)
-        found = self._opened.versions().answered(
-            wanted.space,
-            searched_targets(wanted),
-            lambda state: answer(state, wanted),
+        check_search(request)
+        lists = self._opened.versions().answered(
+            request.space, searched_targets(request), lambda state: answer(state, request)
         )
-        self._opened.warn_of_unmet(wanted.named_fields, not any(one.hits for one in found))
-        return HitLists(one.illustrated(self.items.thumbnail) for one in found)
+        self._opened.warn_of_unmet(request.named_fields, not any(hits.hits for hits in lists))
+        return HitLists(hits.illustrated(self.items.thumbnail) for hits in lists)
 
     @overload
     def search_pages(self, request: SearchRequest, size: int = HITS_A_PAGE) -> Iterator[list[HitList]]: ...
@@ -233,7 +230,7 @@ class Collection:
         pages = self.open_pages(request_of(request, cast(OneQuery, query)))
         try:
             for lists in pages.each(size):
-                yield HitLists(one.illustrated(self.items.thumbnail) for one in lists)
+                yield HitLists(hits.illustrated(self.items.thumbnail) for hits in lists)
         finally:
             pages.close()
 

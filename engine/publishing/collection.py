@@ -22,7 +22,7 @@ from crossview.engine.publishing.suggesting import suggest
 from crossview.engine.publishing.version import PublishedSpace
 from crossview.engine.spaces.arranging import is_arranged
 from crossview.engine.spaces.item_vectors import embed
-from crossview.engine.spaces.search import answer, check_queries, check_request, no_targets, searched_targets
+from crossview.engine.spaces.search import answer, check_queries, check_search, no_targets, searched_targets
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import on_common_scale
 from crossview.engine.spaces.thresholds import same
@@ -120,7 +120,7 @@ class PublishedCollection:
         Raises InvalidInputError for what an engine cannot do, such as fusions, groups, sorted lists and scores.
         """
         wanted = request_of(request, query)
-        check_request(wanted)
+        check_search(wanted)
         _check_possible(wanted)
 
         def answered(_: Serving, indexed: PublishedSpace) -> list[HitList]:

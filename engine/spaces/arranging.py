@@ -57,9 +57,9 @@ def arranged(
     wanted = max(k, min(MOST_IN_POOL, _POOL * k)) if request.diversity else k
     lists = _grouped(state.version, request, wanted, scan) if request.per else scan(wanted)
     if request.diversity:
-        lists = [_diverse(one, state, targets, request) for one in lists]
+        lists = [_diverse(ranking, state, targets, request) for ranking in lists]
     if sort_by and not request.strategy.lists_items:
-        lists = [_in_order(one, state, sort_by) for one in lists]
+        lists = [_in_order(ranking, state, sort_by) for ranking in lists]
     return lists
 
 
@@ -71,8 +71,8 @@ def _grouped(
     while True:
         checkpoint()
         lists = scan(fetched)
-        kept = [one.take(_firsts_of_groups(version, request, one.ids)) for one in lists]
-        if all(len(some.ids) >= wanted or len(one.ids) < fetched for some, one in zip(kept, lists, strict=True)):
+        kept = [ranking.take(_firsts_of_groups(version, request, ranking.ids)) for ranking in lists]
+        if all(len(some.ids) >= wanted or len(every.ids) < fetched for some, every in zip(kept, lists, strict=True)):
             return [some.take(slice(wanted)) for some in kept]
         fetched *= _MORE
 

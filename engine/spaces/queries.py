@@ -108,7 +108,11 @@ def _one_of_each_space(version: Version, views: Sequence[str]) -> list[str]:
 
 def in_each_view(version: Version, space: Space, queries: Sequence[Query], names: Sequence[str]) -> list[Query]:
     """Return the queries, those without a view once for each view by which they can ask for the targets ``names``."""
-    return [replace(query, view=view) for query in queries for view in views_of(version, space, query, names)]
+    every = list[Query]()
+    for query in queries:
+        views = () if query.view else views_of(version, space, query, names)
+        every += [replace(query, view=view) for view in views] if views else [query]
+    return every
 
 
 def described(version: Version, query: Query, view_names: Iterable[str]) -> Query:

@@ -55,17 +55,19 @@ class Ranking(NamedTuple):
 
 def joined(rankings: Sequence[Ranking]) -> Ranking:
     """Return the hits of one query in several targets, one list after the other."""
-    sizes = [len(one.ids) for one in rankings]
-    matches = [np.full(len(one.ids), np.nan) if one.matches is None else one.matches for one in rankings]
+    sizes = [len(ranking.ids) for ranking in rankings]
+    matches = [
+        np.full(len(ranking.ids), np.nan) if ranking.matches is None else ranking.matches for ranking in rankings
+    ]
     return Ranking(
         query=rankings[0].query,
         name="",
-        ids=np.concatenate([one.ids for one in rankings]),
-        distances=np.concatenate([one.distances for one in rankings]),
-        places=[one.places[0] for one in rankings],
+        ids=np.concatenate([ranking.ids for ranking in rankings]),
+        distances=np.concatenate([ranking.distances for ranking in rankings]),
+        places=[ranking.places[0] for ranking in rankings],
         at=np.repeat(np.arange(len(rankings), dtype=np.int32), sizes),
         matches=np.concatenate(matches),
-        scores=None if rankings[0].scores is None else np.concatenate([one.scores for one in rankings]),
+        scores=None if rankings[0].scores is None else np.concatenate([ranking.scores for ranking in rankings]),
     )
 
 
@@ -79,8 +81,8 @@ def by_distance(rankings: Sequence[Ranking], k: int) -> Ranking:
 
 def by_rank(rankings: Sequence[Ranking], k: int, key_of: Callable[[int], str]) -> Ranking:
     """Return the k best hits of lists without a common scale, each item once: see ``fused_places``."""
-    lists, sizes = [Near(one.ids, one.distances) for one in rankings], [len(one.ids) for one in rankings]
-    starts = np.cumsum([0, *sizes]).tolist()
+    lists = [Near(ranking.ids, ranking.distances) for ranking in rankings]
+    starts = np.cumsum([0, *(len(near.ids) for near in lists)]).tolist()
     return joined(rankings).take([starts[number] + place for number, place in fused_places(lists, k, key_of)])
 
 
@@ -107,11 +109,11 @@ def fused_places(lists: Sequence[Near], k: int, key_of: Callable[[int], str]) ->
         score = sum(1 / (CONSTANT + rank) for rank in (last | own).values())
         return any(rank > 1 for rank in own.values()), -score, key_of(item)
 
-    best = [min(ranks[item].items(), key=lambda one: one[1][:2]) for item in sorted(ranks, key=order)[:k]]
+    best = [min(ranks[item].items(), key=lambda of_list: of_list[1][:2]) for item in sorted(ranks, key=order)[:k]]
     return [(number, place) for number, (_, _, place) in best]
 
 
-def hit_lists(
+def read_hits(
     state: SearchState, strategy: Strategy, rankings: Sequence[Ranking], words: Mapping[int, QueryWords]
 ) -> list[HitList]:
     """Return rankings as lists of hits, with the content of their items; ``words`` are those of queries, by number.
@@ -120,26 +122,23 @@ def hit_lists(
     of ``take_room``.
     """
     with stage("read hits"):
-        items = state.version.shown({item for one in rankings for item in one.ids.tolist()})
+        items = state.version.shown({item for ranking in rankings for item in ranking.ids.tolist()})
     lists, axes = [], sorted(state.space.axes)
     probable = strategy if isinstance(strategy, Nearest) and strategy.probabilities else None
-    for one in rankings:
-        shown, count = [items[item] for item in one.ids.tolist()], len(one.ids)
+    for ranking in rankings:
+        shown, count = [items[item] for item in ranking.ids.tolist()], len(ranking.ids)
         take_room(sum([item.size for item in shown]))
-        places = one.places[:1] * count if one.at is None else [one.places[at] for at in one.at.tolist()]
-        matches = (
-            [None] * count
-            if one.matches is None
-            else [None if math.isnan(match) else match for match in one.matches.tolist()]
-        )
-        scores = (
-            [_NO_SCORES] * count
-            if one.scores is None
-            else [dict(zip(axes, row, strict=True)) for row in one.scores.tolist()]
-        )
+        # A hit has one place, match and scores; most searches have one place for all hits, and neither of the others.
+        places, matches, scores = ranking.places[:1] * count, [None] * count, [_NO_SCORES] * count
+        if ranking.at is not None:
+            places = [ranking.places[at] for at in ranking.at.tolist()]
+        if ranking.matches is not None:
+            matches = [None if math.isnan(match) else match for match in ranking.matches.tolist()]
+        if ranking.scores is not None:
+            scores = [dict(zip(axes, row, strict=True)) for row in ranking.scores.tolist()]
         hits = []
         for item, distance, (view, target), match, of_axes in zip(
-            shown, one.distances.tolist(), places, matches, scores, strict=True
+            shown, ranking.distances.tolist(), places, matches, scores, strict=True
         ):
             probability, rate = None, None
             if probable is not None:
@@ -147,5 +146,5 @@ def hit_lists(
                 rate = threshold.base_rate if probable.base_rate is None else probable.base_rate
                 probability = threshold.probability(distance, rate)
             hits.append(item.hit(distance, target, of_axes, match, probability, rate))
-        lists.append(HitList(one.query, one.name, tuple(hits), words.get(one.query, one.words)))
+        lists.append(HitList(ranking.query, ranking.name, tuple(hits), words.get(ranking.query, ranking.words)))
     return lists

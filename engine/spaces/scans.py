@@ -81,7 +81,7 @@ class QueryScan(Scan[S]):
         lists: dict[int, list[Ranking]] = {}
         for asked in query_probes(self.state, queries, self.strategy.names):
             lists.update(zip(asked.numbers, self.of_group(asked, queries, k), strict=True))
-        return [one for number in range(len(queries)) for one in lists[number]]
+        return [ranking for number in range(len(queries)) for ranking in lists[number]]
 
     @abstractmethod
     def of_group(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
@@ -104,7 +104,9 @@ class TargetScan(QueryScan[N]):
             return lists
         if comparable:
             return [[by_distance(apart, k)] for apart in lists]
-        items = self.state.version.shown({item for apart in lists for one in apart for item in one.ids.tolist()})
+        items = self.state.version.shown(
+            {item for apart in lists for ranking in apart for item in ranking.ids.tolist()}
+        )
         return [[by_rank(apart, k, lambda item: items[item].key)] for apart in lists]
 
     @abstractmethod
@@ -128,7 +130,7 @@ class NearestScan(TargetScan[Nearest]):
         fusion, lists = Fusion(self.state, self.strategy, k, self.only), list[Ranking]()
         for number, query in enumerate(queries):
             if query.view:
-                lists += [one._replace(query=number) for one in super().rankings([query], k)]
+                lists += [ranking._replace(query=number) for ranking in super().rankings([query], k)]
             else:
                 lists.append(fusion.of_every_view(number, query))
         return lists

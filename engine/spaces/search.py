@@ -12,7 +12,7 @@ from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.spaces.arranging import GROUPED, MOST_COMPARED, MOST_IN_POOL, arranged, is_arranged
 from crossview.engine.spaces.indexed import Selector
 from crossview.engine.spaces.queries import by_view, check_inputs, in_each_view, words_of_queries
-from crossview.engine.spaces.rankings import Ranking, hit_lists
+from crossview.engine.spaces.rankings import Ranking, read_hits
 from crossview.engine.spaces.scans import SCANS, Scan
 from crossview.engine.spaces.scores import check_axes
 from crossview.engine.spaces.space import Space
@@ -95,7 +95,7 @@ def check_without_view(request: SearchRequest) -> None:
             )
 
 
-def check_request(request: SearchRequest) -> None:
+def check_search(request: SearchRequest) -> None:
     """Raise InvalidInputError for a request that no collection can answer."""
     check_queries(request.queries, request.k, request.strategy.lists_items)
     check_weights(request)
@@ -109,7 +109,7 @@ def check_request(request: SearchRequest) -> None:
 
 def check_pages(request: SearchRequest) -> None:
     """Raise InvalidInputError for a request that has no pages."""
-    check_request(request)
+    check_search(request)
     if request.diversity:
         raise InvalidInputError("diversity chooses k hits, and pages have all: leave one of the two out")
 
@@ -177,7 +177,7 @@ class SearchPlan:
         strategy = request.strategy
         return cls(state, request, SCANS[type(strategy)](state, strategy, only, request.recall))
 
-    def rankings(self) -> list[Ranking]:
+    def arranged(self) -> list[Ranking]:
         """Return the lists before the content of their items is read; raises the errors of ``Scan.rankings``."""
         request, state, targets = self.request, self.state, list[Target]()
         if request.diversity:
@@ -185,10 +185,10 @@ class SearchPlan:
             targets = [target for target in searched if not target.hidden]
         return arranged(state, request, targets, partial(self.scan.rankings, request.queries))
 
-    def read(self, rankings: Sequence[Ranking]) -> list[HitList]:
-        """Return rankings as lists of hits; raises the errors of ``hit_lists``."""
+    def hit_lists(self, rankings: Sequence[Ranking]) -> list[HitList]:
+        """Return rankings as lists of hits; raises the errors of ``read_hits``."""
         words = words_of_queries(self.state.version, self.request.queries)
-        return hit_lists(self.state, self.request.strategy, rankings, words)
+        return read_hits(self.state, self.request.strategy, rankings, words)
 
 
 def answer(state: SearchState, request: SearchRequest) -> list[HitList]:
@@ -198,7 +198,7 @@ def answer(state: SearchState, request: SearchRequest) -> list[HitList]:
     search must start again with the next version.
     """
     plan = SearchPlan.of(state, request)
-    return plan.read(plan.rankings())
+    return plan.hit_lists(plan.arranged())
 
 
 def passing(state: SearchState, chosen: Filter) -> Selector:
@@ -222,7 +222,7 @@ def answer_at_hand(versions: Versions, request: SearchRequest, most_bytes: int, 
     strategy = request.strategy
     if strategy.combine or strategy.fuse or vars(strategy).get("merge"):  # it may learn, and scores all items
         return None
-    check_request(request)
+    check_search(request)
     state = versions.at_hand(request.space)
     if state is None:
         return None
@@ -255,7 +255,7 @@ class Pages:
         self._closed = False
 
     def __len__(self) -> int:
-        return sum(len(one.ids) for one in self._rankings)
+        return sum(len(ranking.ids) for ranking in self._rankings)
 
     def page(self, first: int, size: int) -> list[HitList]:
         """Return up to ``size`` hits from place ``first`` of all lists in a row, each list with its ``total``.
@@ -265,12 +265,12 @@ class Pages:
         with self._lock:
             if self._closed:
                 raise NotReadyError("the pages of this search are closed: search again")
-            begins = accumulate((len(one.ids) for one in self._rankings), initial=0)
+            begins = accumulate((len(ranking.ids) for ranking in self._rankings), initial=0)
             lists = list[HitList]()
-            for begin, one in zip(begins, self._rankings, strict=False):
-                some = one.take(slice(max(0, first - begin), max(0, first + size - begin)))
+            for begin, ranking in zip(begins, self._rankings, strict=False):
+                some = ranking.take(slice(max(0, first - begin), max(0, first + size - begin)))
                 if len(some.ids) or not first:
-                    lists += [replace(hits, total=len(one.ids)) for hits in self._plan.read([some])]
+                    lists += [replace(hits, total=len(ranking.ids)) for hits in self._plan.hit_lists([some])]
             return lists
 
     def each(self, size: int) -> Iterator[list[HitList]]:
@@ -293,8 +293,8 @@ def pages_of(versions: Versions, request: SearchRequest) -> Pages:
     try:
         most = max(1, MOST_HITS // (max(1, len(request.queries)) * max(1, len(state.indexed.indexes))))
         plan = SearchPlan.of(state, replace(request, k=most + 1))
-        rankings = plan.rankings()
-        if any(len(one.ids) > most for one in rankings):
+        rankings = plan.arranged()
+        if any(len(ranking.ids) > most for ranking in rankings):
             raise InvalidInputError(
                 f"all pages of a search may have {MOST_HITS:,} hits, and these have more: give a filter, a target, or "
                 "a maximum distance"

@@ -21,7 +21,7 @@ from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.columns import Column, Evidence
 from crossview.engine.spaces.fusing import Fused, Fusion, shown_distance
 from crossview.engine.spaces.queries import described, views_of, without_row
-from crossview.engine.spaces.search import answer, check_request, passing
+from crossview.engine.spaces.search import answer, check_search, passing
 from crossview.engine.spaces.target import on_common_scale, view_of
 from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.conditions.filter import Filter
@@ -49,7 +49,7 @@ Amounts = Mapping[_Place, float]
 
 def check_explained(request: ExplainRequest) -> None:
     """Raise InvalidInputError for a request that no collection can answer."""
-    check_request(request.search)
+    check_search(request.search)
     if len(request.search.queries) > 1:
         raise InvalidInputError(
             f"an explanation is of one query, not {len(request.search.queries):,}: explain them one by one"

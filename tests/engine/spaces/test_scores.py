@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crossview.engine.spaces.scores import Axes, ScoredItems, ScoreScale
-from crossview.engine.spaces.search import check_request
+from crossview.engine.spaces.search import check_search
 from crossview.engine.values.conditions.filter import field
 from crossview.engine.values.conditions.tree import All, Not
 from crossview.engine.values.errors import InvalidInputError
@@ -95,4 +95,4 @@ def test_bounds_orders_and_neighbours_are_those_of_a_loop_over_all_items() -> No
 )
 def test_what_no_space_could_answer_is_refused(asked: dict) -> None:
     with pytest.raises(InvalidInputError):
-        check_request(SearchRequest([Query("view", key="x")], **asked))
+        check_search(SearchRequest([Query("view", key="x")], **asked))

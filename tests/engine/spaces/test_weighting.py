@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crossview.engine.spaces.scans import nearest_by_weights, text_of_weights
-from crossview.engine.spaces.search import check_request
+from crossview.engine.spaces.search import check_search
 from crossview.engine.spaces.target import Target
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.query import Query, SearchRequest
@@ -57,7 +57,7 @@ def test_it_finds_what_a_scan_of_all_items_finds(count: int, k: int, filtered: b
 )
 def test_weights_that_make_no_sense_are_refused(asked, words) -> None:
     with pytest.raises(InvalidInputError, match=words):
-        check_request(SearchRequest([Query("v", key="a")], **asked))
+        check_search(SearchRequest([Query("v", key="a")], **asked))
 
 
 def test_hits_name_the_weights_in_place_of_a_target() -> None:
