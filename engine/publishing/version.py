@@ -167,7 +167,7 @@ class PublishedSpace(IndexedSpace):
 
     @property
     def state(self) -> SearchState:
-        """What a search of this space reads."""
+        """All that a search of this space reads."""
         return SearchState(self.version, self)
 
     def searcher(self, target: Target) -> "EngineSearcher":  # type: ignore[override]  # has what searches need

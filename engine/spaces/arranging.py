@@ -38,7 +38,7 @@ Codes = NDArray[np.uint8]
 
 
 def is_arranged(request: SearchRequest, axes: Sequence[str]) -> bool:
-    """Return whether hits have groups, diversity, or the order of a field that is no axis of the space."""
+    """Return whether hits have groups, diversity, or the order of a field that is not an axis of the space."""
     order = order_of(request.strategy.sort_by)[0]
     return bool(request.per or request.diversity or (order and order not in axes))
 
