@@ -22,6 +22,7 @@ from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Target
 from crossview.engine.values.index_choice import Curve, IndexChoice, LiveFigure, MeasuredRecall, Point, SearchRecall
 from crossview.engine.values.info import SpaceInfo
+from crossview.features.background import begun
 from crossview.index.base import Index, Neighbors, Searcher, Selection
 
 _QUERIES = 300
@@ -290,8 +291,9 @@ class LiveRecall:
             if self._closed.is_set():
                 return
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="live recall", daemon=True)
-                self._thread.start()
+                self._thread = begun(self._work, "live recall")
+            if self._thread is None:
+                return
         try:
             self._questions.put_nowait(question)
         except Full:

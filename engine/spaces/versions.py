@@ -26,6 +26,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import SearchState, StaleError, Version, next_version
 from crossview.engine.values.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
+from crossview.features.background import begun
 from crossview.features.inputs import MODELS
 from crossview.features.stages import stage
 from crossview.index.base import EXACT, Index
@@ -53,8 +54,7 @@ class ReadingAhead:
         if self._thread is not None or time.monotonic() < self._from or not self._beginning.acquire(blocking=False):
             return
         if self._thread is None:
-            self._thread = threading.Thread(target=self._read, name="reading ahead", daemon=True)
-            self._thread.start()
+            self._thread = begun(self._read, "reading ahead")
         self._beginning.release()
 
     def close(self) -> None:
@@ -390,8 +390,7 @@ class Versions:
         if self._upkeep is not None and self._upkeep.is_alive():
             return
         if work := self._compaction(version) or self._saving(version):
-            self._upkeep = threading.Thread(target=work, name="upkeep", daemon=True)
-            self._upkeep.start()
+            self._upkeep = begun(work, "upkeep")
 
     def _saving(self, version: Version) -> Callable[[], None] | None:
         """Return a function that saves a space whose indexes have changed much since their snapshots, or None."""
