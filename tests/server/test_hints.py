@@ -393,6 +393,11 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
 
 OTHER = {
     "start one with: crossview serve",  # it goes on until it is stopped: tests/server/test_processes.py
+    "All commands: crossview help all. One command: crossview COMMAND -h",  # the help itself: test_help.py
+    "crossview help all lists all commands",  # tests/server/test_help.py
+    "note: crossview {} is now: crossview {}",  # an earlier command: tests/server/test_help.py
+    "hint('key grant', 'KEY-NAME'",  # of a deleted collection: tests/server/test_key_grants.py
+    "$ crossview evaluate {}",  # a line of the demo
     "hint('job wait'",  # of a server: tests/server/test_jobs_command.py
     "list the collections of the key with: crossview list",  # of a server: tests/server/test_key_commands.py
     "crossview serves {} on {}",
