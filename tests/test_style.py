@@ -33,7 +33,7 @@ def found(tmp_path: Path, text: str) -> list[tuple[int, str]]:
     ],
 )
 def test_a_fault_is_found(tmp_path: Path, text: str, line: int, words: str) -> None:
-    """On its line, and no other."""
+    """The fault is on its line."""
     assert (line, words) in found(tmp_path, text)
 
 
@@ -48,7 +48,7 @@ def test_a_fault_is_found(tmp_path: Path, text: str, line: int, words: str) -> N
     ],
 )
 def test_other_texts_pass(tmp_path: Path, text: str) -> None:
-    """Also headings that repeat, code, titles of papers in italics, and lists of many words."""
+    """Headings that repeat, code, titles of papers in italics, and lists of many words."""
     assert found(tmp_path, TITLE + text) == []
 
 

@@ -33,7 +33,7 @@ def options_of(line: str) -> tuple[list[str], set[str]]:
 
 @pytest.mark.parametrize(("old", "new"), MOVED)
 def test_the_new_command_exists_and_the_old_one_does_not(old: str, new: str) -> None:
-    """With its options, and a condition that can be read."""
+    """The new one has its options, and a condition that can be read."""
     words, options = options_of(new)
     assert {word for word in words if word.startswith("--")} <= options
     if "--where" in words:
@@ -45,7 +45,7 @@ def test_the_new_command_exists_and_the_old_one_does_not(old: str, new: str) -> 
 
 @pytest.mark.parametrize(("old", "new"), RENAMED)
 def test_the_command_of_the_version_before_is_the_new_one(old: str, new: str) -> None:
-    """With the same options."""
+    """An earlier command takes the options of the new one."""
     _, options = options_of(new)
     words = list(EARLIER.get(old.split()[0], ("publish", "add")))
     assert [*words, *old.split()[1:]] == [*new.replace("NAME --count", "--count NAME").split()]
@@ -53,13 +53,13 @@ def test_the_command_of_the_version_before_is_the_new_one(old: str, new: str) ->
 
 
 def test_every_renamed_command_is_in_the_table() -> None:
-    """The rows were found."""
+    """The tests above read its rows."""
     assert len(MOVED) > 15
     assert {old.split()[0] for old, _ in RENAMED} == {*EARLIER, "publish"}
 
 
 def test_the_python_names_exist(tmp_path: Path) -> None:
-    """Those of the module, and the methods of the groups of a collection."""
+    """They are those of the module, and the methods of the groups of a collection."""
     python = NOTES[NOTES.index("### Python") : NOTES.index("### gRPC")]
     new = [row.split(" | ")[1] for row in python.splitlines() if row.startswith("| `")]
     names = {name for cell in new for name in re.findall(r"crossview\.(\w+)", cell)}

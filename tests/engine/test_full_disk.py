@@ -1,4 +1,4 @@
-"""A disk without a free byte, and one that only reads: whatever reads works, and writes state what is wrong."""
+"""On a disk without a free byte, and on a read-only one, reads work, and writes state the fault."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def fill_home(home: Home) -> None:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Full]:
-    """A small disk with a home, and what fills it; it skips without the right to mount."""
+    """A small disk with a home, and a way to fill it; it skips without the right to mount."""
     with small_disk(tmp_path / "disk") as full:
         fill_home(Home(tmp_path / "disk" / "home"))
         yield tmp_path / "disk" / "home", full
@@ -55,7 +55,7 @@ def check_reads(collection: Collection, items: int = 12) -> None:
 
 
 def test_a_new_process_reads_a_full_disk(disk: Full, tmp_path: Path) -> None:
-    """Nothing that SQLite keeps beside the catalog exists; a copy goes elsewhere; writes work again with space."""
+    """No file of SQLite beside the catalog exists; a copy goes elsewhere; writes work again with space."""
     path, full = disk
     with full(), Home(path).open("things") as collection:
         check_reads(collection)
@@ -72,7 +72,7 @@ def test_a_new_process_reads_a_full_disk(disk: Full, tmp_path: Path) -> None:
 
 
 def test_an_open_collection_goes_on_with_space(disk: Full) -> None:
-    """It was opened on the full disk, and sees its own and others' writes as soon as there is space."""
+    """It was opened on the full disk, and sees its own and others' writes as soon as space is free."""
     path, full = disk
     with full():
         collection = Home(path).open("things")
@@ -85,7 +85,7 @@ def test_an_open_collection_goes_on_with_space(disk: Full) -> None:
 
 
 def test_the_log_of_a_killed_process_is_read(disk: Full) -> None:
-    """Also without the index of the log, which the disk has no space for."""
+    """This holds also without the index of the log, for which the disk has no space."""
     path, full = disk
     child = os.fork()
     if not child:
@@ -122,7 +122,7 @@ def test_a_change_under_a_frozen_reader_is_an_error(disk: Full) -> None:
 
 
 def test_a_read_only_home_can_become_writable(tmp_path: Path) -> None:
-    """Without another Home or Collection; and back."""
+    """It needs no other Home or Collection, and can change back."""
     with small_disk(tmp_path / "disk"):
         path = tmp_path / "disk" / "home"
         fill_home(Home(path))

@@ -15,7 +15,7 @@ FIELDS = [(255, 255, 255), (200, 60, 40), (30, 90, 200)]
 
 
 def fields(image: np.ndarray) -> np.ndarray:
-    """The colours in the middle of the three fields, RGB."""
+    """Return the colours in the middle of the three fields, RGB."""
     return image[2, [4, 12, 20], ::-1].astype(int)
 
 
@@ -39,7 +39,7 @@ def test_a_tiff_of_another_program_has_its_colours(name, colours, tolerance):
 
 @pytest.mark.parametrize("name", ["planes-16.tif", "float-predicted.tif", "half-planes.tif", "grey-alpha-16.tif"])
 def test_such_a_tiff_is_checked_like_any_other(name):
-    """Its header tells its pixels, and a file that is cut short or altered is an error of a picture."""
+    """Its header states its pixels, and a file that is cut short or altered is an error of a picture."""
     data = (DATA / name).read_bytes()
     assert pixels_to_decode(data) >= 96
     with pytest.raises(ImageTooLargeError):
@@ -56,7 +56,7 @@ def test_such_a_tiff_is_checked_like_any_other(name):
 
 
 def test_a_kind_of_tiff_that_is_not_supported_is_not_called_damaged():
-    """The message says what the file is, and what to do."""
+    """The message states the kind of the file, and the remedy."""
     file = io.BytesIO()
     Pillow.new("RGB", (8, 8), "red").save(file, "TIFF")
     data = file.getvalue()

@@ -13,7 +13,7 @@ LIBRARY = ("crossview", "engine", "features", "index")
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Yield the place and text of what names a command in the sources, docstrings and help texts left out."""
+    """Yield the place and text of strings that name a command in the sources, without docstrings and help texts."""
     for folder in ("crossview", "engine", "features", "index", "server"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             if {"pb", "demo"} & set(path.parts[len(ROOT.parts) :]) and "commands" not in path.parts:
@@ -48,7 +48,7 @@ def _text(node: ast.AST) -> str:
 
 
 def library_messages() -> Iterator[tuple[str, str]]:
-    """Yield the place and text of each string of the library, with a value for what it is filled with."""
+    """Yield the place and text of each string of the library, with a value for each placeholder."""
     for path in sorted(path for folder in LIBRARY for path in (ROOT / folder).rglob("*.py")):
         tree = ast.parse(path.read_text())
         left_out = {id(part) for node in ast.walk(tree) for part in _not_printed(node)}

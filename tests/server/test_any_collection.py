@@ -96,7 +96,7 @@ READS: Steps = {
     "evaluate": lambda c: c.evaluate(EvaluationRequest(view="color", k=(2, 3))),
     "questions": lambda c: c.questions.answers(),
 }
-"""What changes nothing; a refusal counts as an answer."""
+"""Steps that change nothing; a refusal counts as an answer."""
 
 NOUNS: dict[str, tuple[type, type, type]] = {
     "": (AnyCollection, Collection, RemoteCollection),
@@ -109,13 +109,13 @@ NOUNS: dict[str, tuple[type, type, type]] = {
     "feedback": (AnyFeedback, Feedback, RemoteFeedback),
     "duplicate_judgements": (AnyDuplicateJudgements, DuplicateJudgements, RemoteDuplicateJudgements),
 }
-"""What both have of each noun of a collection, and what a collection here and one on a server have."""
+"""The methods that both have of each noun of a collection, those of a collection here, and those of a server."""
 STORIES = {"questions", "feedback", "duplicate_judgements"}
 """The nouns that one step of the suite tells as a whole."""
 
 
 def fed_back(c: Any) -> list[Any]:
-    """A story of feedback: judgements of two people, a search that goes on, and what is remembered."""
+    """Run a story of feedback: judgements of two people, a search that continues with them, and remembered answers."""
     others = [item.key for item in c.items("label = waves", limit=2)]
     return [
         c.feedback.judge("dots", [KEY], {OTHER: 0.5}, person="ann"),
@@ -135,7 +135,7 @@ def fed_back(c: Any) -> list[Any]:
 
 
 def writes(pictures: Path, folder: Path) -> Steps:
-    """What changes a collection, in the order of a story."""
+    """Return the steps that change a collection, in the order of a story."""
     (folder / "labels.csv").write_text(f"file,mood\n{KEY.rpartition('/')[2]},calm\n")
     np.save(folder / "rows.npy", np.eye(2, dtype=np.float32))
     (folder / "keys.txt").write_text("a\nb\n")
@@ -198,7 +198,7 @@ Open = Callable[[str], AnyCollection]
 
 @pytest.fixture(params=["local", "remote", "asynchronous"])
 def opened(request: pytest.FixtureRequest, server: RunningServer, nothing_stays: None) -> Iterator[Open]:
-    """Opens collections of one home in one of three ways."""
+    """Return a function that opens collections of one home in one of three ways."""
     if request.param == "local":
         yield server.collections.home.open
         return
@@ -223,13 +223,13 @@ def opened(request: pytest.FixtureRequest, server: RunningServer, nothing_stays:
 
 @pytest.mark.parametrize("name", READS)
 def test_what_is_read_is_the_same(opened: Open, server: RunningServer, name: str) -> None:
-    """From each side, an error as well as an answer."""
+    """Errors are, too, not only answers."""
     with server.collections.home.open("drawn") as local:
         assert outcome(READS[name], opened("drawn")) == outcome(READS[name], local)
 
 
 def test_what_is_written_is_the_same(opened: Open, server: RunningServer, pictures: Path, tmp_path: Path) -> None:
-    """A story of every change, performed on a collection here and to one on each side."""
+    """A story makes every change, on a collection here and on one of each side."""
     home, steps = server.collections.home, writes(pictures, tmp_path)
     for name in ("here", "there"):
         home.create(name, views=("color", "sift:words=8")).close()
@@ -240,12 +240,12 @@ def test_what_is_written_is_the_same(opened: Open, server: RunningServer, pictur
 
 
 def methods(cls: type) -> set[str]:
-    """The public methods of a class, and ``__call__``."""
+    """Return the public methods of a class, and ``__call__``."""
     return {name for name, value in vars(cls).items() if callable(value) and (name[0] != "_" or name == "__call__")}
 
 
 def test_every_method_is_in_the_suite(tmp_path: Path) -> None:
-    """A method that is added to the protocol comes with a step."""
+    """A method that is added to the protocol needs a step."""
     steps = {
         f"{noun}.{name}".strip(".").removesuffix(".__call__") for noun in NOUNS for name in methods(NOUNS[noun][0])
     }
@@ -255,7 +255,7 @@ def test_every_method_is_in_the_suite(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("noun", NOUNS)
 def test_a_collection_here_and_on_a_server_have_the_same_methods(noun: str) -> None:
-    """Both have those of the protocol, with the same parameters, blocking and awaited."""
+    """Both have the methods of the protocol, with the same parameters, blocking and awaited."""
     both, here, there = NOUNS[noun]
     for name in methods(both):
         parameters = parameters_of(here, name)
@@ -265,13 +265,13 @@ def test_a_collection_here_and_on_a_server_have_the_same_methods(noun: str) -> N
 
 
 def parameters_of(cls: type, name: str) -> list[tuple[str, Any, Any]]:
-    """Names, kinds and defaults of a method's parameters."""
+    """Return names, kinds and defaults of a method's parameters."""
     return [(one.name, one.kind, one.default) for one in inspect.signature(getattr(cls, name)).parameters.values()]
 
 
 @pytest.mark.parametrize("cls", [RemoteCollection, AsyncCollection, DetachedCollection])
 def test_earlier_names_of_clients_warn(server: RunningServer, cls: type) -> None:
-    """They stand for the methods of the nouns for one version."""
+    """An earlier name stands for the method of a noun for one version."""
     with Client(server.address) as client:
         for earlier, name in cls.EARLIER.items():
             with pytest.warns(DeprecationWarning, match=f"^{earlier} is now {name}$"):
@@ -281,7 +281,7 @@ def test_earlier_names_of_clients_warn(server: RunningServer, cls: type) -> None
 
 
 def outcome(step: Callable[[Any], Any], collection: Any) -> Any:
-    """What a step gives, as plain values without what differs from run to run."""
+    """Return the result of a step, as plain values without those that differ from run to run."""
     try:
         return plain(step(collection))
     except CrossviewError as error:

@@ -56,7 +56,7 @@ def test_help_has_a_summary_examples_and_panels(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_examples_are_command_lines(name: str) -> None:
-    """At least two of each command; its parser accepts them."""
+    """Each command has at least two, and its parser accepts them."""
     command = command_of(name)
     examples = Text.of(command.help).examples
     assert len(examples) >= 2
@@ -68,7 +68,7 @@ def test_examples_are_command_lines(name: str) -> None:
 
 @pytest.mark.parametrize("group", ["", *NOUNS])
 def test_summaries_fit_their_line(group: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a terminal of usual width; each command has a line of its own."""
+    """A terminal of usual width shows them; each command has a line of its own."""
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     result = run("help", *(group.split() or ["all"]))
     assert result.exit_code == 0
@@ -81,7 +81,7 @@ def test_summaries_fit_their_line(group: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_first_help_lists_the_first_week() -> None:
-    """A dozen commands that exist, and how to see the others."""
+    """The help names a dozen commands that exist, and how to see the others."""
     first = done("-h")
     assert first == run().output == run("--help").stdout
     listed = re.findall(r"^  ([a-z]+) ", first.partition("Options:")[0], re.M)
@@ -94,14 +94,14 @@ def test_the_first_help_lists_the_first_week() -> None:
 
 @pytest.mark.parametrize("name", ["search", "view add", "publish"])
 def test_help_is_that_of_the_command(name: str) -> None:
-    """Of a group, too; an unknown one is an error."""
+    """A group has a help, too; an unknown command is an error."""
     assert done("help", *name.split()) == done(*name.split(), "-h")
     assert run("help", *name.split(), "nothing").exit_code == 2
 
 
 @pytest.mark.parametrize("earlier", [*EARLIER, "publish pets"])
 def test_earlier_commands_have_a_note(earlier: str) -> None:
-    """On stderr; the help of commands does not list them, and no shell completes them."""
+    """The note is on stderr; neither help nor completion lists earlier commands."""
     name = earlier.split()[0]
     new = " ".join(EARLIER.get(name, ("publish", "add")))
     result = run(*earlier.split(), "-h")
@@ -111,7 +111,7 @@ def test_earlier_commands_have_a_note(earlier: str) -> None:
 
 
 def test_the_help_of_search_fits_a_screen() -> None:
-    """Of 63 lines and 100 columns."""
+    """A screen has 63 lines and 100 columns."""
     environment = {**os.environ, "COLUMNS": "100"}
     command = [sys.executable, "-m", "crossview.server.commands.cli", "search", "-h"]
     lines = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout.splitlines()
@@ -152,7 +152,7 @@ def test_a_meaning_has_one_option(gone: str) -> None:
     ],
 )
 def test_a_shell_completes(words: list[str], expected: set[str]) -> None:
-    """Commands, their verbs, options and choices."""
+    """It completes commands, their verbs, options and choices."""
     environment = {
         **os.environ,
         "_CROSSVIEW_COMPLETE": "complete_bash",

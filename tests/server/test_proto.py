@@ -13,7 +13,7 @@ def test_generated_code_is_up_to_date() -> None:
 
 
 def test_the_folder_proto_alone_is_enough(tmp_path: Path) -> None:
-    """For protoc, which has the messages of protobuf itself, and for the languages that need a package of their own."""
+    """It is enough for protoc, which has protobuf's own messages, and for languages that need their own package."""
     sources = sorted(str(path.relative_to(ROOT / "proto")) for path in (ROOT / "proto").rglob("*.proto"))
     command = [sys.executable, "-m", "grpc_tools.protoc", "-Iproto", f"--descriptor_set_out={tmp_path / 'set'}"]
     done = subprocess.run([*command, *sources], cwd=ROOT, capture_output=True, text=True)

@@ -58,7 +58,7 @@ def test_words_for_programs(python: str, words: str) -> None:
 
 
 def test_every_door_has_its_own_words(server: RunningServer, web: httpx.Client, channel: grpc.Channel) -> None:
-    """The engine's Python in a client of Python, commands in the command line, methods in all others."""
+    """A client of Python gets the engine's Python, the command line commands, and all others methods."""
     with Client(server.address) as client, pytest.raises(NotFoundError, match=r"`home\.create\('none'\)`"):
         client.open("none").describe()
     with pytest.raises(grpc.RpcError) as failed:

@@ -1,4 +1,4 @@
-"""Files of groups: keys or paths, and which of them belong together."""
+"""Files of groups list keys or paths, and which of them belong together."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A small file of data that would become a large one in memory is refused, or read without that."""
+"""A small file that would become large in memory is refused, or read without that memory."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -53,13 +53,13 @@ def many_names(folder: Path) -> Path:
     ],
 )
 def test_files_out_of_proportion_are_refused(tmp_path: Path, bomb: Callable[[Path], Path], reason: str) -> None:
-    """Before their values take memory, with the way out."""
+    """They are refused before their values take memory, with the remedy."""
     with pytest.raises(InvalidInputError, match=reason):
         ForeignData(bomb(tmp_path))
 
 
 def test_rows_share_a_large_text(tmp_path: Path) -> None:
-    """A dictionary of one text stands for any number of rows: 46 kB asked for 8.6 GB. Items refuse the text by name."""
+    """A dictionary of one text stands for any number of rows: 46 kB would need 8.6 GB. Items refuse that text."""
     path = tmp_path / "text.parquet"
     indices = pa.array(np.zeros(1_000, np.int32))
     column = pa.DictionaryArray.from_arrays(indices, pa.array(["x" * 1_200_000]))
