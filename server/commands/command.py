@@ -79,7 +79,7 @@ class Command(TyperCommand):
             if getattr(parameter, "metavar", None) is None:
                 parameter.metavar = _metavar(parameter)
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer's own click
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Return the remaining words; raise BadParameter for a repeated option."""
         if ctx.resilient_parsing:  # a shell completes an unfinished command line
             return super().parse_args(ctx, args)
@@ -91,7 +91,7 @@ class Command(TyperCommand):
                 raise typer.BadParameter(f"{parameter.opts[0]} is given {times} times, but has one value: give it once")
         return super().parse_args(ctx, args)
 
-    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the arguments, optional ones in brackets, and the place of the options."""
         return [*map(_argument, _arguments(self.params)), "[OPTIONS]"]
 
@@ -99,7 +99,7 @@ class Command(TyperCommand):
         """Return the summary; a test holds that it fits its line."""
         return Text.of(self.help).summary
 
-    def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+    def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the usage, summary, examples, and the options in panels without empty lines between them."""
         self.format_usage(ctx, formatter)
         text = Text.of(self.help)
@@ -114,13 +114,13 @@ class Command(TyperCommand):
 class Group(TyperGroup):
     """A group of commands, whose help has a panel for each kind of command."""
 
-    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the first word names, by its name or an earlier one, and the further words."""
         if ctx.parent is None and args[0] in EARLIER and not ctx.resilient_parsing:
             args = _renamed(args[0], (*EARLIER[args[0]], *args[1:]), len(EARLIER[args[0]]))
         return super().resolve_command(ctx, args)
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Return the words of the group; ``publish NAME`` of version 0.2.0 gets its verb."""
         verb = _WAS_A_COMMAND.get(ctx.info_name or "")
         if verb and args and args[0] not in (*self.commands, *ctx.help_option_names) and not ctx.resilient_parsing:
@@ -131,7 +131,7 @@ class Group(TyperGroup):
         """Return the summary; a test holds that it fits its line."""
         return Text.of(self.help).summary
 
-    def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+    def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the usage, the summary, and the commands and options in panels; first those of the first week."""
         self.format_usage(ctx, formatter)
         formatter.write(f"\n{Text.of(self.help).summary}\n\n")

@@ -393,11 +393,8 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
 
 OTHER = {
     "start one with: crossview serve",  # it goes on until it is stopped: tests/server/test_processes.py
-    "All commands: crossview help all. One command: crossview COMMAND -h",  # the help itself: test_help.py
-    "crossview help all lists all commands",  # tests/server/test_help.py
-    "note: crossview {} is now: crossview {}",  # an earlier command: tests/server/test_help.py
-    "hint('key grant', 'KEY-NAME'",  # of a deleted collection: tests/server/test_key_grants.py
-    "$ crossview evaluate {}",  # a line of the demo
+    *("crossview help all", "note: crossview {} is now: crossview {}"),  # of the help: tests/server/test_help.py
+    *("hint('key grant'", "$ crossview evaluate {}"),  # test_key_grants.py, and a line of the demo
     "hint('job wait'",  # of a server: tests/server/test_jobs_command.py
     "list the collections of the key with: crossview list",  # of a server: tests/server/test_key_commands.py
     "crossview serves {} on {}",
@@ -410,8 +407,7 @@ OTHER = {
     "crossview backup",
     "crossview model add",
     "crossview model remove",
-    "crossview alias ALIAS --delete",  # usage
-    "crossview alias {} NAME",  # usage
+    *("crossview alias ALIAS --delete", "crossview alias {} NAME"),  # usage
     "again with: `collection.spaces.reindex(",  # a line of the log: tests/engine/spaces/test_live_recall.py
     "cancel them, with: crossview job list",  # of a server: tests/server/test_aliases.py
     "crossview serve --max-megapixels N",  # it goes on until it is stopped
