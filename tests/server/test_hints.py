@@ -404,9 +404,7 @@ OTHER = {
     "hint('index', name, '--'",  # of an audit
     *("hint('index', name, '--view'", "hint('view delete', name, finding.view"),  # of an audit: test_audit.py
     # For programs in other languages, on the machine of the server: tests/server/test_remedies.py
-    "crossview backup",
-    "crossview model add",
-    "crossview model remove",
+    *("crossview backup", "crossview model add", "crossview model remove"),
     *("crossview alias ALIAS --delete", "crossview alias {} NAME"),  # usage
     "again with: `collection.spaces.reindex(",  # a line of the log: tests/engine/spaces/test_live_recall.py
     "cancel them, with: crossview job list",  # of a server: tests/server/test_aliases.py
