@@ -1,7 +1,7 @@
 """Collections on a server whose long methods return a job instead of waiting for its result."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.index_choice import AUTO, RECALL, VECTORS
@@ -90,7 +90,7 @@ class DetachedCollection(CollectionScripts[C]):
     Arguments are as in the methods of ``engine.Collection``. A repeated ``request_id`` returns the earlier job.
     """
 
-    EARLIER = earlier_names(
+    EARLIER: ClassVar[Mapping[str, str]] = earlier_names(
         "extend=spaces.extend assign=spaces.assign reindex=spaces.reindex calibrate=spaces.calibrate make_map=maps.make"
     )
 

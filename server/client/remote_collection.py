@@ -1,8 +1,8 @@
 """Collections on a server, with the methods of ``engine.collections.collection.Collection``, blocking or awaited."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, Unpack, cast, overload
+from typing import Any, ClassVar, Self, Unpack, cast, overload
 
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.values.any_collection import AnyCollection
@@ -76,7 +76,7 @@ from crossview.v1 import search_pb2
 class BaseCollection(CollectionScripts[C]):
     """What a collection on a server has with and without an event loop."""
 
-    EARLIER = earlier_names(
+    EARLIER: ClassVar[Mapping[str, str]] = earlier_names(
         "list_items=items item=items.get keys=items.keys counts=items.counts facets=items.facets "
         "attribute_names=items.attribute_names deleted_pictures=items.deleted thumbnail=items.thumbnail "
         "thumbnails=items.thumbnails import_items=items.put import_stream=items.put_stream update_items=items.update "
