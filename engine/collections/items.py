@@ -174,10 +174,6 @@ class Items:
         with self._opened.read() as tx:
             return tx.items.sorted_keys()
 
-    def first_key(self) -> str:
-        """Return the smallest key; NotFoundError if there is no item."""
-        return self.keys()[0]
-
     def attribute_names(self) -> tuple[str, ...]:
         """Return the names of the attributes that any item has, sorted."""
         with self._opened.read() as tx:

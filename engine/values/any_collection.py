@@ -93,10 +93,6 @@ class AnyItems(Protocol):
         """Return the keys of all items, in their order."""
         ...
 
-    def first_key(self) -> str:
-        """Return the smallest key; NotFoundError if there is no item."""
-        ...
-
     def attribute_names(self) -> tuple[str, ...]:
         """Return the names of the attributes that any item has, sorted."""
         ...

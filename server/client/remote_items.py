@@ -139,12 +139,6 @@ class RemoteItems(CollectionScripts[C]):
             request.page_token = page.next_page_token
 
     @call
-    def first_key(self) -> Script[str]:
-        """Return the smallest key of the items."""
-        request = pb.GetFirstKeyRequest(parent=self.resource)
-        return (yield from ask(self.stubs.collections.GetFirstKey, request)).key
-
-    @call
     def attribute_names(self) -> Script[tuple[str, ...]]:
         """Return the names of the attributes that any item has."""
         request = pb.ListAttributesRequest(parent=self.resource)

@@ -226,7 +226,6 @@ METHODS = {
         ListItems=_read,
         CountItems=_read,
         ListAttributes=_read,
-        GetFirstKey=_read,
         ListDeletedItems=_read,
         GetThumbnail=_read,
         GetThumbnails=_read,

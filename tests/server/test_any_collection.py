@@ -69,7 +69,6 @@ READS: Steps = {
     "items.get": lambda c: c.items.get(KEY),
     "count": lambda c: c.count(Filter(labels=("dots",))),
     "items.count": lambda c: c.items.count(Filter(labels=("dots",))),
-    "items.first_key": lambda c: c.items.first_key(),
     "items.keys": lambda c: c.items.keys(),
     "items.attribute_names": lambda c: c.items.attribute_names(),
     "items.counts": lambda c: c.items.counts("label", "not label = dots"),

@@ -188,11 +188,6 @@ class CollectionService(ItemWrites):
                 warnings=warnings,
             )
 
-    def GetFirstKey(self, request: pb.GetFirstKeyRequest, context: None) -> pb.GetFirstKeyResponse:
-        """Return the smallest key."""
-        with self.collections.use(parse_collection(request.parent)) as collection:
-            return pb.GetFirstKeyResponse(key=collection.items.first_key())
-
     def ListAttributes(self, request: pb.ListAttributesRequest, context: None) -> pb.ListAttributesResponse:
         """Return the names of the attributes that any item has."""
         with self.collections.use(parse_collection(request.parent)) as collection:

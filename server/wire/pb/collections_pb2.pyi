@@ -1059,50 +1059,6 @@ class CountItemsResponse(_message.Message):
 Global___CountItemsResponse: _TypeAlias = CountItemsResponse  # noqa: Y015
 
 @_typing.final
-class GetFirstKeyRequest(_message.Message):
-    """GetFirstKeyRequest names a collection."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    PARENT_FIELD_NUMBER: _builtins.int
-    parent: _builtins.str
-    """The collection, such as collections/pets."""
-    def __init__(
-        self,
-        *,
-        parent: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["parent", b"parent"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___GetFirstKeyRequest: _TypeAlias = GetFirstKeyRequest  # noqa: Y015
-
-@_typing.final
-class GetFirstKeyResponse(_message.Message):
-    """GetFirstKeyResponse has the smallest key."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    KEY_FIELD_NUMBER: _builtins.int
-    key: _builtins.str
-    """The smallest key of the items."""
-    def __init__(
-        self,
-        *,
-        key: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___GetFirstKeyResponse: _TypeAlias = GetFirstKeyResponse  # noqa: Y015
-
-@_typing.final
 class ListAttributesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

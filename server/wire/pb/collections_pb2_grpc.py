@@ -141,11 +141,6 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.ListAttributesRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_collections__pb2.ListAttributesResponse.FromString,
                 _registered_method=True)
-        self.GetFirstKey = channel.unary_unary(
-                '/crossview.v1.CollectionService/GetFirstKey',
-                request_serializer=crossview_dot_v1_dot_collections__pb2.GetFirstKeyRequest.SerializeToString,
-                response_deserializer=crossview_dot_v1_dot_collections__pb2.GetFirstKeyResponse.FromString,
-                _registered_method=True)
         self.DeleteItem = channel.unary_unary(
                 '/crossview.v1.CollectionService/DeleteItem',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.DeleteItemRequest.SerializeToString,
@@ -414,13 +409,6 @@ class CollectionServiceServicer:
 
     def ListAttributes(self, request, context):
         """Returns the names of the attributes of all items.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def GetFirstKey(self, request, context):
-        """GetFirstKey returns the smallest key of the items; NOT_FOUND if there is none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -705,11 +693,6 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     servicer.ListAttributes,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.ListAttributesRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_collections__pb2.ListAttributesResponse.SerializeToString,
-            ),
-            'GetFirstKey': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetFirstKey,
-                    request_deserializer=crossview_dot_v1_dot_collections__pb2.GetFirstKeyRequest.FromString,
-                    response_serializer=crossview_dot_v1_dot_collections__pb2.GetFirstKeyResponse.SerializeToString,
             ),
             'DeleteItem': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteItem,
@@ -1373,33 +1356,6 @@ class CollectionService:
             '/crossview.v1.CollectionService/ListAttributes',
             crossview_dot_v1_dot_collections__pb2.ListAttributesRequest.SerializeToString,
             crossview_dot_v1_dot_collections__pb2.ListAttributesResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def GetFirstKey(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/crossview.v1.CollectionService/GetFirstKey',
-            crossview_dot_v1_dot_collections__pb2.GetFirstKeyRequest.SerializeToString,
-            crossview_dot_v1_dot_collections__pb2.GetFirstKeyResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -93,8 +93,6 @@ class CollectionServiceStub:
     """
     ListAttributes: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListAttributesRequest, _collections_pb2.ListAttributesResponse]
     """Returns the names of the attributes of all items."""
-    GetFirstKey: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetFirstKeyRequest, _collections_pb2.GetFirstKeyResponse]
-    """GetFirstKey returns the smallest key of the items; NOT_FOUND if there is none."""
     DeleteItem: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]
     """Deletes an item."""
     ListDeletedItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListDeletedItemsRequest, _collections_pb2.ListDeletedItemsResponse]
@@ -219,8 +217,6 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     """
     ListAttributes: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListAttributesRequest, _collections_pb2.ListAttributesResponse]  # type: ignore[assignment]
     """Returns the names of the attributes of all items."""
-    GetFirstKey: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetFirstKeyRequest, _collections_pb2.GetFirstKeyResponse]  # type: ignore[assignment]
-    """GetFirstKey returns the smallest key of the items; NOT_FOUND if there is none."""
     DeleteItem: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]  # type: ignore[assignment]
     """Deletes an item."""
     ListDeletedItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListDeletedItemsRequest, _collections_pb2.ListDeletedItemsResponse]  # type: ignore[assignment]
@@ -462,14 +458,6 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ListAttributesResponse, _abc.Awaitable[_collections_pb2.ListAttributesResponse]]:
         """Returns the names of the attributes of all items."""
-
-    @_abc_1.abstractmethod
-    def GetFirstKey(
-        self,
-        request: _collections_pb2.GetFirstKeyRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_collections_pb2.GetFirstKeyResponse, _abc.Awaitable[_collections_pb2.GetFirstKeyResponse]]:
-        """GetFirstKey returns the smallest key of the items; NOT_FOUND if there is none."""
 
     @_abc_1.abstractmethod
     def DeleteItem(
