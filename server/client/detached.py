@@ -10,8 +10,6 @@ from crossview.engine.values.query import CalibrationRequest
 from crossview.engine.values.recipe import Recipe
 from crossview.server.client.convert_jobs import (
     from_assignment,
-    from_calibration_of,
-    from_evaluation_of,
     from_extension,
     from_reindexing,
     from_training,
@@ -19,8 +17,10 @@ from crossview.server.client.convert_jobs import (
 )
 from crossview.server.client.job import Job
 from crossview.server.client.script import C, CollectionScripts, Script, Stubs, ask, call, earlier_names
-from crossview.server.wire.convert_maps import from_map_request
+from crossview.server.wire.convert import to_message
+from crossview.v1 import collections_pb2 as pb
 from crossview.v1.jobs_pb2 import SubmitJobRequest
+from crossview.v1.maps_pb2 import MakeMapRequest
 
 
 def _submitted(stubs: Stubs, request_id: str, **request: Any) -> Script[Job]:
@@ -70,7 +70,7 @@ class DetachedSpaces(CollectionScripts[C]):
     @call
     def calibrate(self, request: CalibrationRequest, *, request_id: str = "") -> Script[Job]:
         """Learn the distance up to which two items are the same."""
-        message = from_calibration_of(self.name, request)
+        message = to_message(pb.CalibrateSpaceRequest, request, parent=self.resource)
         return (yield from _submitted(self.stubs, request_id, calibrate_space=message))
 
 
@@ -80,7 +80,7 @@ class DetachedMaps(CollectionScripts[C]):
     @call
     def make(self, request: MapRequest, *, request_id: str = "") -> Script[Job]:
         """Place the items of a space in a plane."""
-        message = from_map_request(request, self.resource)
+        message = to_message(MakeMapRequest, request, parent=self.resource)
         return (yield from _submitted(self.stubs, request_id, make_map=message))
 
 
@@ -110,5 +110,5 @@ class DetachedCollection(CollectionScripts[C]):
     @call
     def evaluate(self, request: EvaluationRequest, *, request_id: str = "") -> Script[Job]:
         """Measure retrieval on items that the spaces were not trained on."""
-        message = from_evaluation_of(self.name, request)
+        message = to_message(pb.EvaluateRequest, request, parent=self.resource)
         return (yield from _submitted(self.stubs, request_id, evaluate=message))

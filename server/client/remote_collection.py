@@ -32,7 +32,7 @@ from crossview.engine.values.query import (
     request_of,
 )
 from crossview.engine.values.recipe import Recipe
-from crossview.server.client.convert_jobs import from_evaluation_of, from_training
+from crossview.server.client.convert_jobs import from_training
 from crossview.server.client.detached import DetachedCollection
 from crossview.server.client.remote_items import RemoteItems, RemoteViews, counted
 from crossview.server.client.remote_jobs import run_job
@@ -52,25 +52,18 @@ from crossview.server.client.script import (
     pages_of,
     stream,
 )
-from crossview.server.wire.convert import from_filter
-from crossview.server.wire.convert_audit import from_audit_request, to_audit
-from crossview.server.wire.convert_changes import from_changes_request, to_changes
-from crossview.server.wire.convert_duplicates import from_duplicates_request, to_duplicates
-from crossview.server.wire.convert_evaluation import to_evaluation
-from crossview.server.wire.convert_explanations import from_explain_request, to_explanations
-from crossview.server.wire.convert_info import to_collection, to_space
+from crossview.server.wire.convert import to_collection, to_message, to_space, to_value
+from crossview.server.wire.convert_conditions import from_filter
 from crossview.server.wire.convert_search import (
     from_query,
-    from_same_request,
     from_search_request,
-    from_suggest_request,
-    to_embeddings,
+    to_duplicates,
+    to_embedding,
     to_hit_lists,
-    to_suggestions,
-    to_verdicts,
+    to_verdict,
 )
+from crossview.v1 import audit_pb2, changes_pb2, duplicates_pb2, search_pb2
 from crossview.v1 import collections_pb2 as pb
-from crossview.v1 import search_pb2
 
 
 class BaseCollection(CollectionScripts[C]):
@@ -148,14 +141,16 @@ class BaseCollection(CollectionScripts[C]):
     @call
     def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Script[Evaluation]:
         """Measure retrieval on items that the spaces were not trained on."""
-        message = from_evaluation_of(self.name, request)
-        return to_evaluation((yield from run_job(self.stubs, self.stubs.collections.Evaluate, message, progress)))
+        message = to_message(pb.EvaluateRequest, request, parent=self.resource)
+        return to_value(
+            Evaluation, (yield from run_job(self.stubs, self.stubs.collections.Evaluate, message, progress))
+        )
 
     @call
     def audit(self, request: AuditRequest | None = None, *, progress: Progress | None = None) -> Script[Audit]:
         """Return what makes searches worse or figures too good; a server opens no files, and reports no progress."""
-        message = from_audit_request(request or AuditRequest(), self.resource)
-        return to_audit((yield from ask(self.stubs.collections.GetAudit, message)))
+        message = to_message(audit_pb2.GetAuditRequest, request or AuditRequest(), name=self.resource)
+        return to_value(Audit, (yield from ask(self.stubs.collections.GetAudit, message)))
 
     @call
     def _search(self, request: SearchRequest) -> Script[list[HitList]]:
@@ -179,36 +174,32 @@ class BaseCollection(CollectionScripts[C]):
     @call
     def explain(self, request: ExplainRequest) -> Script[list[Explanation]]:
         """Return why items have their places in the lists of a search."""
-        message = from_explain_request(request)
-        message.parent = self.resource
-        return to_explanations((yield from ask(self.stubs.searches.Explain, message)))
+        message = to_message(search_pb2.ExplainRequest, request, parent=self.resource)
+        response = yield from ask(self.stubs.searches.Explain, message)
+        return [to_value(Explanation, explanation) for explanation in response.explanations]
 
     @call
     def suggest(self, request: SuggestRequest) -> Script[Suggestions]:
         """Return labels for every query, by vote of the nearest labelled items."""
-        message = from_suggest_request(request)
-        message.parent = self.resource
-        return to_suggestions((yield from ask(self.stubs.searches.SuggestLabels, message)))
+        message = to_message(search_pb2.SuggestLabelsRequest, request, parent=self.resource)
+        return to_value(Suggestions, (yield from ask(self.stubs.searches.SuggestLabels, message)))
 
     @call
     def same(self, request: SameRequest) -> Script[list[Verdict | Failure]]:
         """Return for each pair whether its two queries are the same, or why it was left out."""
-        message = from_same_request(request)
-        message.parent = self.resource
-        return to_verdicts((yield from ask(self.stubs.searches.Same, message)))
+        message = to_message(search_pb2.SameRequest, request, parent=self.resource)
+        return [to_verdict(result) for result in (yield from ask(self.stubs.searches.Same, message)).results]
 
     @call
     def changes(self, request: ChangesRequest) -> Script[Changes]:
         """Return the changes between successive pictures, and which of them are important."""
-        message = from_changes_request(request)
-        message.parent = self.resource
-        return to_changes((yield from ask(self.stubs.searches.FindChanges, message)))
+        message = to_message(changes_pb2.FindChangesRequest, request, parent=self.resource)
+        return to_value(Changes, (yield from ask(self.stubs.searches.FindChanges, message)))
 
     @call
     def duplicates(self, request: DuplicatesRequest) -> Script[Duplicates]:
         """Return the groups of pictures that show the same photograph, and the bursts."""
-        message = from_duplicates_request(request)
-        message.parent = self.resource
+        message = to_message(duplicates_pb2.FindDuplicatesRequest, request, parent=self.resource)
         return to_duplicates((yield from pages_of(self.stubs.searches.FindDuplicates, message)))
 
     @call
@@ -219,7 +210,7 @@ class BaseCollection(CollectionScripts[C]):
         request = search_pb2.EmbedRequest(
             parent=self.resource, queries=map(from_query, queries), targets=one_or_several(targets), space=space
         )
-        return to_embeddings((yield from ask(self.stubs.searches.Embed, request)))
+        return [to_embedding(result) for result in (yield from ask(self.stubs.searches.Embed, request)).results]
 
     def _search_message(self, request: SearchRequest) -> search_pb2.SearchRequest:
         message = from_search_request(request)

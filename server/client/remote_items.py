@@ -1,6 +1,7 @@
 """The items and views of a collection on a server: each method encodes its arguments and decodes the response."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -43,21 +44,17 @@ from crossview.server.client.script import (
 )
 from crossview.server.wire import pages
 from crossview.server.wire.convert import (
-    from_filter,
     from_new_item,
     from_picture,
-    from_row,
     from_update,
     messages_of,
-    to_item,
+    to_collection,
     to_item_embeddings,
     to_item_neighbors,
-    to_report,
     to_thumbnail_size,
+    to_value,
 )
-from crossview.server.wire.convert_facets import to_facet, to_value_count
-from crossview.server.wire.convert_info import to_collection
-from crossview.server.wire.fields import to_value
+from crossview.server.wire.convert_conditions import from_filter, from_row
 from crossview.server.wire.message_batches import batches, merged
 from crossview.server.wire.names import item_name
 from crossview.server.wire.settings import THUMBNAILS_AT_ONCE
@@ -91,7 +88,7 @@ class RemoteItems(CollectionScripts[C]):
         while len(items) < limit:
             request.page_size = min(limit - len(items), pages.LARGEST_SIZE)
             page = yield from ask(self.stubs.collections.ListItems, request)
-            items += map(to_item, page.items)
+            items += [to_value(Item, item) for item in page.items]
             for text in page.warnings:
                 warn_of(text)
             if not page.next_page_token:
@@ -103,7 +100,7 @@ class RemoteItems(CollectionScripts[C]):
     def get(self, key: str) -> Script[Item]:
         """Return one item."""
         request = pb.GetItemRequest(name=item_name(self.name, key))
-        return to_item((yield from ask(self.stubs.collections.GetItem, request)))
+        return to_value(Item, (yield from ask(self.stubs.collections.GetItem, request)))
 
     @call
     def count(self, filter: FilterForm = EVERY_ITEM) -> Script[int]:
@@ -115,7 +112,7 @@ class RemoteItems(CollectionScripts[C]):
     def counts(self, field: str, filter: FilterForm = EVERY_ITEM, limit: int = 100) -> Script[list[ValueCount]]:
         """Return the values of a field with how many items have each."""
         request = pb.CountItemsRequest(parent=self.resource, filter=from_filter(filter), field=field, limit=limit)
-        return list(map(to_value_count, (yield from counted(self.stubs, request)).counts))
+        return [to_value(ValueCount, count) for count in (yield from counted(self.stubs, request)).counts]
 
     @call
     def facets(
@@ -124,7 +121,7 @@ class RemoteItems(CollectionScripts[C]):
         """Return how the items that pass the filter are distributed over the values of each field."""
         facets, condition = one_or_several(fields), from_filter(filter)
         request = pb.CountItemsRequest(parent=self.resource, filter=condition, facets=facets, limit=limit, below=below)
-        return list(map(to_facet, (yield from counted(self.stubs, request)).facets))
+        return [to_value(Facet, facet) for facet in (yield from counted(self.stubs, request)).facets]
 
     @call
     def keys(self) -> Script[tuple[str, ...]]:
@@ -175,7 +172,7 @@ class RemoteItems(CollectionScripts[C]):
         reports = []
         for batch in batches(messages_of(new_items(items), from_new_item, failures), pb.NewItem.ByteSize):
             request = pb.ImportItemsRequest(parent=self.resource, items=batch)
-            reports.append(to_report((yield from ask(self.stubs.collections.ImportItems, request))))
+            reports.append(to_value(ImportReport, (yield from ask(self.stubs.collections.ImportItems, request))))
         return merged([*reports, ImportReport(failures=tuple(failures))])
 
     @stream
@@ -192,7 +189,7 @@ class RemoteItems(CollectionScripts[C]):
         def rest() -> list[ImportReport]:
             return [ImportReport(failures=tuple(failures))] if failures else []
 
-        return Exchange(self.stubs.collections.StreamImportItems, requests, to_report, rest)
+        return Exchange(self.stubs.collections.StreamImportItems, requests, partial(to_value, ImportReport), rest)
 
     @call
     def update(
@@ -204,7 +201,7 @@ class RemoteItems(CollectionScripts[C]):
         done = 0
         for batch in batches(messages_of(updates, from_update, failures), pb.ItemUpdate.ByteSize, ROWS_AT_ONCE):
             request = pb.UpdateItemsRequest(parent=self.resource, updates=batch, match_paths=match_paths)
-            reports.append(to_report((yield from ask(self.stubs.collections.UpdateItems, request))))
+            reports.append(to_value(ImportReport, (yield from ask(self.stubs.collections.UpdateItems, request))))
             done += len(batch)
             if progress is not None:
                 progress("updating", done + len(failures), len(updates))
@@ -235,7 +232,7 @@ class RemoteItems(CollectionScripts[C]):
         for batch in batches(zip(one_or_several(keys), rows, strict=True), lambda pair: pair[1].nbytes, ROWS_AT_ONCE):
             request = pb.PutVectorsRequest(parent=self.resource, view=view, keys=[key for key, _ in batch])
             request.rows.extend(from_row(row) for _, row in batch)
-            reports.append(to_report((yield from ask(self.stubs.collections.PutVectors, request))))
+            reports.append(to_value(ImportReport, (yield from ask(self.stubs.collections.PutVectors, request))))
         return merged(reports)
 
     @local

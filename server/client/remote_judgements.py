@@ -9,15 +9,7 @@ from crossview.engine.values.feedback import FeedbackInfo, Judged, Judgement, we
 from crossview.engine.values.item import one_or_several
 from crossview.server.client.script import C, CollectionScripts, Script, ask, call, pages_of
 from crossview.server.wire import pages
-from crossview.server.wire.convert_duplicates import from_pair_judgement, to_pair_judgement
-from crossview.server.wire.convert_questions import (
-    from_answer,
-    from_question_request,
-    to_answer,
-    to_feedback,
-    to_judgement,
-    to_question,
-)
+from crossview.server.wire.convert import to_message, to_value
 from crossview.v1 import duplicates_pb2
 from crossview.v1 import questions_pb2 as pb
 
@@ -28,21 +20,26 @@ class RemoteQuestions(CollectionScripts[C]):
     @call
     def next(self, request: QuestionRequest) -> Script[Question]:
         """Return the next question for a person."""
-        return to_question(
-            (yield from ask(self.stubs.questions.NextQuestion, from_question_request(self.resource, request)))
+        return to_value(
+            Question,
+            (
+                yield from ask(
+                    self.stubs.questions.NextQuestion, to_message(pb.NextQuestionRequest, request, parent=self.resource)
+                )
+            ),
         )
 
     @call
     def answer(self, answer: Answer) -> Script[Answer]:
         """Store an answer, and return it with its id and time."""
-        request = pb.AddAnswerRequest(parent=self.resource, answer=from_answer(answer))
-        return to_answer((yield from ask(self.stubs.questions.AddAnswer, request)))
+        request = pb.AddAnswerRequest(parent=self.resource, answer=to_message(pb.Answer, answer))
+        return to_value(Answer, (yield from ask(self.stubs.questions.AddAnswer, request)))
 
     @call
     def undo(self, notion: str, person: str) -> Script[Answer]:
         """Delete the last answer that a person gave in a notion, and return it."""
         request = pb.UndoAnswerRequest(parent=self.resource, notion=notion, person=person)
-        return to_answer((yield from ask(self.stubs.questions.UndoAnswer, request)))
+        return to_value(Answer, (yield from ask(self.stubs.questions.UndoAnswer, request)))
 
     @call
     def answers(
@@ -51,7 +48,7 @@ class RemoteQuestions(CollectionScripts[C]):
         """Return up to ``limit`` answers with ids above ``after``, fewer if the server's pages are shorter."""
         request = pb.ListAnswersRequest(parent=self.resource, notion=notion, person=person, page_size=limit)
         request.page_token = pages.to_token(str(after)) if after else ""
-        return [to_answer(one) for one in (yield from ask(self.stubs.questions.ListAnswers, request)).answers]
+        return [to_value(Answer, one) for one in (yield from ask(self.stubs.questions.ListAnswers, request)).answers]
 
 
 class RemoteFeedback(CollectionScripts[C]):
@@ -62,19 +59,22 @@ class RemoteFeedback(CollectionScripts[C]):
         """Store a person's judgements under a name, and return all judgements of that name that count."""
         judged = [pb.Judgement(key=key, weight=weight) for key, weight in weights_of(likes, unlikes).items()]
         request = pb.JudgeRequest(parent=self.resource, feedback=name, person=person, judgements=judged)
-        return [to_judgement(one) for one in (yield from ask(self.stubs.questions.Judge, request)).judgements]
+        return [to_value(Judgement, one) for one in (yield from ask(self.stubs.questions.Judge, request)).judgements]
 
     @call
     def get(self, name: str) -> Script[list[Judgement]]:
         """Return the judgements of a name that count."""
         request = pb.ListJudgementsRequest(parent=self.resource, feedback=name)
-        return [to_judgement(one) for one in (yield from ask(self.stubs.questions.ListJudgements, request)).judgements]
+        return [
+            to_value(Judgement, one)
+            for one in (yield from ask(self.stubs.questions.ListJudgements, request)).judgements
+        ]
 
     @call
     def undo(self, name: str, person: str) -> Script[Judgement]:
         """Delete and return the last judgement of a person."""
         request = pb.UndoJudgementRequest(parent=self.resource, feedback=name, person=person)
-        return to_judgement((yield from ask(self.stubs.questions.UndoJudgement, request)))
+        return to_value(Judgement, (yield from ask(self.stubs.questions.UndoJudgement, request)))
 
     @call
     def delete(self, name: str, keys: Sequence[str] = ()) -> Script[int]:
@@ -86,7 +86,9 @@ class RemoteFeedback(CollectionScripts[C]):
     def remember(self, name: str, notion: str, person: str = "") -> Script[list[Answer]]:
         """Store the judgements of a name as answers of their persons in a notion, and return these answers."""
         request = pb.RememberFeedbackRequest(parent=self.resource, feedback=name, notion=notion, person=person)
-        return [to_answer(one) for one in (yield from ask(self.stubs.questions.RememberFeedback, request)).answers]
+        return [
+            to_value(Answer, one) for one in (yield from ask(self.stubs.questions.RememberFeedback, request)).answers
+        ]
 
     @call
     def forget(self, name: str, notion: str = "", person: str = "") -> Script[int]:
@@ -97,8 +99,8 @@ class RemoteFeedback(CollectionScripts[C]):
     @call
     def list(self) -> Script[list[FeedbackInfo]]:
         """Return the names, each with the number of its judgements that count."""
-        found = yield from pages_of(self.stubs.questions.ListFeedback, pb.ListFeedbackRequest(parent=self.resource))
-        return [to_feedback(one) for page in found for one in page.feedback]
+        responses = yield from pages_of(self.stubs.questions.ListFeedback, pb.ListFeedbackRequest(parent=self.resource))
+        return [to_value(FeedbackInfo, one) for page in responses for one in page.feedback]
 
 
 class RemoteDuplicateJudgements(CollectionScripts[C]):
@@ -107,20 +109,20 @@ class RemoteDuplicateJudgements(CollectionScripts[C]):
     @call
     def judge(self, first: str, second: str, same: bool, *, person: str) -> Script[PairJudgement]:
         """Store whether two items are the same photograph, and return the judgement."""
-        judgement = from_pair_judgement(PairJudgement(first=first, second=second, same=same, person=person))
+        judgement = duplicates_pb2.PairJudgement(first=first, second=second, same=same, person=person)
         request = duplicates_pb2.JudgePairRequest(parent=self.resource, judgement=judgement)
-        return to_pair_judgement((yield from ask(self.stubs.questions.JudgePair, request)))
+        return to_value(PairJudgement, (yield from ask(self.stubs.questions.JudgePair, request)))
 
     @call
     def undo(self, person: str) -> Script[PairJudgement]:
         """Delete and return the last judgement of a person."""
         request = duplicates_pb2.UndoPairJudgementRequest(parent=self.resource, person=person)
-        return to_pair_judgement((yield from ask(self.stubs.questions.UndoPairJudgement, request)))
+        return to_value(PairJudgement, (yield from ask(self.stubs.questions.UndoPairJudgement, request)))
 
     @call
     def list(self) -> Script[list[PairJudgement]]:
         """Return the judgements that count, the last one of each pair."""
-        found = yield from pages_of(
+        responses = yield from pages_of(
             self.stubs.questions.ListPairJudgements, duplicates_pb2.ListPairJudgementsRequest(parent=self.resource)
         )
-        return [to_pair_judgement(one) for page in found for one in page.judgements]
+        return [to_value(PairJudgement, one) for page in responses for one in page.judgements]

@@ -10,16 +10,14 @@ from crossview.engine.values.map import POINTS_A_PAGE, MapInfo, MapPoints, MapRe
 from crossview.engine.values.query import CalibrationRequest
 from crossview.server.client.convert_jobs import (
     from_assignment,
-    from_calibration_of,
     from_extension,
     from_reindexing,
 )
 from crossview.server.client.remote_jobs import run_job
 from crossview.server.client.script import C, CollectionScripts, Script, ask, call
 from crossview.server.wire import pages
-from crossview.server.wire.convert import from_filter
-from crossview.server.wire.convert_info import to_space, to_threshold
-from crossview.server.wire.convert_maps import from_map_request, to_map, to_map_points
+from crossview.server.wire.convert import to_map_points, to_message, to_space, to_value
+from crossview.server.wire.convert_conditions import from_filter
 from crossview.server.wire.names import space_name
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import maps_pb2
@@ -89,8 +87,10 @@ class RemoteSpaces(CollectionScripts[C]):
     @call
     def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Script[Threshold]:
         """Learn the distance up to which two items are the same."""
-        message = from_calibration_of(self.name, request)
-        return to_threshold((yield from run_job(self.stubs, self.stubs.collections.CalibrateSpace, message, progress)))
+        message = to_message(pb.CalibrateSpaceRequest, request, parent=self.resource)
+        return to_value(
+            Threshold, (yield from run_job(self.stubs, self.stubs.collections.CalibrateSpace, message, progress))
+        )
 
     @call
     def delete(self, space: str, generation: int | None = None) -> Script[None]:
@@ -106,13 +106,13 @@ class RemoteMaps(CollectionScripts[C]):
     def __call__(self) -> Script[tuple[MapInfo, ...]]:
         """Return the maps, the newest first."""
         response = yield from ask(self.stubs.collections.ListMaps, maps_pb2.ListMapsRequest(parent=self.resource))
-        return tuple(map(to_map, response.maps))
+        return tuple(to_value(MapInfo, info) for info in response.maps)
 
     @call
     def make(self, request: MapRequest, *, progress: Progress | None = None) -> Script[MapInfo]:
         """Place the items of a space in a plane; if the caller stops waiting, the server cancels the work."""
-        message = from_map_request(request, self.resource)
-        return to_map((yield from run_job(self.stubs, self.stubs.collections.MakeMap, message, progress)))
+        message = to_message(maps_pb2.MakeMapRequest, request, parent=self.resource)
+        return to_value(MapInfo, (yield from run_job(self.stubs, self.stubs.collections.MakeMap, message, progress)))
 
     @call
     def get(self, number: int) -> Script[MapInfo]:
