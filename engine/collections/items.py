@@ -182,12 +182,12 @@ class Items:
     def deleted(self) -> list[DeletedPicture]:
         """Return the pictures of deleted items, in the order of keys."""
         with self._opened.read() as tx:
-            return tx.items.deleted_pictures()
+            return tx.items.deleted()
 
     def deleted_after(self, after: str, limit: int) -> list[DeletedPicture]:
         """Return up to ``limit`` pictures of deleted items with keys above ``after``, in the order of keys."""
         with self._opened.read() as tx:
-            return tx.items.deleted_pictures(after, limit)
+            return tx.items.deleted(after, limit)
 
     def put(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
         """Add or update items by key, in one change; a bad item is a failure of the report.
@@ -196,9 +196,9 @@ class Items:
 
         Raises NotReadyError while a view that is needed is not fitted, BusyError, StorageError.
         """
-        from crossview.engine.catalog.ingest.importing import import_items
+        from crossview.engine.catalog.ingest.importing import put_items
 
-        return import_items(self._opened.writable, list(new_items(items)), self._opened.pictures, workers)
+        return put_items(self._opened.writable, list(new_items(items)), self._opened.pictures, workers)
 
     def update(
         self, updates: Collection[ItemUpdate], match_paths: bool = False, progress: Progress | None = None

@@ -121,7 +121,7 @@ def map_(
             return
         if detach:
             with connection.client() as client:
-                print_detached(client.open(name).detached().make_map(request), as_json)
+                print_detached(client.open(name).detached().maps.make(request), as_json)
             return
         with progress_bar(not as_json) as progress:
             made = collection.maps.make(request, progress=progress)
