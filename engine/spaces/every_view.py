@@ -11,7 +11,7 @@ from crossview.engine.spaces.query_rows import ADD_TEXTS, described, words_of_qu
 from crossview.engine.spaces.scores import in_order
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.version import Version
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError, call
 from crossview.engine.values.hits import HitList
 from crossview.engine.values.query import Query, SearchRequest
 from crossview.features.base import QueryWords
@@ -29,8 +29,10 @@ def check_without_view(request: SearchRequest, plain: bool) -> None:
         if not query.view and request.strategy.lists_items:
             order = getattr(request.strategy, "sort_by", "")
             raise InvalidInputError(
-                f"a list of items by a score needs the `view` of the score; to list items by an attribute, use "
-                f"`collection.items(sort_by={order!r})`"
+                "a list of items by a score needs the ",
+                Argument("view"),
+                " of the score; to list items by an attribute, use ",
+                call("collection.items", sort_by=order),
             )
         if not query.view and (query.vector is not None or query.label is not None):
             raise InvalidInputError(f"query {number}: a vector or a class needs a view: give the view that it is of")
@@ -60,8 +62,8 @@ def views_of(version: Version, space: Space, query: Query, names: Sequence[str])
     if not views:
         what = {"image": "a picture", "text": "a text"}[given]
         no_texts = given == "text" and not any("text" in inputs_of(view) for view in version.views)
-        remedy = f": {ADD_TEXTS}" if no_texts else ""
-        raise InvalidInputError(f"no view of space {space.name!r} accepts a query by {what}{remedy}")
+        remedy = (": ", ADD_TEXTS) if no_texts else ()
+        raise InvalidInputError(f"no view of space {space.name!r} accepts a query by {what}", *remedy)
     return views
 
 

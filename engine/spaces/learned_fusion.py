@@ -15,7 +15,7 @@ from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_distances import distances_to
 from crossview.engine.spaces.match import Match, fitted_match
 from crossview.engine.spaces.version import Version
-from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.errors import Argument, NotReadyError
 from crossview.engine.values.labels import LABELLING, without_labels
 
 T = TypeVar("T")
@@ -86,8 +86,11 @@ class Teacher:
         found = self._remembered(what, lambda: self._from_comparisons(near, far, named))
         if found is None:
             raise NotReadyError(
-                f"nothing states which items of collection {self.version.name()!r} are similar, which the fusion by "
-                f"learning needs: leave out `fuse='learn'`, or {LABELLING}"
+                f"nothing states which items of collection {self.version.name()!r} are similar, which the "
+                "fusion by learning needs: leave out ",
+                Argument("fuse", "learn"),
+                ", or ",
+                LABELLING,
             )
         return found
 

@@ -18,6 +18,7 @@ from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.recall_tuning import ROUNDING
 from crossview.engine.spaces.space import Vectors
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.errors import call
 from crossview.engine.values.index_choice import IndexChoice, LiveFigure, SearchRecall
 from crossview.engine.values.info import SpaceInfo
 from crossview.index.base import Neighbors, Searcher, Selection
@@ -204,11 +205,11 @@ class LiveRecall:
         known.warned = now
         _log.warning(
             "searches of %s in target %s of space %s find %.3f of the nearest items, not %g: measure the index again "
-            "with: `collection.spaces.reindex('%s')`",
+            "with: %s",
             place.view,
             place.target,
             place.space,
             recall,
             known.choice.recall,
-            place.space,
+            call("collection.spaces.reindex", place.space),
         )

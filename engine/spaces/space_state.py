@@ -11,7 +11,7 @@ from crossview.engine.spaces.scores import ScoreScale
 from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.training_keys import PackedKeys, packed_keys
 from crossview.engine.values.comparisons import ItemComparisons
-from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.errors import Argument, NotReadyError, call
 from crossview.engine.values.info import ConstraintCounts
 from crossview.engine.values.recipe import Grouping
 from crossview.index.registry import IndexSpec
@@ -46,7 +46,10 @@ def _pipeline(name: str, stored: Mapping[str, Any]) -> Chain:
     except ValueError as error:
         raise NotReadyError(
             f"space {name!r} was trained by an earlier version, whose learner does not exist any more ({error}): "
-            f"train it again as `space={name!r}`, or delete it with: `collection.spaces.delete({name!r})`"
+            "train it again as ",
+            Argument("space", name),
+            ", or delete it with: ",
+            call("collection.spaces.delete", name),
         ) from error
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Neighbor, Target
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError
 from crossview.features.stages import stage
 from crossview.index.base import Index, Selection
 
@@ -22,7 +22,8 @@ def check_notions(space: Space) -> None:
     """Raise InvalidInputError for a space without notions to weigh."""
     if not space.pipeline.capabilities.notions:
         raise InvalidInputError(
-            f"space {space.name!r} has no notions of similarity to weigh: train a space with `spec='joint'`"
+            f"space {space.name!r} has no notions of similarity to weigh: train a space with ",
+            Argument("spec", "joint"),
         )
 
 

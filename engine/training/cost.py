@@ -12,7 +12,7 @@ from crossview.engine.learners.frame.cost import FitSize
 from crossview.engine.runtime.memory import available_memory
 from crossview.engine.spaces.pipeline import ITEMS_AT_ONCE
 from crossview.engine.training.holdout import NOTHING, Holdout
-from crossview.engine.values.errors import NotEnoughMemoryError
+from crossview.engine.values.errors import Argument, NotEnoughMemoryError
 from crossview.engine.values.info import TrainingCost, memory_size
 from crossview.engine.values.recipe import Recipe
 
@@ -67,5 +67,5 @@ def check_memory(
     while fewer > _LEAST_ITEMS:
         fewer = max(_LEAST_ITEMS, fewer * 3 // 4 // 100 * 100)
         if estimated(tx, recipe, pipeline.set_params(max_items=fewer), holdout).memory <= available:
-            raise NotEnoughMemoryError(f"{message}learn from fewer, with `sample={fewer}`")
+            raise NotEnoughMemoryError(f"{message}learn from fewer, with ", Argument("sample", fewer))
     raise NotEnoughMemoryError(f"{message}name fewer views, choose another learner, or free memory")

@@ -9,11 +9,11 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target, view_of
 from crossview.engine.training.division import Division, Divisions
 from crossview.engine.training.examples import Examples
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError, Text
 from crossview.engine.values.evaluation import ITEMS, MIXED, OWN_ITEM, TRAINED, UNSEEN, EvaluationRequest
 from crossview.engine.values.labels import LABELLING
 
-NO_LABEL = f"no item with these views has a label: {LABELLING}"
+NO_LABEL = Text("no item with these views has a label: ", LABELLING)
 _ENOUGH = 2
 """Minimum number of labels, and of held-out items with each, for a default evaluation on unseen items."""
 FEW = (
@@ -68,8 +68,9 @@ def check_database(database: str, items: Examples, division: Division, crossing:
             raise NotReadyError(f"fewer than two held-out items have both {view} and {target}: hold out more")
     elif database == UNSEEN and not _shared_labels(items, division, target):
         raise NotReadyError(
-            f"no two held-out items with view {target!r} share a label, so no query can find a relevant one: "
-            "hold out more, or measure `databases=['trained']`"
+            f"no two held-out items with view {target!r} share a label, so no query can find a relevant "
+            "one: hold out more, or measure ",
+            Argument("databases", ["trained"]),
         )
     if database != UNSEEN and not np.isin(division.trained, offered).any():
         raise NotReadyError(f"no item of the database has view {target!r}")
@@ -130,7 +131,7 @@ def target_views(
     across = f"items find their own other view in a space across views, in other views than {request.view!r}"
     if request.by:
         raise InvalidInputError(f"{across}: measure such a space, as of multi-npp or cca, or by labels")
-    raise NotReadyError(f"{NO_LABEL}; without labels {across}")
+    raise NotReadyError(NO_LABEL, f"; without labels {across}")
 
 
 def _matched(space: Space, request: EvaluationRequest, notion: str) -> Sequence[Target]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.description import RAW
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.examples import Examples, split
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError, Text
 from crossview.engine.values.evaluation import ITEMS, EvaluationRequest
 from crossview.engine.values.recipe import Grouping
 
@@ -56,7 +56,9 @@ def grouping_of(spaces: Sequence[Space], request: EvaluationRequest) -> Grouping
     if not request.refit:
         return None
     names = ", ".join(dict.fromkeys(one.name for one in found))
-    raise InvalidInputError(f"the spaces were trained with different groups ({names}): choose them by `group_by`")
+    raise InvalidInputError(
+        f"the spaces were trained with different groups ({names}): choose them by ", Argument("group_by")
+    )
 
 
 def divide(
@@ -133,7 +135,9 @@ def _random(
         held_out = split(len(items), request.test_size, seed, items.groups)
         parts.append(Division(items.ids[held_out], items.ids[held_out], items.ids[~held_out]))
         if not held_out.any():
-            raise NotReadyError(f"{request.test_size:.0%} of {len(items)} {what} are none: raise `test_size`")
+            raise NotReadyError(
+                f"{request.test_size:.0%} of {len(items)} {what} are none: raise ", Argument("test_size")
+            )
     fitted = "the space was fitted again on the others only"
     if len(spaces) > 1:
         fitted = f"each of {_names(spaces)} was fitted again on the others only"
@@ -173,12 +177,20 @@ def _names(spaces: Sequence[Space]) -> str:
     return ", ".join(f"{space.name} (generation {space.generation})" for space in spaces if space.name != RAW)
 
 
-def _nothing(spaces: Sequence[Space], lacking: str, trained: str) -> str:
+def _nothing(spaces: Sequence[Space], lacking: str, trained: str) -> Text:
     """Return the reason for missing queries or trained items, and the remedy."""
     if len(spaces) == 1:
-        remedy = "train with `holdout=0.2`, or evaluate with `refit=True`"
-        return f"space {spaces[0].name!r} was trained on {trained}: {remedy}"
-    return (
-        f"{lacking}, of the spaces {_names(spaces)}: "
-        "train them with the same `holdout=0.2` and `seed`, or evaluate with `refit=True`"
+        return Text(
+            f"space {spaces[0].name!r} was trained on {trained}: train with ",
+            Argument("holdout", 0.2),
+            ", or evaluate with ",
+            Argument("refit", True),
+        )
+    return Text(
+        f"{lacking}, of the spaces {_names(spaces)}: train them with the same ",
+        Argument("holdout", 0.2),
+        " and ",
+        Argument("seed"),
+        ", or evaluate with ",
+        Argument("refit", True),
     )

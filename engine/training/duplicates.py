@@ -51,7 +51,7 @@ def sentence(found: NDArray[np.bool_]) -> str:
         return ""
     return (
         f"{count} of {len(found)} queries nearly repeat a trained item: in some view, their distance to it is at most "
-        f"{SHARE:.0%} of the median of such distances; keep items that belong together on one side by `group_by`"
+        f"{SHARE:.0%} of the median of such distances; group items that belong together, to keep them on one side"
     )
 
 

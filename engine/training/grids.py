@@ -13,7 +13,7 @@ from crossview.engine.learners.frame.stage import Stage, format_stages, parse_st
 from crossview.engine.learners.registry import learner_class, main_stage
 from crossview.engine.spaces.pipeline import build
 from crossview.engine.training.examples import Examples
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError
 from crossview.engine.values.recipe import Recipe
 
 KERNEL = "kernel"
@@ -102,7 +102,8 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
         raise InvalidInputError(f"no values of {empty[0]} to try")
     if not any(len(tried) > 1 for tried in values.values()):
         raise InvalidInputError(
-            f"there is nothing to tune of {recipe.spec}: give values, as in `values={{'n_components': [10, 50]}}`"
+            f"there is nothing to tune of {recipe.spec}: give values, as in ",
+            Argument("values", {"n_components": [10, 50]}),
         )
     return values
 

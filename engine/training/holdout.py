@@ -11,7 +11,7 @@ from crossview.engine.catalog.item_columns import ItemColumns
 from crossview.engine.catalog.lookup import named_keys
 from crossview.engine.training.examples import Examples, check_share, split
 from crossview.engine.values.conditions.tree import EVERY
-from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError, few
+from crossview.engine.values.errors import Argument, InvalidInputError, NotFoundError, NotReadyError, few
 from crossview.engine.values.recipe import Recipe
 
 Ids = NDArray[np.int64]
@@ -26,7 +26,9 @@ def predefined(tx: Transaction, recipe: Recipe) -> Ids | None:
     if recipe.held_out is None:
         return None
     if recipe.holdout:
-        raise InvalidInputError("hold out either a share of the items (`holdout`) or the items of a filter, not both")
+        raise InvalidInputError(
+            "hold out either a share of the items (", Argument("holdout"), ") or the items of a filter, not both"
+        )
     if recipe.held_out.is_empty:
         raise InvalidInputError("an empty filter would hold out every item: name an attribute, a prefix or keys")
     rest, names = recipe.held_out.without_keys()
@@ -89,8 +91,9 @@ def held_out(items: Examples, recipe: Recipe, holdout: Holdout) -> NDArray[np.bo
     parted = np.intersect1d(items.apart[found], items.apart[~found])
     if len(parted) and recipe.group_by is not None:
         raise InvalidInputError(
-            f"the items to hold out part {len(parted)} groups by {recipe.group_by.name}: hold out whole groups, or "
-            "leave out `group_by`"
+            f"the items to hold out part {len(parted)} groups by {recipe.group_by.name}: hold out whole "
+            "groups, or leave out ",
+            Argument("group_by"),
         )
     return found
 

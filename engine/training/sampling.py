@@ -12,7 +12,7 @@ from crossview.engine.learners.frame.chain import FEWEST_SAMPLED, MOST_SAMPLED, 
 from crossview.engine.learners.registry import MAX_ITEMS
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.measures import Members, members
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError
 from crossview.engine.values.recipe import Recipe
 
 _LEAST = 5
@@ -61,7 +61,9 @@ def sampled(pipeline: Chain, found: Examples, seed: int) -> Examples:
     chosen = units.named.copy()
     chosen[first] = chosen[others] = True
     if not chosen.any():
-        raise InvalidInputError(f"every group has more than {most:,} items, and groups stay whole: raise `sample`")
+        raise InvalidInputError(
+            f"every group has more than {most:,} items, and groups stay whole: raise ", Argument("sample")
+        )
     return found.take(chosen[units.of_item])
 
 

@@ -16,7 +16,7 @@ from crossview.engine.learners.registry import learners_of_comparisons, learners
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.taxonomy import check_leaves
 from crossview.engine.values.comparisons import ItemComparisons, left_out
-from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotFoundError, NotReadyError, call
 from crossview.engine.values.info import ConstraintCounts
 from crossview.engine.values.labels import LABELLING
 from crossview.engine.values.recipe import Pair, Recipe
@@ -84,8 +84,8 @@ def with_answers(tx: Transaction, recipe: Recipe) -> Recipe:
     ]
     if not any(one.triplets for one in kept):
         raise NotReadyError(
-            f"collection {tx.name()!r} has no answers about its items: ask for comparisons with: "
-            "`collection.questions.next(QuestionRequest(notion='NOTION'))`"
+            f"collection {tx.name()!r} has no answers about its items: ask for comparisons with: ",
+            call("collection.questions.next", call("QuestionRequest", notion="NOTION")),
         )
     return replace(recipe, constraints=ItemComparisons.of_answers(kept))
 
@@ -147,7 +147,7 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
     by_labels = unsaid and can.takes_comparisons and can.needs_labels
     if by_labels and np.unique(classes).size == len(classes):
         raise NotReadyError(
-            f"no two training items have the same labels: compare items by `constraints`, or {LABELLING}"
+            "no two training items have the same labels: compare items by ", Argument("constraints"), ", or ", LABELLING
         )
     in_notions = can.notions and bool(training.notion_classes)
     shared = training.similar is None and can.multilabel and training.several_labels()

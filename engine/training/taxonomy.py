@@ -9,7 +9,7 @@ from crossview.engine.learners.frame.comparisons import Taxonomy
 from crossview.engine.learners.registry import learners_of_taxonomies
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.examples import Examples
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.recipe import DEFAULT, Recipe
 
@@ -29,7 +29,9 @@ def check_taxonomy(recipe: Recipe) -> None:
             "a taxonomy needs labels, which pairs, constraints and answers replace: give a taxonomy or one of those"
         )
     if recipe.spec == DEFAULT:
-        raise InvalidInputError(f"name a learner that accepts a taxonomy as `spec`: {learners_of_taxonomies()}")
+        raise InvalidInputError(
+            "name a learner that accepts a taxonomy as ", Argument("spec"), f": {learners_of_taxonomies()}"
+        )
 
 
 def check_leaves(taxonomy: Taxonomy, found: Examples) -> None:

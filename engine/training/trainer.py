@@ -158,8 +158,8 @@ def _unlike(pipeline: Chain, training: Examples) -> tuple[str, ...]:
     if given or not pipeline.needs_labels or np.unique(training.classes()).size < len(training):
         return ()
     note = (
-        "no two training items have the same labels, so each is similar to nothing but itself: label them, "
-        "or name similar items by `pairs`"
+        "no two training items have the same labels, so each is similar to nothing but itself: label them, or name "
+        "similar items by pairs"
     )
     return (note,)
 

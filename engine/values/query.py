@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.values.conditions.filter import EVERY_ITEM, Filter, FilterForm, field_of, filter_of
 from crossview.engine.values.conditions.tree import Condition, FieldTest, all_of
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, Call, InvalidInputError, call
 from crossview.engine.values.hits import Hit as Hit
 from crossview.engine.values.hits import HitList as HitList
 from crossview.engine.values.index_choice import EXACT
@@ -126,7 +126,7 @@ class SearchRequest:
         """
         chosen, match = filter_of(filter).without_match()
         if match and options.get("min_match"):
-            raise InvalidInputError("the filter has a minimum match: leave out `min_match`")
+            raise InvalidInputError("the filter has a minimum match: leave out ", Argument("min_match"))
         if match:
             options["min_match"] = match
         chosen = chosen.within(options.pop("at_least", None), options.pop("at_most", None))
@@ -135,7 +135,12 @@ class SearchRequest:
         vars(self).update(include_missing=options.pop("include_missing", False))
         exact, recall = options.pop("exact", False), options.pop("recall", 0.0)
         if exact and recall not in (0.0, EXACT):
-            raise InvalidInputError(f"an exact search has recall 1, not {recall:g}: leave out `recall` or `exact`")
+            raise InvalidInputError(
+                f"an exact search has recall 1, not {recall:g}: leave out ",
+                Argument("recall"),
+                " or ",
+                Argument("exact"),
+            )
         vars(self).update(recall=EXACT if exact else recall)
         if strategy is None and not options:
             strategy = Nearest()
@@ -218,14 +223,13 @@ class CalibrationRequest:
 
     def __post_init__(self) -> None:
         if self.group_by is not None and not self.refit:
-            raise InvalidInputError("groups of items need a refit: also use `refit=True`")
+            raise InvalidInputError("groups of items need a refit: also use ", Argument("refit", True))
 
 
-def calibration_step(space: str, view: str, target: str) -> str:
+def calibration_step(space: str, view: str, target: str) -> Call:
     """Return the call that calibrates a view and a target of a space, for messages."""
     named = {"space": space, "view": view} | ({} if target == view else {"target": target})
-    arguments = ", ".join(f"{name}={one!r}" for name, one in named.items())
-    return f"`collection.spaces.calibrate(CalibrationRequest({arguments}))`"
+    return call("collection.spaces.calibrate", call("CalibrationRequest", **named))
 
 
 @dataclass(frozen=True)

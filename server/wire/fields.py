@@ -5,7 +5,7 @@ absent optional fields None.
 """
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields
 from functools import cache
 from operator import attrgetter
@@ -14,8 +14,9 @@ from typing import Any, TypeVar, cast, is_typeddict
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, Call, InvalidInputError, Remedy, Text
 from crossview.server.wire.structs import from_struct, to_struct
+from crossview.v1 import types_pb2 as pb
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _Value = TypeVar("_Value")
@@ -31,6 +32,12 @@ def to_value(kind: type[_Value], message: Message, /, **others: Any) -> _Value:
     same = {
         name: read(message) for name, read in _readers(cast(Hashable, kind), message.DESCRIPTOR) if name not in others
     }
+    if remedies := getattr(message, "remedies", ()):
+        for name, one in same.items():
+            if isinstance(one, str):
+                same[name] = text_of(one, remedies)
+            elif isinstance(one, tuple):
+                same[name] = tuple(text_of(text, remedies) if isinstance(text, str) else text for text in one)
     return cast(Callable[..., _Value], kind)(**same, **others)
 
 
@@ -63,6 +70,9 @@ def to_message(kind: type[_Message], value: object, /, **others: Any) -> _Messag
     """
     known = kind.DESCRIPTOR.fields_by_name
     same = {name: one for name, one in vars(value).items() if name in known and name not in others}
+    if "remedies" in known:
+        texts = [one if isinstance(one, tuple) else (one,) for one in same.values()]
+        others["remedies"] = remedies_of(text for several in texts for text in several)
     return kind(**{name: _field_value(known[name], one) for name, one in same.items()}, **others)
 
 
@@ -111,3 +121,40 @@ def _prefix(enum: Any) -> str:
 
 def _is_struct(field: Any) -> bool:
     return field.message_type is Struct.DESCRIPTOR
+
+
+def remedies_of(texts: Iterable[str]) -> list[pb.Remedy]:
+    """Return the messages of the remedies that texts name."""
+    found = (remedy for text in texts for remedy in getattr(text, "remedies", ()))
+    return [_message(remedy) for remedy in {str(remedy): remedy for remedy in found}.values()]
+
+
+def text_of(text: str, messages: Iterable[pb.Remedy]) -> Text:
+    """Return a text with those of the remedies that it names."""
+    return Text.of(text, map(_remedy, messages))
+
+
+def _message(remedy: Remedy) -> pb.Remedy:
+    if isinstance(remedy, Argument):
+        return pb.Remedy(arguments=[_argument(*remedy)])
+    arguments = [("", value) for value in remedy.arguments] + list(remedy.options.items())
+    return pb.Remedy(call=remedy.name, arguments=[_argument(name, value) for name, value in arguments])
+
+
+def _argument(name: str, value: Any) -> pb.Remedy.Argument:
+    if isinstance(value, Call):
+        return pb.Remedy.Argument(name=name, call=_message(value))
+    return pb.Remedy.Argument(name=name, value=None if value is ... else to_struct({"": value}).fields[""])
+
+
+def _remedy(message: pb.Remedy) -> Remedy:
+    values = [(one.name, _value(one)) for one in message.arguments]
+    if not message.call:
+        return Argument(*values[0])
+    return Call(message.call, tuple(one for name, one in values if not name), {n: one for n, one in values if n})
+
+
+def _value(argument: pb.Remedy.Argument) -> Any:
+    if argument.HasField("call"):
+        return _remedy(argument.call)
+    return from_struct(Struct(fields={"": argument.value}))[""] if argument.HasField("value") else ...

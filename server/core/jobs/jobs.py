@@ -10,7 +10,7 @@ from google.rpc.status_pb2 import Status
 
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.collections.home import Home
-from crossview.engine.values.errors import BusyError, CancelledError, CrossviewError, NotFoundError
+from crossview.engine.values.errors import BusyError, CancelledError, CrossviewError, NotFoundError, call
 from crossview.features.picture_pool import PicturePool
 from crossview.server.core.dispatch.origin import NO_ORIGIN, Origin
 from crossview.server.core.jobs.operation import (
@@ -132,7 +132,8 @@ class Jobs:
         if found := self.records.unfinished_of(collection_name(collection)):
             raise BusyError(
                 f"collection {collection!r} has jobs that have not ended, such as {found[0]!r}: wait for them, or "
-                "cancel them, with: crossview job list"
+                "cancel them, with: ",
+                call("client.jobs.list"),
             )
 
     def cancel_all(self, collection: str) -> None:

@@ -7,7 +7,7 @@ from google.protobuf.message import Message
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError
 from crossview.engine.values.index_choice import AUTO, RECALL, VECTORS
 from crossview.server.core.jobs.operation import kind_of
 from crossview.server.wire.convert import from_report, readable_entries, to_new_item, to_picture
@@ -74,8 +74,12 @@ def _evaluate(collection: Collection, request: pb.EvaluateRequest, job: str, pro
     message = from_evaluation(collection.evaluate(to_evaluation_request(request), progress=progress))
     if (size := message.ByteSize()) > MESSAGE_BYTES:
         raise InvalidInputError(
-            f"the figures and hits of each query take {size:,} bytes, and a message at most {MESSAGE_BYTES:,}: measure "
-            "fewer spaces, targets and databases, lower `max_queries` or `hits`, or evaluate without a server"
+            f"the figures and hits of each query take {size:,} bytes, and a message at most {MESSAGE_BYTES:,}: "
+            "measure fewer spaces, targets and databases, lower ",
+            Argument("max_queries"),
+            " or ",
+            Argument("hits"),
+            ", or evaluate without a server",
         )
     return message
 
