@@ -1,19 +1,206 @@
 """The forest view: patches at the nodes of randomised trees (Babenko, Branson & Belongie, ICCV 2009, section 3.1.1)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from crossview.features.base import FeatureRows, ImageExtractor, Labels, Part
-from crossview.features.channels import CHANNELS, LUV, integral_image
 from crossview.features.errors import NotFittedError
-from crossview.features.haar import HaarTests, Responses, draw_tests, patches
-from crossview.features.image import Image, check_image, shrink
-from crossview.features.trees import Trees, grow_tree, join_trees
+from crossview.features.image import Image, check_image, grey, shrink
 from crossview.features.words import word_parts
+
+TRIES = 20
+"""Random tests with random thresholds, of which a split is the best."""
+
+Integers = NDArray[np.int32]
+Respond = Callable[[NDArray[np.intp], Integers], Integers]
+"""A function of patches and tests by number that returns the patches' responses to the tests."""
+
+
+class Trees(NamedTuple):
+    """Binary trees, their nodes numbered level by level: the roots first, the two children of a node side by side."""
+
+    children: Integers
+    """(nodes,) each node's first child; the second child is the next node; 0 for a leaf."""
+    tests: Integers
+    """(nodes,) the test of an inner node; 0 for a leaf."""
+    thresholds: Integers
+    """(nodes,) thresholds: a patch with a response above goes to the second child; 0 for a leaf."""
+
+    def sound(self, roots: int, tests: int) -> bool:
+        """Return whether ``join_trees`` can make this from the trees and tests, so that every walk ends."""
+        (inner,) = np.nonzero(self.children)
+        children = roots + 2 * np.arange(len(inner))
+        numbered = len(self.children) == roots + 2 * len(inner) and (self.children[inner] == children).all()
+        return bool(numbered and (children > inner).all() and (self.tests >= 0).all() and (self.tests < tests).all())
+
+    def visits(self, roots: int, patches: int, respond: Respond) -> NDArray[np.intp]:
+        """Return how many patches pass each node, (nodes,), if each starts at each root."""
+        counts = np.zeros(len(self.children), np.intp)
+        patch = np.repeat(np.arange(patches), roots)
+        node: NDArray[np.integer[Any]] = np.tile(np.arange(roots), patches)
+        while len(node):
+            counts += np.bincount(node, minlength=len(counts))
+            inner = self.children[node] > 0
+            patch, node = patch[inner], node[inner]
+            node = self.children[node] + (respond(patch, self.tests[node]) > self.thresholds[node])
+        return counts
+
+
+def grow_tree(
+    responses: NDArray[np.float32], classes: NDArray[np.intp], splits: int, random: np.random.RandomState
+) -> Any:
+    """Return a ``tree_`` of scikit-learn with ``splits`` splits, or fewer if all patches are separated.
+
+    ``responses`` is (patches, tests) of whole numbers, ``classes`` (patches,). The next split is the one that lowers
+    the entropy of the classes most; its test is the best of 20, each with a random threshold.
+    """
+    # deferred, because the import takes half a second and only fitting needs it
+    from sklearn.tree import ExtraTreeClassifier
+
+    tree = ExtraTreeClassifier(
+        criterion="entropy", max_features=min(TRIES, responses.shape[1]), max_leaf_nodes=splits + 1, random_state=random
+    )
+    return tree.fit(responses, classes).tree_
+
+
+def join_trees(grown: Iterable[tuple[Any, int]]) -> Trees:
+    """Return the nodes of scikit-learn's trees, each with the number of its first test."""
+    nodes = [(tree, first, 0) for tree, first in grown]
+    found = []
+    for tree, first, node in nodes:  # the loop appends to the list
+        left, right = tree.children_left[node], tree.children_right[node]
+        if left < 0:
+            found.append((0, 0, 0))
+            continue
+        # Responses are whole numbers, so rounding the threshold down keeps every decision.
+        found.append((len(nodes), first + tree.feature[node], np.floor(tree.threshold[node])))
+        nodes += [(tree, first, left), (tree, first, right)]
+    return Trees(*np.array(found, np.int32).reshape(-1, 3).T.copy())
+
+
+LUV, ORIENTATIONS = 3, 8
+CHANNELS = LUV + ORIENTATIONS
+_LEVELS = 511
+"""Number of differences of two grey levels, -255 to 255."""
+
+
+def integral_image(image: Image) -> NDArray[np.int32]:
+    """Return running sums of an image's channels, (height + 1, width + 1, 11) int32; four of them give a box's sum.
+
+    Channels 0 to 2 are L, u and v, channels 3 to 10 the directions of ``gradient_channels``. Exact up to 2^23 pixels.
+    """
+    luv = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2LUV), dtype=np.uint8)
+    channels = np.concatenate([luv, gradient_channels(grey(image))], axis=2)
+    return np.asarray(cv2.integral(channels, sdepth=cv2.CV_32S), dtype=np.int32)
+
+
+def gradient_channels(luma: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return gradient magnitudes by direction, (height, width, 8) uint8; each pixel has its magnitude in one channel.
+
+    The gradient is the difference of the neighbours on either side, the edge repeated; its magnitude is cut at 255.
+    Channel k has the directions, signs aside, that are nearest to k / 8 of half a turn.
+    """
+    across = cv2.Sobel(luma, cv2.CV_16S, 1, 0, ksize=1, borderType=cv2.BORDER_REPLICATE)
+    down = cv2.Sobel(luma, cv2.CV_16S, 0, 1, ksize=1, borderType=cv2.BORDER_REPLICATE)
+    pairs = (down.astype(np.int32) + 255) * _LEVELS + (across + np.int32(255))
+    return _by_pair()[pairs].view(np.uint8).reshape(*luma.shape, ORIENTATIONS)
+
+
+@cache
+def _by_pair() -> NDArray[np.uint64]:
+    """Return the eight channels of every pair of differences as bytes of one number, so a pixel needs one look-up."""
+    differences = np.arange(-255, 256)
+    down, across = differences[:, None], differences[None, :]
+    direction = np.rint(np.arctan2(down, across) * (ORIENTATIONS / np.pi)).astype(np.intp) % ORIENTATIONS
+    magnitude = np.minimum(np.rint(np.hypot(down, across)), 255).astype(np.uint8)
+    channels = np.zeros((_LEVELS * _LEVELS, ORIENTATIONS), np.uint8)
+    channels[np.arange(len(channels)), direction.ravel()] = magnitude.ravel()
+    return channels.view(np.uint64).ravel()
+
+
+GRID = 8
+"""Cells of a side of a patch; the tests' boxes have their corners on cell corners."""
+CELLS = (2, 4)
+"""Pixels of a side of a cell: patches are 16 and 32 pixels wide."""
+STRIDE = 4
+"""Cells from one patch to the next of its size, so that they overlap by half."""
+_SIGNS = (1, -1, -1, 1, -1, 1, 1, -1)
+"""Signs of the corners of both boxes: the first sum minus the second, each from four running sums."""
+
+
+def patches(height: int, width: int) -> NDArray[np.int32]:
+    """Return the patches of an image of this size, (n, 3) int32: left, top, pixels of a cell; small patches first.
+
+    Patches of one size form a grid with equal margins. An image lower or narrower than 16 pixels has no patches.
+    """
+    return np.concatenate([_grid(height, width, cell) for cell in CELLS]).astype(np.int32)
+
+
+def _grid(height: int, width: int, cell: int) -> NDArray[np.intp]:
+    left, top = np.meshgrid(_starts(width, cell), _starts(height, cell))
+    return np.column_stack([left.ravel(), top.ravel(), np.full(left.size, cell)])
+
+
+def _starts(side: int, cell: int) -> NDArray[np.intp]:
+    spare, stride = side - GRID * cell, STRIDE * cell
+    return np.arange(spare % stride // 2, spare + 1, stride)
+
+
+class HaarTests(NamedTuple):
+    """n tests, each the sum of one channel over a first box less its sum over a second."""
+
+    channels: Integers
+    """(n,) the channels."""
+    boxes: Integers
+    """(n, 2, 4) left, top, right and bottom edges of the boxes, in cells of the patch; an empty box sums to 0."""
+
+    def sound(self, channels: int) -> bool:
+        """Return whether the tests are within a patch of so many channels."""
+        within = (self.boxes >= 0).all() and (self.boxes <= GRID).all()
+        return bool(within and (self.channels >= 0).all() and (self.channels < channels).all())
+
+
+def draw_tests(count: int, channels: Sequence[int], generator: np.random.Generator) -> HaarTests:
+    """Return random tests on the channels: every other test has one box, the others two boxes of equal size."""
+    boxes = np.zeros((count, 2, 4), np.int32)
+    for number in range(count):
+        size = generator.integers(1, GRID + 1, 2)
+        first, second = generator.integers(0, GRID - size + 1, (2, 2))
+        boxes[number, 0] = *first, *(first + size)
+        if number % 2 and (first != second).any():
+            boxes[number, 1] = *second, *(second + size)
+    return HaarTests(generator.choice(np.array(channels, np.int32), count), boxes)
+
+
+class Responses:
+    """Responses of tests in the patches of one image, in whole numbers, so that no sum depends on its order."""
+
+    def __init__(self, integral: Integers, patches: Integers, tests: HaarTests) -> None:
+        width, channels = integral.shape[1:]
+        left, top, right, bottom = np.moveaxis(tests.boxes, 2, 0)
+        corners = [y * width + x for y in (top, bottom) for x in (left, right)]
+        self._sums = integral.ravel()
+        self._corners = np.concatenate(np.moveaxis(np.array(corners), 2, 0)) * channels
+        self._channels = tests.channels
+        self._origins = (patches[:, 1] * width + patches[:, 0]) * channels
+        self._cells = patches[:, 2]
+
+    def at(self, patch: NDArray[np.intp], test: NDArray[np.integer[Any]]) -> Integers:
+        """Return the responses of the patches to the tests with these numbers, broadcast together, int32.
+
+        They are divided by the area of a cell and rounded down, so that they are comparable at every scale.
+        """
+        cells, start = self._cells[patch], self._origins[patch] + self._channels[test]
+        total = np.zeros(start.shape, np.int32)
+        for sign, corner in zip(_SIGNS, self._corners, strict=True):
+            total += np.int32(sign) * self._sums[start + cells * corner[test]]
+        return np.asarray(total // cells**2, dtype=np.int32)
+
 
 WORDS = 2000
 MAX_WORDS = 65_536

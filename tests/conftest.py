@@ -1,8 +1,8 @@
-"""What holds for all tests.
+"""Settings of all tests.
 
-On a busy machine they take longer, and no example of Hypothesis fails for that. Every run draws the same examples, but
-a round of ``make explore`` draws others. Where there is room, files of tests are in memory: every commit waits for the
-disk, which no test needs.
+Tests take longer on a busy machine, and no example of Hypothesis fails for that. Every run draws the same examples; a
+round of ``make explore`` draws others. If memory has room, files of tests are there: every commit waits for disk, which
+no test needs.
 """
 
 import os

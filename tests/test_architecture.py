@@ -27,7 +27,7 @@ ENGINE = ("runtime", "learners", "values", "catalog", "spaces", "training", "fin
 
 
 def engine(*names: str) -> set[str]:
-    """The names of rooms of the engine."""
+    """Return the names of rooms of the engine."""
     return {f"engine.{name}" for name in names}
 
 
@@ -123,14 +123,14 @@ def test_every_room_has_its_arrows():
 
 
 def test_nothing_imports_itself_in_a_circle():
-    """Neither modules, nor the folders inside the rooms, nor the rooms themselves."""
+    """This holds for modules, for the folders inside the rooms, and for the rooms themselves."""
     assert cycles(HOUSE.imports) == []
     assert cycles(HOUSE.folders) == []
     assert cycles(HOUSE.drawing) == []
 
 
 def test_other_rooms_import_only_public_places_of_the_learners():
-    """The root, losses, solvers, samplers, modules that define a learner, and listed parts; never a private name."""
+    """They are the root, losses, solvers, samplers, modules of a learner, and listed parts; never a private name."""
     learners = {learner.__module__.removeprefix("crossview.") for learner in LEARNERS_BY_NAME.values()}
     public = learners | {f"engine.learners.{part}" for part in PARTS_OF_LEARNERS}
     outside = {name: targets for name, targets in HOUSE.imports.items() if not name.startswith("engine.learners")}
@@ -174,7 +174,7 @@ def test_a_library_is_used_only_where_it_belongs(library):
 
 @functools.cache
 def libraries(tree: ast.AST) -> set[str]:
-    """Top-level names of all that a module imports."""
+    """Return the top-level names of all that a module imports."""
     nodes = list(ast.walk(tree))
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
@@ -183,12 +183,12 @@ def libraries(tree: ast.AST) -> set[str]:
 
 @pytest.mark.parametrize("package", sorted(PACKAGES))
 def test_a_room_says_what_it_is_for(package):
-    """In the docstring of its __init__."""
+    """The docstring of its __init__ says it."""
     assert package.startswith(MIGRATIONS) or ast.get_docstring(HOUSE.modules[package])
 
 
 def test_every_package_of_the_wheel_is_this_project_s():
-    """Each room that has a module is found, whatever its depth."""
+    """Each room that has a module is found, at any depth."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]
     listed = find_packages(str(ROOT), include=settings["include"], exclude=settings["exclude"])
     folders = {path.parent.relative_to(ROOT) for top in ROOMS_AT_THE_TOP for path in (ROOT / top).rglob("__init__.py")}
@@ -210,7 +210,7 @@ def test_a_room_has_one_name():
 
 
 def test_each_test_with_seconds_exists() -> None:
-    """A line of a test that has another name now would leave its time to the quick ones."""
+    """A line that names a missing test would count the time of that test among the quick ones."""
     for line in (ROOT / "tests" / "seconds.txt").read_text().splitlines():
         path, _, function = line.split()[1].partition("::")
         assert not function or f"def {function}(" in (ROOT / path).read_text(encoding="utf-8"), (

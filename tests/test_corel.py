@@ -74,7 +74,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, split: tuple[Path, list[Path]
 
 
 def test_a_held_out_photograph_finds_its_class_by_colour_in_the_words_of_others(home, split):
-    """By gRPC, colour query, SIFT database: the right class on top for at least 70 % of the photographs."""
+    """By gRPC, with SIFT as the target, the right class is on top for at least 70 % of the photographs."""
     with served(home) as address, grpc.insecure_channel(address) as channel:
         service = search_pb2_grpc.SearchServiceStub(channel)
         right = 0
@@ -95,7 +95,7 @@ def test_k_larger_than_the_collection_gives_the_whole_collection(home, split):
 
 
 def test_searching_through_a_server_while_the_command_line_indexes_is_correct(home, split, tmp_path):
-    """At every moment the answer is complete: all of the old, and as many of the new as its length says."""
+    """At every moment the answer is complete: it has all old items, and as many of the new ones as its length says."""
     home = shutil.copytree(home, tmp_path / "home")  # the other tests know 800 items
     with served(home) as address, Client(address) as client:
         collection = client.open("corel")

@@ -1,4 +1,4 @@
-"""The files of deploy/: what they say fits the program, and the image's steps give a server that is healthy."""
+"""The files of deploy/ fit the program, and the image's steps give a server that is healthy."""
 
 import json
 import os
@@ -22,7 +22,7 @@ DEPLOY = ROOT / "deploy"
 
 
 def steps() -> list[tuple[str, str]]:
-    """The instructions of the image and their arguments."""
+    """Return the instructions of the image and their arguments."""
     text = re.sub(r"^#.*\n", "", (DEPLOY / "Dockerfile").read_text(), flags=re.MULTILINE).replace("\\\n", "")
     return [(line.split(None, 1)[0], line.split(None, 1)[1]) for line in text.splitlines() if line.strip()]
 
@@ -74,7 +74,7 @@ PUBLIC = re.compile(r"[a-z0-9./-]+:v?[0-9A-Za-z][0-9A-Za-z.-]*")
 
 
 def pods() -> dict[str, Any]:
-    """The pods of the cluster by the name of what starts them."""
+    """Return the pods of the cluster by the name of the object that starts them."""
     started = [one for one in documents(CLUSTER) if one["kind"] in ("Deployment", "StatefulSet", "Job")]
     return {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in started}
 
@@ -89,7 +89,7 @@ def services() -> dict[str, Any]:
 
 
 def test_images_of_the_cluster_have_versions() -> None:
-    """Both forms run the same images, but for the one that changes owners of volumes."""
+    """Both forms run the same images, except the one that changes owners of volumes."""
     ours = {one["image"] for one in containers()}
     composed = {one["image"] for one in services().values()}
     assert composed - ours == {"busybox:1.36.1"}

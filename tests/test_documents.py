@@ -1,4 +1,4 @@
-"""Files and figures of the code that documents name are as they say; tools/style.py checks links."""
+"""The documents name files that exist, and figures as the code has them; tools/style.py checks links."""
 
 import re
 from pathlib import Path
@@ -14,19 +14,19 @@ FOLDERS = ("features", "index", "engine", "server", "crossview", "benchmarks", "
 
 
 def prose(document: Path) -> str:
-    """A document without its blocks of code."""
+    """Return a document without its blocks of code."""
     return FENCE.sub("", document.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_files_that_are_named_exist(name):
-    """In backquotes, from the root; what the history names may be gone."""
+    """They are in backquotes, from the root; files that the history names may be gone."""
     named = {path for path in PATH.findall(prose(ROOT / name)) if path.startswith(FOLDERS)}
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
 
 
 def test_the_guide_of_vectors_names_the_batches_that_are_committed():
-    """How many rows are in one commit, as the code has it."""
+    """It states how many rows one commit has, as the code does."""
     guide = prose(ROOT / "docs" / "guides" / "vectors.md")
     sizes = f"{vectors._ROWS_AT_ONCE:,}", f"{vectors._BYTES_AT_ONCE >> 20} MiB"
     assert "batches of {}, or of {} ".format(*sizes) in " ".join(guide.split())

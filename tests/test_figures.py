@@ -44,7 +44,7 @@ def root(tmp_path):
 
 
 def test_the_committed_documents_show_the_committed_results():
-    """Whoever commits a result or changes a report writes the documents anew."""
+    """A person who commits a result or changes a report writes the documents again."""
     assert figures.main(["--check"]) == 0
 
 
@@ -88,7 +88,7 @@ def test_plots_are_the_same_in_every_run(root):
 
 
 def test_files_of_no_result_are_removed(root):
-    """A page or a plot that nothing makes any more is out of date until it is gone."""
+    """A page or a plot that no result makes any more is out of date until it is removed."""
     figures.main([], root)
     left = [root / FOLDER / "old.md", root / figures.PLOTS / "old.svg"]
     for path in left:
@@ -157,20 +157,19 @@ def test_the_readme_shows_five_papers_and_four_results_with_their_pages():
 
 
 def test_commands_of_papers_name_learners():
-    """The learner of each command exists."""
     named = {page.command.partition("--learner ")[2].partition(" ")[0] for page in PAGES.values() if page.paper}
     assert named - {""} <= LEARNERS.keys()
 
 
 def test_what_surrounds_the_table_stays(root):
-    """Only what is between the two comments is written."""
+    """Only the text between the two comments is written."""
     figures.main([], root)
     first, _, last = (root / figures.README).read_text(encoding="utf-8").split(MARK)
     assert (first, last) == ("# It\n", "\nEnd\n")
 
 
 def test_a_readme_without_its_place_is_an_error():
-    """Where the table would stand must be marked."""
+    """The place of the table must be marked."""
     with pytest.raises(ValueError, match="must have <!-- figures --> twice"):
         with_table("# It\n", {})
 
@@ -195,7 +194,7 @@ def test_every_printed_command_runs_a_benchmark():
 
 
 def test_a_commit_that_the_repository_lacks_is_marked(root, capsys):
-    """The check fails until the result and its chapter state it; without git nobody can know."""
+    """The check fails until the result and its chapter state it; without git the commit is unknown."""
     git = "git", "-c", "user.name=a", "-c", "user.email=a@example.org"
     result, page = root / figures.RESULTS / "extract.json", root / PAGE
     assert figures.main([], root) == 0

@@ -1,4 +1,4 @@
-"""What tools/checkout.py and tools/house.py report of a checkout, on a small one whose figures are known."""
+"""The figures that tools/checkout.py and tools/house.py report of a small checkout are the known ones."""
 
 import json
 import subprocess
@@ -100,7 +100,7 @@ def test_a_room_contains_all_that_is_in_its_folder(checkout):
 
 
 def test_a_figure_above_that_of_the_last_release_is_named_unless_a_decision_allows_it(checkout):
-    """A line of docs/decisions/house.md gives the figure, the value that is allowed, and the reason."""
+    """A line of docs/decisions/house.md gives the figure, the allowed value, and the reason."""
     release = figures(checkout)
     (checkout.root / "tools").mkdir()
     (checkout.root / "tools/house.json").write_text(json.dumps(release))
@@ -121,7 +121,7 @@ def test_a_figure_above_that_of_the_last_release_is_named_unless_a_decision_allo
 
 
 def test_files_that_may_be_one_thought_with_another_are_listed(checkout):
-    """Files with one importer, short ones, and names that several files have; packages have no name of their own."""
+    """They are files with one importer, short files, and names of several files; packages have no name of their own."""
     (checkout.root / "engine/learners/npp/items.py").write_text("pass\n" * 60)
     checkout = Checkout(checkout.root)
     listed = file_list(checkout).splitlines()
@@ -141,7 +141,7 @@ def test_files_that_may_be_one_thought_with_another_are_listed(checkout):
 
 
 def test_what_exceeds_a_limit_is_named(tmp_path):
-    """Files, tests included, functions, and parameters of public functions and of estimators."""
+    """Limits hold for files, tests included, functions, and parameters of public functions and estimators."""
     (tmp_path / "engine").mkdir()
     (tmp_path / "tests").mkdir()
     nine, sixteen = (", ".join(f"p{number}" for number in range(count)) for count in (9, 16))
@@ -170,7 +170,7 @@ def test_a_learner_four_classes_deep_is_named(checkout):
 
 
 def test_two_checkouts_stand_side_by_side(checkout):
-    """As a table, and as JSON under the same names."""
+    """They stand in a table, and in JSON under the same names."""
     command = [sys.executable, TOOL, checkout.root, "--against", checkout.root]
     table = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert table[0].split() == ["before", "after"]

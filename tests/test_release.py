@@ -1,4 +1,4 @@
-"""The checks of a release find what is wrong in a wheel, in its metadata and in the files beside it."""
+"""The checks of a release find faults in a wheel, in its metadata and in the files beside it."""
 
 import zipfile
 from pathlib import Path
@@ -29,7 +29,7 @@ def wheel(folder: Path, *names: str, metadata: str = "Name: crossview\n") -> Pat
 
 
 def test_a_wheel_has_one_package(tmp_path: Path) -> None:
-    """Its types and its licence, and no tests."""
+    """It also has its types and its licence, and no tests."""
     assert list(wheel_problems(wheel(tmp_path, *GOOD))) == []
     assert list(wheel_problems(wheel(tmp_path, *GOOD, "server/__init__.py"))) == [
         "the wheel installs crossview, server, not crossview alone"
@@ -43,12 +43,12 @@ def test_a_wheel_has_one_package(tmp_path: Path) -> None:
 
 
 def test_contents_are_told_apart_by_their_hashes(tmp_path: Path) -> None:
-    """The hash of each file, as the wheel records it."""
+    """The wheel records the hash of each file."""
     assert contents(wheel(tmp_path, *GOOD[:1])) == {GOOD[0]: f"sha256={GOOD[0].upper()}"}
 
 
 def test_metadata_has_every_field(tmp_path: Path) -> None:
-    """And a classifier for each version of Python from the oldest to the newest that a classifier states."""
+    """It has a classifier for each version of Python from the oldest to the newest that a classifier states."""
     fields = dict.fromkeys(FIELDS, "text") | {"Requires-Python": ">=3.11", "License-File": "LICENSE"}
     lines = [f"{name}: {value}\n" for name, value in fields.items()]
     lines += [f"Classifier: Programming Language :: Python :: 3.{minor}\n" for minor in (11, 13)]
@@ -60,7 +60,7 @@ def test_metadata_has_every_field(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", ["pyproject.toml", "CITATION.cff", "CHANGELOG.md"])
 def test_every_file_states_the_version_of_the_wheel(tmp_path: Path, wrong: str) -> None:
-    """The changelog in its first heading with a number."""
+    """The changelog states it in its first heading with a number."""
     texts = {
         "pyproject.toml": 'version = "{}"\n',
         "CITATION.cff": "version: {}\n",
@@ -74,7 +74,7 @@ def test_every_file_states_the_version_of_the_wheel(tmp_path: Path, wrong: str) 
 
 
 def test_the_files_of_this_project_agree() -> None:
-    """With the version of the installed package, which is that of pyproject.toml."""
+    """Their version is that of the installed package, which is that of pyproject.toml."""
     import crossview
 
     assert list(version_problems(ROOT, crossview.__version__)) == []

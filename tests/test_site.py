@@ -42,7 +42,7 @@ def calls():
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_the_pages_of_python_have_every_public_name_once(library):
-    """All of ``__all__``, and ``open``; the modules of learners and extractors have pages of their own."""
+    """The page has all of ``__all__``, and ``open``; the modules of learners and extractors have pages of their own."""
     public = {*importlib.import_module(library).__all__, *(["open"] if library == "crossview" else [])}
     described = Counter(name for group in GROUPS for name in group.names)
     wanted = {f"{library}.{name}" for name in public} - set(LIBRARIES)
@@ -71,7 +71,7 @@ def short_name(descriptor):
 
 @pytest.mark.parametrize("file", MESSAGES, ids=lambda file: Path(file.name).stem)
 def test_the_page_of_a_proto_file_has_every_definition(file, calls):
-    """Messages with their fields, enumerations with their values: also the nested ones."""
+    """It has messages with their fields and enumerations with their values, also the nested ones."""
     sections = dict(re.findall(r"^##? ([\w.]+)\n(.*?)(?=^##? |\Z)", calls[f"grpc/{Path(file.name).stem}"], re.M | re.S))
     messages = [one for top in file.message_types_by_name.values() for one in descriptors(top)]
     enums = [*file.enum_types_by_name.values(), *(enum for one in messages for enum in one.enum_types)]
@@ -148,7 +148,7 @@ class _Text(HTMLParser):
 
 @given(st.text(st.characters(codec="ascii", exclude_categories=["Cc"], exclude_characters="`")))
 def test_escaped_text_shows_itself(text):
-    """In a cell, which never begins a line, and where spaces at the ends do not count."""
+    """It does so in a cell, which never begins a line; spaces at the ends do not count."""
     shown = _Text(MarkdownIt("commonmark").renderInline(escaped(text))).text
     assert shown.strip() == text.strip()
 

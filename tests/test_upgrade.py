@@ -29,7 +29,7 @@ def options_of(line: str) -> tuple[list[str], set[str]]:
 
 @pytest.mark.parametrize(("old", "new"), MOVED)
 def test_the_new_command_exists_and_the_old_one_does_not(old: str, new: str) -> None:
-    """With its options, and a condition that can be read."""
+    """The new one has its options, and a condition that can be read."""
     words, options = options_of(new)
     assert {word for word in words if word.startswith("--")} <= options
     if "--where" in words:
@@ -40,12 +40,12 @@ def test_the_new_command_exists_and_the_old_one_does_not(old: str, new: str) -> 
 
 
 def test_every_renamed_command_is_in_the_table() -> None:
-    """The rows were found."""
+    """The tests above read its rows."""
     assert len(MOVED) > 15
 
 
 def test_the_python_names_exist(tmp_path: Path) -> None:
-    """Those of the module, and the methods of the groups of a collection."""
+    """They are those of the module, and the methods of the groups of a collection."""
     python = NOTES[NOTES.index("### Python") : NOTES.index("### gRPC")]
     new = [row.split(" | ")[1] for row in python.splitlines() if row.startswith("| `")]
     names = {name for cell in new for name in re.findall(r"crossview\.(\w+)", cell)}

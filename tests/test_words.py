@@ -1,12 +1,14 @@
 """tools/words.py finds words and beginnings of sentences in prose, and only in prose."""
 
+from pathlib import Path
+
 import pytest
 from words import ROOT, documents, hits
 
 
-def found(text: str, suffix: str = ".md") -> list[tuple[int, str]]:
+def found(text: str, path: str = "page.md") -> list[tuple[int, str]]:
     """Return the lines and words of the hits, in order."""
-    return sorted((line, words) for line, words, _ in hits(text, suffix))
+    return sorted((line, words) for line, words, _ in hits(text, Path(path)))
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,8 @@ def found(text: str, suffix: str = ".md") -> list[tuple[int, str]]:
         ("A part of it.", "of it"),
         ("Likewise, it ends.", "Likewise"),
         ("Of two files, one wins.", "Of"),
+        ("It ends. And it waits.", "And"),
+        ("Else it ends.", "Else"),
         ("It ends. Of two files, one wins.", "Of"),
         ("- **Where rows lack**, it ends.", "Where"),
         ("# What it does", "What"),
@@ -30,7 +34,7 @@ def found(text: str, suffix: str = ".md") -> list[tuple[int, str]]:
     ],
 )
 def test_a_word_or_a_beginning_is_found(text, words):
-    """In any case of letters and across the end of a line, at each place where a sentence begins."""
+    """Capitals and the end of a line do not hide it, at any place that begins a sentence."""
     assert [hit for _, hit in found(f"A title\n\n{text}")] == [words]
 
 
@@ -52,23 +56,30 @@ def test_questions_code_and_figures_pass(text):
 
 
 def test_prose_behind_a_block_is_checked():
-    """A block of code ends where it ends, and the line of a hit is that of the file."""
+    """A block of code ends at its end, and a hit has the line of the file."""
     assert found("Run:\n\n    make all\n\n```sh\nls\n```\n\nHe said so.") == [(9, "said")]
 
 
 def test_strings_and_comments_of_a_source_are_prose():
     """Its names are not, and neither are words in backquotes."""
     source = 'said = 1  # Where it is\n"""Say `told`.\n\nOf two, one.\n"""\nprint(f"{said} is no file")\n'
-    assert found(source, ".py") == [(1, "Where"), (4, "Of"), (6, "is no")]
+    assert found(source, "engine/a.py") == [(1, "Where"), (4, "Of"), (6, "is no")]
+
+
+def test_strings_of_tests_are_data():
+    """Docstrings and comments of tests are prose; the other strings are texts of messages and examples."""
+    source = '"""Of two."""\n\n\ndef test():\n    # Of\n    """Of it."""\n    assert ("is no" "said") == x  # told\n'
+    assert found(source, "tests/engine/test_a.py") == [(1, "Of"), (5, "Of"), (6, "Of"), (6, "Of it"), (7, "told")]
 
 
 def test_comments_of_a_proto_file_are_prose():
     """Its names are not."""
-    assert found("// What it says\nmessage said { // told\n}\n", ".proto") == [(1, "What"), (2, "told")]
+    assert found("// What it says\nmessage said { // told\n}\n", "a.proto") == [(1, "What"), (2, "told")]
 
 
 def test_the_documents_pass():
-    """Those at the root, all pages that people write, and the sources whose prose is revised."""
+    """They are those at the root, all pages that people write, and all sources."""
     pages = documents(ROOT)
-    assert {"README.md", "CHANGELOG.md", "tour.md", "search.proto", "catalog.py"} <= {page.name for page in pages}
-    assert [(page.name, *hit) for page in pages for hit in hits(page.read_text(encoding="utf-8"), page.suffix)] == []
+    names = {page.name for page in pages}
+    assert {"README.md", "CHANGELOG.md", "tour.md", "search.proto", "catalog.py", "test_words.py"} <= names
+    assert [(page.name, *hit) for page in pages for hit in hits(page.read_text(encoding="utf-8"), page)] == []

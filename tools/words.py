@@ -4,7 +4,7 @@
 
 Without FILE, it checks the files of ``PATHS``. Blocks of code, words in backquotes, targets of links and the figures
 between two ``<!-- figures -->`` are not prose. To check further files, add them to ``PATHS``: a Markdown document,
-a Python source (its strings and comments) or a proto file (its comments).
+a Python source (its strings and comments; of ``tests`` only docstrings and comments) or a proto file (its comments).
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PATHS = (
     *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "proto/crossview/**/*.proto"),
-    *(f"{room}/**/*.py" for room in ("engine", "features", "index", "server", "benchmarks", "tools", "tests/helpers")),
+    *(f"{room}/**/*.py" for room in ("engine", "features", "index", "server", "benchmarks", "tools", "tests")),
     "crossview/*.py",
 )
 GENERATED = (
@@ -48,7 +48,7 @@ ADVICE = {
     r"\bmay be asked\b": "name the actor",
     r"(?<!there\s)\b(?:is|are|was|were)\s+no\b(?!\s+longer\b)": "use is not a, or has no",
     r"\(else\b": "write a default as [default: X]",
-    r",\s+else\b(?!\s+if\b)": "use otherwise",
+    r",\s+else\b(?!\s+if\b)|(?-i:\bElse\b)": "use otherwise",
     r"\bof\s+it\b": "name the thing",
     r"\blikewise\b": "use also, or repeat the verb",
     r"\banew\b": "use again",
@@ -69,7 +69,7 @@ ADVICE = {
     r"(?:\bNone|\b0|\"\")\s+where\b": "use if, or without",
     r"\bgoes\s+by\b": "use depends on, or uses",
     r"\bnever\s+growing\b": "use never increasing",
-    rf"{_BEGIN}(?-i:Of)\b": "begin with the subject",
+    rf"{_BEGIN}(?-i:Of|And|Nor)\b": "begin with the subject",
     rf"{_BEGIN}(?-i:Whoever|Who){_NOT_ASKED}": "begin with the person or the program",
     rf"{_BEGIN}(?-i:What){_NOT_ASKED}": "name the thing",
     rf"{_BEGIN}(?-i:Where){_NOT_ASKED}": "use If or When, or begin with the subject",
@@ -92,6 +92,8 @@ _FIGURES = re.compile(r"<!-- figures -->.*?<!-- figures -->", re.S)
 _BLOCKS = re.compile(r"^([ \t]*)(```|~~~).*?^\1\2[ \t]*$|^(?: {4}|\t)[^\n]*$|\]\([^)\s]*\)|<!--.*?-->", re.M | re.S)
 _CODE = re.compile(r"`[^`]+`")
 _FILLED = re.compile(r"\{[^{}]*\}")
+_STARTS = frozenset({tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
+"""Tokens behind which a statement begins; a string that begins one is a docstring."""
 
 
 def _blank(found: re.Match[str]) -> str:
@@ -104,17 +106,22 @@ def markdown(text: str) -> str:
     return _CODE.sub(lambda found: re.sub(r"\S", "x", found[0]), prose)
 
 
-def python(text: str) -> str:
-    """Return the strings and comments of a source, each on its line; what fills in a string is blank."""
+def python(text: str, data: bool = False) -> str:
+    """Return the strings and comments of a source, each on its line; what fills in a string is blank.
+
+    With ``data``, strings other than docstrings are the data of a test, and not prose.
+    """
     kept = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
     prose = [""] * (text.count("\n") + 2)
+    statement = True
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in kept:
+        if token.type in kept and (statement or not data or token.type == tokenize.COMMENT):
             first = token.start[0] - 1
             if token.type != tokenize.COMMENT or not prose[first - 1]:
                 prose[first] += " | "  # a sentence begins, unless a comment goes on
             for row, line in enumerate(token.string.strip("\"'# ").split("\n"), first):
                 prose[row] += line.strip()
+        statement = token.type in _STARTS or (statement and token.type in {tokenize.COMMENT, tokenize.NL})
     return _CODE.sub(_blank, _FILLED.sub(_blank, "\n".join(prose)))
 
 
@@ -126,9 +133,9 @@ def proto(text: str) -> str:
 PROSE = {".md": markdown, ".py": python, ".proto": proto}
 
 
-def hits(text: str, suffix: str) -> Iterator[tuple[int, str, str]]:
-    """Yield the line, the words and the advice of each hit in the text of a file with this suffix."""
-    prose = PROSE[suffix](text)
+def hits(text: str, path: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, the words and the advice of each hit in the text of the file of this path."""
+    prose = python(text, data=True) if path.suffix == ".py" and "tests" in path.parts else PROSE[path.suffix](text)
     for pattern, advice in ADVICE.items():
         for found in re.finditer(pattern, prose, re.I):
             words = " ".join(re.findall(r"\(?[\w;:]+", found[0]))
@@ -155,7 +162,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="files to check [default: PATHS]")
     found = False
     for path in parser.parse_args().files or documents(ROOT):
-        for line, words, advice in sorted(hits(path.read_text(encoding="utf-8"), path.suffix)):
+        for line, words, advice in sorted(hits(path.read_text(encoding="utf-8"), path)):
             print(f'{path}:{line}: "{words}": {advice}')
             found = True
     return int(found)

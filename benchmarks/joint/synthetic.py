@@ -6,7 +6,7 @@ embeddings of 5 and 10 dimensions have the same solver, and their weight is chos
 triplets. The area under the error, over the logarithm of the number of triplets, sums up a curve.
 
 Two further questions, on uniform objects: are 60 shared dimensions better than 10 of each view, of which there are as
-many? And what do further triplets of one view change, in that view and in the others?
+many? How do further triplets of one view change errors, in that view and in the others?
 """
 
 import argparse

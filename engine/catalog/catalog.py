@@ -10,17 +10,14 @@ from typing import NamedTuple, Protocol
 import sqlalchemy as sa
 
 from crossview.engine.catalog import schema
-from crossview.engine.catalog.answers import Answers
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.database import Database
 from crossview.engine.catalog.fingerprints import Fingerprints
-from crossview.engine.catalog.item_writer import ItemWriter
+from crossview.engine.catalog.item_writer import ItemWriter, KeptFields
 from crossview.engine.catalog.items import Items
-from crossview.engine.catalog.judgements import Judgements
-from crossview.engine.catalog.kept_fields import KeptFields
+from crossview.engine.catalog.judgements import Answers, Judgements, PairJudgements
 from crossview.engine.catalog.maps import Maps
 from crossview.engine.catalog.moves import Moves
-from crossview.engine.catalog.pair_judgements import PairJudgements
 from crossview.engine.catalog.roots import Roots
 from crossview.engine.catalog.rows import RowStore
 from crossview.engine.catalog.snapshots import Snapshots

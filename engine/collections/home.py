@@ -173,7 +173,7 @@ class Home:
         without ``replace``, BusyError while another process writes the collection, StorageError.
         """
         from crossview.engine.catalog.copies import copy_database, like_pages_of
-        from crossview.engine.catalog.restoring import Copy
+        from crossview.engine.catalog.new_catalog import Copy
 
         with closing(Copy(Path(path).expanduser().absolute())) as source:
             exists = name in self.names()

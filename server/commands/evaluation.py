@@ -188,7 +188,7 @@ def read_grouping(text: str | None) -> "Grouping | None":
     if text is None:
         return None
     if text.lower().endswith(".csv"):
-        from crossview.engine.catalog.ingest.group_file import read_groups
+        from crossview.engine.catalog.ingest.table import read_groups
 
         return read_groups(text)
     from crossview.engine.values.recipe import Grouping

@@ -177,7 +177,7 @@ class RecipeOptions:
     def _held_out(self) -> "Filter | None":
         if not (self.holdout_where or self.holdout_file):
             return None
-        from crossview.engine.catalog.ingest.key_file import read_names
+        from crossview.engine.catalog.ingest.table import read_names
         from crossview.engine.values.conditions.filter import Filter
 
         return Filter(self.holdout_where, keys=read_names(self.holdout_file) if self.holdout_file else ())

@@ -1,17 +1,61 @@
 """The gRPC handlers: they read messages, pass calls to the dispatcher, and send its answers or a status."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import grpc
+from google.protobuf import descriptor_pool, text_format
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from grpc_reflection.v1alpha import reflection, reflection_pb2
 
-from crossview.engine.values.errors import CancelledError
+from crossview.engine.values.errors import CancelledError, CrossviewError
 from crossview.server.core.dispatch.call import Caller
 from crossview.server.core.dispatch.dispatcher import Dispatcher, RefusedError
-from crossview.server.core.dispatch.streams import END, Read
+from crossview.server.core.dispatch.streams import END, Read, Silences, Stream
 from crossview.server.wire.methods import METHODS, Method
-from crossview.server.wire.status import DETAILS_KEY, ERROR_KEY, Refusal
+from crossview.server.wire.status import DETAILS_KEY, ERROR_KEY, Refusal, refusal
+
+_ALPHA = "grpc.reflection.v1alpha"
+NAMES = (reflection.SERVICE_NAME.replace(_ALPHA, "grpc.reflection.v1"), reflection.SERVICE_NAME)
+"""The names of the service, v1 and v1alpha."""
+
+
+class ReflectionService:
+    """The service ``grpc.reflection.v1.ServerReflection`` and its earlier version, for the given services."""
+
+    def __init__(self, services: Sequence[str], silences: Silences, stopping: asyncio.Future[Any]) -> None:
+        descriptor_pool.Default().AddSerializedFile(_v1().SerializeToString())
+        self._answers = reflection.aio.ReflectionServicer(services)
+        self._silences, self._stopping = silences, stopping
+
+    def handlers(self) -> list[Any]:
+        """Return the gRPC handlers of both versions."""
+        methods: dict[str, Any] = {"ServerReflectionInfo": grpc.stream_stream_rpc_method_handler(self._answer)}
+        return [grpc.method_handlers_generic_handler(name, methods) for name in NAMES]
+
+    async def _answer(self, _requests: Any, context: Any) -> None:
+        stream = Stream(reading(context), self._silences, self._stopping)
+
+        async def requests() -> AsyncIterator[reflection_pb2.ServerReflectionRequest]:
+            async for data in stream:
+                yield reflection_pb2.ServerReflectionRequest.FromString(data)
+
+        try:
+            async for answer in self._answers.ServerReflectionInfo(requests(), context):
+                await context.write(answer.SerializeToString())
+        except CrossviewError as error:
+            await abort(context, refusal(error))
+
+
+def _v1() -> FileDescriptorProto:
+    """Return the description of v1, which grpcio-reflection lacks: that of v1alpha in the package of v1."""
+    alpha = FileDescriptorProto()
+    reflection_pb2.DESCRIPTOR.CopyToProto(alpha)
+    text = text_format.MessageToString(alpha).replace(_ALPHA, "grpc.reflection.v1")
+    return text_format.Parse(text.replace("grpc_reflection/v1alpha", "grpc/reflection/v1"), FileDescriptorProto())
+
 
 Context = Any  # grpc.aio.ServicerContext of bytes
 

@@ -38,10 +38,9 @@ from crossview.server.core.socket_file import SocketFile
 from crossview.server.core.succession import check_ports
 from crossview.server.core.tls import Certificate, LiveCertificate
 from crossview.server.core.writing.process import WriteProcess
-from crossview.server.edge.handlers import Handlers
+from crossview.server.edge.handlers import NAMES as REFLECTION
+from crossview.server.edge.handlers import Handlers, ReflectionService
 from crossview.server.edge.health import Health, HealthPort, HealthService
-from crossview.server.edge.reflection import NAMES as REFLECTION
-from crossview.server.edge.reflection import ReflectionService
 from crossview.server.wire.methods import SERVICES
 from crossview.server.wire.settings import ServerSettings
 

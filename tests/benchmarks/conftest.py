@@ -14,7 +14,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients wait for a busy machine: an answer is missing only where none comes."""
+    """Clients wait for a busy machine: an answer is missing only if none comes."""
     monkeypatch.setattr("benchmarks.serve.findings.HEALTH_WAITS", 300.0)
     monkeypatch.setattr("benchmarks.serve.victim._PATIENCE", 300.0)
     monkeypatch.setattr("benchmarks.serve.attacks._PATIENCE", 300.0)

@@ -16,7 +16,7 @@ LEVELS = np.array([[0, 1, 1, 2, 3, 4], [3, 0, 4, 2, 2, 1]], np.float64)
 
 
 def drawn(levels: NDArray[np.float64] = LEVELS, noise: float = 0.6, each: int = 36) -> Pictures:
-    """Pictures of classes whose rows tell two attributes."""
+    """Return pictures of classes whose rows show two attributes."""
     generator = np.random.default_rng(0)
     classes = levels.shape[1]
     codes = np.repeat(np.arange(classes), each)
@@ -34,7 +34,7 @@ def division() -> methods.Division:
 
 
 def test_all_ways_learn_from_the_same_pairs_as_long_as_they_can(division: methods.Division):
-    """Those that quadruplets can be made of come first, for pairs, too."""
+    """The pairs that quadruplets can be made of come first, also in the list of pairs."""
     relations = methods.ATTRIBUTE_METHODS
     for attribute in range(len(LEVELS)):
         quadruplets = division.pairs(attribute, relations["OQWSL-1"])
@@ -45,13 +45,13 @@ def test_all_ways_learn_from_the_same_pairs_as_long_as_they_can(division: method
 
 
 def test_scores_tell_classes_that_attributes_tell(division: methods.Division):
-    """By all ways, far above chance."""
+    """Every method separates the classes far better than chance."""
     for name, relations in methods.ATTRIBUTE_METHODS.items():
         assert methods.gaussian(division.scores(relations, 100.0)) > 0.5, name
 
 
 def test_training_pictures_are_30_of_each_class():
-    """And the others are never among them."""
+    """The other pictures are never among them."""
     pictures = drawn()
     train = pictures.split(0)
     assert np.bincount(pictures.codes[train]).tolist() == [TRAIN] * 6
@@ -59,7 +59,7 @@ def test_training_pictures_are_30_of_each_class():
 
 
 def test_the_report_has_both_papers_and_our_figures(tmp_path, monkeypatch):
-    """From a run of two splits of one set, with its plot."""
+    """A run of two splits of one set writes the report and its plot."""
     monkeypatch.setattr(attributes, "faces", lambda folder: drawn())
     monkeypatch.setattr(methods, "WEIGHTS", (100.0,))
     monkeypatch.setattr(methods, "LMNN_GRID", methods.LMNN_GRID[:1])
@@ -81,7 +81,7 @@ def test_the_report_has_both_papers_and_our_figures(tmp_path, monkeypatch):
 
 
 def test_c_is_chosen_for_each_classifier(division: methods.Division):
-    """From those that are tried, by the folds alone: the split is looked at once, with what was chosen."""
+    """The folds alone choose C among the values of the grid: the split is looked at once, with the chosen settings."""
     pictures = drawn()
     folds = methods.folds_of(pictures, pictures.split(3), 3)
     for classifier in methods.CLASSIFIERS:
@@ -93,7 +93,7 @@ def test_c_is_chosen_for_each_classifier(division: methods.Division):
 
 
 def test_held_out_classes_are_told_where_places_are_uncertain():
-    """Far above chance, as the others are, with odds that classes held out of the training pictures chose."""
+    """Unseen classes are recognised far better than chance, with odds that held-out training classes chose."""
     levels = np.array([[0, 1, 2, 3, 4, 5, 6, 7], [3, 0, 5, 7, 2, 6, 1, 4]], np.float64)
     pictures = drawn(levels, noise=0.3)
     found = held_out.held_out(pictures, pictures.split(3), 3)

@@ -14,7 +14,7 @@ from crossview.engine.spaces.parts import Part
 
 
 def data(count=160, width=12):
-    """Eight classes of which two columns say how much of two attributes they have."""
+    """Return eight classes of which two columns say how much of two attributes they have."""
     generator = np.random.default_rng(0)
     labels = np.arange(count) % 8
     rows = generator.normal(size=(count, width))
@@ -44,7 +44,7 @@ def test_a_split_has_as_many_training_images_of_every_class_and_differs_by_seed(
 
 
 def test_held_out_images_have_no_part_in_their_scores():
-    """Attributes are learned without the images that are judged by, in the test and in every fold."""
+    """Attributes are learned without the images that judge them, in the test and in every fold."""
     made = data()
     train = np.arange(96)
     images = Images(**made, train=train, seed=0)

@@ -1,4 +1,4 @@
-"""The benchmark of changes: what pages show is known, and every figure is written; without a browser, and with one."""
+"""The benchmark of changes knows what its pages show and writes every figure, without a browser and with one."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ DAYS, FEW, SIDE = 12, (2, 3), 120
 
 
 def paint(history: History, folder: Path) -> list[Path]:
-    """Draws a page as rectangles of what its blocks show, in place of a browser."""
+    """Draw a page as rectangles of what its blocks show, instead of a browser."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for hour in range(history.versions):
@@ -87,7 +87,7 @@ def test_the_share_of_a_block_is_that_of_its_cells() -> None:
 
 @pytest.fixture
 def painted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small pages of twelve days without a browser, on two grids, and few labels: each more is a metric to learn."""
+    """Draw small pages of twelve days without a browser, on two grids; each of the few labels is a metric to learn."""
     monkeypatch.setattr(pages, "render", paint)
     monkeypatch.setattr(pages, "KEPT", SIDE)
     for module in (changes, methods, report):
@@ -129,7 +129,7 @@ def test_days_that_are_learned_from_are_not_judged_by(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.skipif(not any(map(shutil.which, BROWSERS)), reason="there is no browser to draw pages with")
 def test_a_browser_draws_a_page(tmp_path: Path) -> None:
-    """What its blocks show, and no more than is missing."""
+    """It draws what the blocks show, and draws again only a page that is missing."""
     history = History("portal", 100, 3)
     paths = render(history, tmp_path / "portal")
     for path in paths:

@@ -1,4 +1,4 @@
-"""The benchmark of conditions: what it counts is what SQLite counts, and known conditions find all neighbours."""
+"""The benchmark of conditions counts what SQLite counts, and known conditions find all neighbours."""
 
 import json
 from pathlib import Path

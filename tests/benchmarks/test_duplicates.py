@@ -1,4 +1,4 @@
-"""Duplicates: copies of twelve kinds, the truth about pairs, and hashes that find what they can see."""
+"""Duplicates: copies of twelve kinds, the truth about pairs, and the copies that hashes find."""
 
 import json
 

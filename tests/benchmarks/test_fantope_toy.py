@@ -1,4 +1,4 @@
-"""The Fantope toy benchmark: its data are what it says, and it writes every figure."""
+"""The Fantope toy benchmark draws the data that it states, and writes every figure."""
 
 import json
 

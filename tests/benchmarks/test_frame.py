@@ -1,4 +1,4 @@
-"""What the benchmarks share: workers that end with their parent, reruns, and where figures come from."""
+"""The benchmarks share workers that end with their parent, reruns, and statements of where figures come from."""
 
 import argparse
 import json
@@ -31,23 +31,23 @@ if __name__ == "__main__":
 
 
 def sleep(number, folder):
-    """Writes down which process it is in, and then works for longer than a test may take."""
+    """Write the id of this process, and then work for longer than a test may take."""
     Path(folder, f"{number}.pid").write_text(str(os.getpid()), encoding="ascii")
     time.sleep(600)
 
 
 def square(number, factor=1):
-    """Stands for a trial."""
+    """Stand for a trial."""
     return {"value": factor * number**2}
 
 
 def threads(names):
-    """The threads that a worker is given."""
+    """Return the numbers of threads that a worker is given."""
     return [os.environ.get(name) for name in names]
 
 
 def gone(process):
-    """Whether a process has ended; what only waits for its parent to notice counts as ended."""
+    """Return whether a process has ended; one that only waits for its parent to notice counts as ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
@@ -55,7 +55,7 @@ def gone(process):
 
 
 def until(condition, seconds=300):
-    """Waits for a condition, and returns whether it came to hold."""
+    """Wait for a condition, and return whether it came to hold."""
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -65,7 +65,7 @@ def until(condition, seconds=300):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see which processes run")
 @pytest.mark.parametrize("ended_by", [signal.SIGTERM, signal.SIGKILL])
 def test_workers_end_with_their_parent(tmp_path, ended_by):
-    """Whether the parent is terminated or killed, no worker goes on."""
+    """No worker goes on after its parent is terminated or killed."""
     script = tmp_path / "parent.py"
     script.write_text(
         PARENT.format(paths=[str(ROOT), str(Path(__file__).parent)], folder=str(tmp_path)), encoding="utf-8"
@@ -87,7 +87,7 @@ def test_workers_end_with_their_parent(tmp_path, ended_by):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_task_has_its_result(workers):
-    """Results come by the names of the tasks, in one process or in several."""
+    """Results have the names of their tasks, in one process and in several."""
     assert dict(each({"two": 2, "three": 3}, square, 10, workers=workers)) == {
         "two": {"value": 40},
         "three": {"value": 90},
@@ -95,7 +95,7 @@ def test_every_task_has_its_result(workers):
 
 
 def test_workers_have_the_threads_they_are_given(monkeypatch):
-    """A number of threads is that of the worker, and this process keeps its own."""
+    """A worker has the given number of threads, and this process keeps its own."""
     monkeypatch.setenv(THREADS[0], "7")
     monkeypatch.delenv(THREADS[1], raising=False)
     assert alone(threads, THREADS, threads=3) == ["3", "3"]
@@ -103,12 +103,12 @@ def test_workers_have_the_threads_they_are_given(monkeypatch):
 
 
 def options(folder, **changes):
-    """Options of a run with one worker."""
+    """Return the options of a run with one worker."""
     return argparse.Namespace(**{"json": folder / "out.json", "workers": 1, "trials": 2, "size": 4, **changes})
 
 
 def test_a_rerun_computes_what_is_missing(tmp_path):
-    """Finished trials are taken from the earlier run; other settings or options start anew."""
+    """Finished trials are taken from the earlier run; other settings or options start again."""
     ran = []
 
     def run(seed):
@@ -128,7 +128,7 @@ def test_a_rerun_computes_what_is_missing(tmp_path):
 
 
 def test_a_line_that_was_cut_short_is_not_read(tmp_path):
-    """A run that was killed while it wrote loses that piece only, and goes on writing after the whole ones."""
+    """A run that was killed while it wrote loses only the broken line, and goes on writing after the whole ones."""
     path = tmp_path / "a" / "journal.jsonl"
     for name, value in (("one", 1), ("two", [2.5])):
         Journal(path).add(name, value)
@@ -141,14 +141,14 @@ def test_a_line_that_was_cut_short_is_not_read(tmp_path):
 
 
 def test_the_partial_folder_changes_with_the_sources(tmp_path, monkeypatch):
-    """What other sources computed is not taken for what these would."""
+    """Results of other sources are not used as results of these."""
     before = partial_folder(options(tmp_path), {})
     monkeypatch.setattr("benchmarks.frame.journal.source_digest", lambda: "others")
     assert partial_folder(options(tmp_path), {}) != before
 
 
 def made(**changes):
-    """A benchmark of a single figure."""
+    """Return a benchmark of a single figure."""
 
     def arguments(parser):
         parser.add_argument("--data", type=Path)
@@ -191,14 +191,14 @@ def test_a_lost_commit_is_stated_with_what_stays_valid():
     [(["--trials", "0"], "must be at least 1"), (["--sizes", "two"], "not a list of numbers")],
 )
 def test_wrong_arguments_are_named(arguments, message, tmp_path, capsys):
-    """A wrong number ends with a line that has it and what it must be."""
+    """A wrong number ends the program with a line that has the number and the allowed ones."""
     with pytest.raises(SystemExit):
         made().main([*arguments, "--json", str(tmp_path / "out.json")])
     assert message in capsys.readouterr().err
 
 
 def test_cells():
-    """Means have their standard errors, which single values have not, and spans their ends."""
+    """Means have standard errors, spans have their ends, and single values have neither."""
     assert mean_and_error([0.5, 0.7]) == "60.0 ± 10.0"
     assert mean_and_error([0.25], 1, 2, "+") == "+0.25"
     assert mean_and_error([]) == ""

@@ -10,7 +10,7 @@ from crossview.engine.learners.frame.supervision import Supervision
 
 
 def views(count=90):
-    """Three classes in two views."""
+    """Return three classes in two views."""
     generator, labels = np.random.default_rng(0), np.arange(count) % 3
     rows = [generator.normal(size=(3, width))[labels] + 0.1 * generator.normal(size=(count, width)) for width in (5, 4)]
     return rows, labels
@@ -18,7 +18,7 @@ def views(count=90):
 
 @pytest.mark.parametrize("learner", [MatrixFactorizationHashing(32, random_state=0), ClassCodes(32, random_state=0)])
 def test_rows_meet_the_codes_that_were_learned_from_labels(learner):
-    """Nearest to the code of a row, in either view, is a learned code of an item of its class."""
+    """The nearest learned code to the code of a row, in either view, is that of an item of its class."""
     rows, labels = views()
     learner.fit([x[:60] for x in rows], labels[:60])
     stored = learner.codes_of_classes(labels[:60]) if isinstance(learner, ClassCodes) else learner.codes_
@@ -44,7 +44,7 @@ def test_scratch_lowers_its_objective():
 
 
 def test_itq_to_more_bits_than_columns():
-    """Angles are kept: rows of a class differ in few bits, others in many, at any number of bits."""
+    """ITQ keeps angles: rows of a class differ in few bits, others in many, at any number of bits."""
     rows, labels = views()
     for bits in (2, 5, 40):
         codes = WideITQ(bits, random_state=0).fit([rows[0]], Supervision(classes=labels)).transform(rows[0], view=0)

@@ -1,4 +1,4 @@
-"""The hashing benchmark: ties in every order, what is searched, figures and report."""
+"""The hashing benchmark averages over the orders of ties, states its databases, and writes figures and a report."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ from crossview.engine.training.measures import average_precision
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=6))
 def test_measures_are_means_over_all_orders_of_ties(items):
-    """Expected average precision is that of every order of the ties, averaged, of codes as of any distances."""
+    """Expected average precision is the mean over all orders of the ties, for codes and for any distances."""
     distances, relevant = np.array([[one[part] for one in items] for part in (0, 1)])
     orders = [
         list(order)
@@ -39,7 +39,7 @@ def test_measures_are_means_over_all_orders_of_ties(items):
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 40))
 def test_both_ways_to_measure_codes_agree(seed, levels, count):
-    """With few distances and many ties, or many and few."""
+    """They agree for few distances with many ties, and for many distances with few."""
     generator = np.random.default_rng(seed)
     distances, relevant = generator.integers(0, levels, (5, count)), generator.random((5, count)) < 0.3
     one, other = (measure(distances, relevant) for measure in (ties.average_precision, ties.average_precision_of_codes))
@@ -54,7 +54,7 @@ def with_learners_of_papers():
 
 
 def split(published=False):
-    """Three classes in two views, sixty items to train on and twenty to ask with."""
+    """Return three classes in two views, with sixty training items and twenty queries."""
     generator = np.random.default_rng(0)
     labels = np.arange(80) % 3
     rows = [generator.random((3, width))[labels] + 0.2 * generator.random((80, width)) for width in (6, 8)]
@@ -74,7 +74,7 @@ def split(published=False):
 @pytest.mark.parametrize("published", [False, True])
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_every_method_is_tuned_and_measured(method, published):
-    """Each finds settings of its own grid for each database, and has a mAP there for all pairs of views."""
+    """Each method finds settings of its own grid for each database, and has a mAP there for all pairs of views."""
     data = split(published)
     short = Method(**{**vars(method), "grid": {name: values[:1] for name, values in method.grid.items()}})
     chosen = hashing_trial.tuned(short, data)
@@ -95,7 +95,7 @@ def test_every_method_is_tuned_and_measured(method, published):
 
 
 def test_settings_are_chosen_for_each_database(monkeypatch):
-    """Those of the best mAP in a database of its kind, of which every point of the grid is measured once."""
+    """They are those of the best mAP in a database of its kind, and every point of the grid is measured once there."""
     asked = []
 
     def scores(method, settings, data, databases):
@@ -113,7 +113,7 @@ def test_settings_are_chosen_for_each_database(monkeypatch):
 
 
 def test_stages_are_a_chain():
-    """Cut into stages that are kept, a chain makes of new rows what it makes in one, as items and as queries."""
+    """A chain that is cut into stages makes the same of new rows as the whole chain, as items and as queries."""
     data = split()
     stages = Stages(data.train, data.train_labels, data.test)
     for spec, params in (
@@ -129,7 +129,7 @@ def test_stages_are_a_chain():
 
 
 def test_codes_of_labels_are_those_of_the_class():
-    """All items of a class have one code, in all views; where a hasher learns none, what most of the class have."""
+    """All items of a class have one code, in all views; if a hasher learns none, it is the majority of the class."""
     data = split()
     for spec in ("l1,sqrt,npp-hash:8", "l1,sqrt,class-codes:8", "l1,sqrt,semantic,sign"):
         found = data.whole.stages.embedded(spec, {})
@@ -141,7 +141,7 @@ def test_codes_of_labels_are_those_of_the_class():
 
 
 def test_a_trial_can_be_written(tmp_path, monkeypatch):
-    """What was chosen for each database is among its figures."""
+    """Its figures contain the settings that were chosen for each database."""
     methods = [method for method in METHODS if method.name in ("npp-hash", "posteriors, dot")]
     monkeypatch.setattr(hashing_trial, "METHODS", methods)
     monkeypatch.setattr(hashing_trial, "corel", lambda *arguments: split())
@@ -155,7 +155,7 @@ def test_a_trial_can_be_written(tmp_path, monkeypatch):
 
 
 def test_no_document_meets_itself():
-    """Where test rows are the database, a query's own is not in it; among unseen ones nor is that of its other view."""
+    """A query's own row is not in a database of test rows; among unseen rows, neither is the row of its other view."""
     data = split(published=True)
     found, asked = data.whole.stages.embedded("l1", {}), []
 
@@ -173,7 +173,7 @@ def test_no_document_meets_itself():
 
 
 def trials():
-    """Two seeds of photographs and of documents, with figures that are their position in the list."""
+    """Return two seeds of photographs and of documents, with figures that are their position in the list."""
     found = []
     for data, seed in itertools.product(("wikipedia", "corel"), (0, 1)):
         views = {"wikipedia": ("image", "text"), "corel": ("color", "sift")}[data]
@@ -222,7 +222,7 @@ def test_report_shows_every_method_and_the_comparisons(tmp_path):
 
 
 def test_from_the_command_line(tmp_path, monkeypatch):
-    """The trials asked for are run, those of the documents among them, and written with the settings."""
+    """The command runs the requested trials, also those of the documents, and writes them with the settings."""
     asked = []
 
     def run(task, images, cache, documents, bits):
@@ -256,13 +256,13 @@ def test_from_the_command_line(tmp_path, monkeypatch):
     ],
 )
 def test_wrong_arguments_are_named(arguments, message, tmp_path, capsys):
-    """Wrong numbers end with a line that says which."""
+    """A wrong number ends the program with a line that says which."""
     with pytest.raises(SystemExit):
         hashing.BENCHMARK.main(["--data", str(tmp_path), "--json", str(tmp_path / "out.json"), *arguments])
     assert message in capsys.readouterr().err
 
 
 def test_missing_data_is_named(tmp_path):
-    """A folder without the data sets ends with a line that says what it lacks."""
+    """A folder without the data sets ends the program with a line that says what it lacks."""
     with pytest.raises(SystemExit, match="holds no corel1k"):
         hashing.BENCHMARK.main(["--data", str(tmp_path), "--json", str(Path(tmp_path) / "out.json")])

@@ -1,4 +1,4 @@
-"""The hostile run and the soak: what they send, what they keep of a failure, and small runs of both."""
+"""The hostile run and the soak send damaged requests, keep the inputs of failures, and write figures."""
 
 import itertools
 import json
@@ -16,19 +16,19 @@ LIMIT = 64 * 2**20
 
 
 def test_damage_is_the_same_for_a_seed():
-    """So that what fails can be sent again."""
+    """The same seed sends the same damage again, so that a failure can be repeated."""
     one, again, other = (list(itertools.islice(mutated(seed), 60)) for seed in (1, 1, 2))
     assert one == again != other
     assert len(set(one)) > 50
 
 
 def test_bombs_are_small():
-    """Each fits into a message."""
+    """Each fits into one message."""
     assert {name for name, data in large_pictures().items() if len(data) > LIMIT // 4} == set()
 
 
 def test_every_method_has_its_share():
-    """Also those of methods that are added later: they are found by the descriptors."""
+    """Methods that are added later have theirs, too: the descriptors list them."""
     shares = list(in_turn(1_000))
     assert {path for path, _, _ in shares} == set(methods())
     assert {"/crossview.v1.SearchService/Search", "/crossview.v1.CollectionService/Train"} <= set(methods())
@@ -39,7 +39,7 @@ def test_every_method_has_its_share():
 
 
 def test_the_shortest_input_of_a_failure_is_kept():
-    """Failures that differ in a number or a name are one; what a client may cause is only counted."""
+    """Failures that differ only in a number or a name are one; those that a client may cause are only counted."""
     findings = Findings()
     findings.note("messages", "/s/A", b"long", "INTERNAL", "error 17 in 'x'")
     findings.note("messages", "/s/A", b"ab", "INTERNAL", "error 4 in 'other'")
@@ -51,13 +51,13 @@ def test_the_shortest_input_of_a_failure_is_kept():
 
 
 def test_errors_in_a_stream_have_a_status():
-    """Field 2 of an answer is an error, whatever its length."""
+    """Field 2 of an answer is an error, however long it is."""
     long = b"\x12\x83\x01" + b"\x08\x0d\x12\x7f" + bytes(127)
     assert [status_of(answer) for answer in (b"\x0a\x00", b"\x12\x02\x08\x03", long)] == [OK, 3, 13]
 
 
 def test_a_small_hostile_run(tmp_path):
-    """Every part is run, and has its figures."""
+    """Every part runs and has its figures."""
     out = tmp_path / "a.json"
     sizes = ["--pictures", "4", "--messages", "1", "--clients", "20", "--megabytes", "64", "--requests", "120"]
     assert hostile.BENCHMARK.main([*sizes, "--json", str(out)]) == 0
@@ -70,7 +70,7 @@ def test_a_small_hostile_run(tmp_path):
 
 @pytest.mark.long
 def test_short_attacks(tmp_path, monkeypatch):
-    """Each is survived, with health and searches answered; the report has their limits."""
+    """The server survives each attack, with health and searches answered; the report has their limits."""
     monkeypatch.setattr("benchmarks.serve.attacks._SETTLED", 3.0)
     out = tmp_path / "a.json"
     given = ["--parts", "attacks", "--seconds", "5", "--json", str(out), "--report", str(tmp_path)]
@@ -84,7 +84,7 @@ def test_short_attacks(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("count", [30, pytest.param(500, marks=pytest.mark.long)])
 def test_collections_are_touched_in_turn(tmp_path, count):
-    """More of them than may be open at once, by a server of few descriptors: no call fails."""
+    """A server of few descriptors serves more collections than may be open at once, and no call fails."""
     out = tmp_path / "a.json"
     descriptors = "256" if count > 100 else "128"
     assert many.BENCHMARK.main(["--collections", str(count), "--descriptors", descriptors, "--json", str(out)]) == 0

@@ -1,4 +1,4 @@
-"""Kinds of information: what is drawn is what the kind says, and every method is told the same."""
+"""Each kind of information is drawn as its name says, and every method learns from the same draw."""
 
 import numpy as np
 import pytest
@@ -107,7 +107,7 @@ def test_a_run_shows_where_the_default_stands_and_what_more_labels_change(split,
 
 
 def test_figures_beside_map_are_shown_by_kind(split):
-    """Across views, for every method that learns from the kind."""
+    """The report shows them across views for every method that learns from the kind."""
     given = known("all labels", split, split.train, 0)
     figures = [
         ["all labels", method, *figure]

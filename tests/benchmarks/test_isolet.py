@@ -1,4 +1,4 @@
-"""The ISOLET benchmark: tasks and divisions are what it says, and it writes every figure."""
+"""The ISOLET benchmark draws the tasks and divisions that it states, and writes every figure."""
 
 import json
 
@@ -13,7 +13,7 @@ from benchmarks.isolet.data import FILE, Letters, divide, errors, read, vote
 
 @pytest.fixture
 def folder(tmp_path):
-    """Four speakers of each of two groups, who say each of three letters four times."""
+    """Return four speakers of each of two groups, who say each of three letters four times."""
     generator = np.random.default_rng(0)
     labels = np.tile(np.repeat(np.arange(3), 4), 8)
     speakers = np.repeat(np.arange(8), 12)
@@ -23,7 +23,7 @@ def folder(tmp_path):
 
 
 def test_tasks_are_groups_of_whole_speakers(folder):
-    """Or parts of groups; a division has 60, 20 and 20 per cent of every task, and differs by seed."""
+    """A task may be a part of a group; a division has 60, 20 and 20 per cent of every task, and differs by seed."""
     assert np.bincount(read(folder, 1).tasks).tolist() == [48, 48]
     letters = read(folder, 2)
     assert np.bincount(letters.tasks).tolist() == [24] * 4
@@ -34,7 +34,7 @@ def test_tasks_are_groups_of_whole_speakers(folder):
 
 
 def test_three_nearest_rows_vote():
-    """Two of them win; where all differ, the nearest does. Errors are by task, among its rows and among all."""
+    """Two equal votes win; if all differ, the nearest does. Errors are by task, among its rows and among all."""
     rows = np.array([[0.0], [1.0], [1.1], [5.0]])
     assert vote(rows, np.array([0, 1, 1, 2]), np.array([[0.1]])).tolist() == [1]
     assert vote(rows, np.array([0, 1, 2, 2]), np.array([[0.1]])).tolist() == [0]

@@ -1,4 +1,4 @@
-"""The benchmarks of notions: their data are what they say, and every figure is written."""
+"""The benchmarks of notions draw the data that they state, and write every figure."""
 
 import json
 
@@ -13,7 +13,7 @@ from crossview.engine.learners.papers.joint.joint_fit import JointSettings
 
 
 def test_triplets_are_of_three_objects_in_the_order_of_their_view():
-    """In each view as many as asked for; views have the dimensions stated, and seeds differ."""
+    """Each view has as many triplets as requested; views have the stated dimensions, and seeds differ."""
     objects = synthetic("clustered", 0, count=30, dimensions=(2, 3))
     assert [view.shape for view in objects.views] == [(30, 2), (30, 3)]
     drawn = triplets(objects.views, (50, 70), np.random.default_rng(0))
@@ -27,7 +27,7 @@ def test_triplets_are_of_three_objects_in_the_order_of_their_view():
 
 
 def test_hidden_writes_errors_and_likelihoods(tmp_path, monkeypatch):
-    """Of hidden notions beside labelled ones, and of one notion fewer and more."""
+    """The figures cover hidden notions beside labelled ones, and one notion fewer and more."""
     monkeypatch.setattr(joint_hidden, "GRID", (1e-2,))
     monkeypatch.setattr(joint_hidden, "SOLVING", JointSettings(n_components=2, loss="logistic", max_iter=8, tol=1e-2))
     out = tmp_path / "out.json"
@@ -40,7 +40,7 @@ def test_hidden_writes_errors_and_likelihoods(tmp_path, monkeypatch):
 
 
 def test_speed_writes_seconds_and_objectives(tmp_path):
-    """Of objects beside longer runs, and of rows."""
+    """The figures cover objects beside longer runs, and rows."""
     sizes = {"objects": 30, "triplets": 120, "dim": 2, "rows": 30, "row-triplets": 120, "long": 1, "long-iter": 20}
     options = [part for name, size in sizes.items() for part in (f"--{name}", str(size))]
     out = tmp_path / "out.json"

@@ -1,4 +1,4 @@
-"""Benchmarks of notions and of active questions: data and people are what they say, and every figure is written."""
+"""The benchmarks of notions and active questions draw data and people as they state, and write every figure."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_notions_of_a_set_agree_in_part(name):
 
 
 def test_people_err_as_often_as_they_should():
-    """Drawn triplets are of three objects in order; who never errs answers rightly, and grids are partitions."""
+    """Triplets are of three objects in order; a person without errors answers rightly, and grids are partitions."""
     distances = sets.uniform(100).distances[2]
     generator = np.random.default_rng(0)
     triplets = drawn(distances, 2_000, generator)
@@ -74,7 +74,7 @@ def test_curves_of_objects_write_their_figures(tmp_path, monkeypatch):
 
 
 def test_a_new_notion_writes_its_figures(tmp_path, monkeypatch):
-    """Over the map of the others, from the start, and by itself."""
+    """It is learned over the map of the others, from the start, and by itself."""
     for grid in ("MAP", "ALONE"):
         monkeypatch.setattr(newview, grid, getattr(newview, grid)[1:2])
     for module in (newview, joint_methods):
@@ -90,7 +90,7 @@ def test_a_new_notion_writes_its_figures(tmp_path, monkeypatch):
 
 
 def test_notions_are_the_more_consistent_the_more_they_share():
-    """From chance, where they share nothing, to the same order, where they share all."""
+    """It rises from chance, if they share nothing, to the same order, if they share all."""
     found = [consistency(sets.partly_shared(share, 100), 0) for share in (0, 0.3, 0.6, 1)]
     assert found == sorted(found)
     assert found[0] == pytest.approx(0.5, abs=0.03)
@@ -98,7 +98,7 @@ def test_notions_are_the_more_consistent_the_more_they_share():
 
 
 def test_consistency_writes_the_gains_beside_the_papers(tmp_path, monkeypatch):
-    """Of each set in the order of its consistency."""
+    """The report lists the sets in the order of their consistency."""
     monkeypatch.setattr(joint_consistency, "GRIDS", dict.fromkeys(objects.GRIDS, (0.01,)))
     monkeypatch.setattr(joint_methods, "SOLVING", JointSettings(max_iter=10, tol=1e-2))
     out = tmp_path / "out.json"

@@ -1,4 +1,4 @@
-"""The benchmark of fitting times: its data, its learners, and what it writes."""
+"""The benchmark of fitting times draws its data, measures its learners and writes a report."""
 
 import json
 
@@ -9,7 +9,7 @@ from crossview.engine.learners.registry import LEARNERS, parse_chain
 
 
 def test_data_are_what_they_say():
-    """Words are counts of 120, most of them none; both kinds have their shape, and are the same for a seed."""
+    """Words are counts of 120, most of them 0; both kinds have their shape, and are the same for a seed."""
     for kind in ("words", "dense"):
         shape = learners.Shape(kind, 30, (400, 50), 3)
         views, labels = learners.draw(shape)
@@ -23,14 +23,14 @@ def test_data_are_what_they_say():
 
 
 def test_every_learner_that_pipelines_are_made_for_is_measured():
-    """No learner is left out but the steps that only change rows, and those of several notions (joint-speed)."""
+    """It leaves out only the steps that only change rows, and the learners of several notions (joint-speed)."""
     named = {step.name for method in learners.METHODS for step in parse_chain(method.split()[0]).steps}
     ours = {name for name, learner in LEARNERS.items() if learner.__module__.startswith("crossview.engine.")}
     assert ours - named == {"l1", "l2", "sqrt", "standardize", "scale", "joint", "mt-lmnn"}
 
 
 def test_writes_figures_and_report(tmp_path, monkeypatch):
-    """Every learner has its seconds, beside others that are busy, too."""
+    """Every learner has its seconds, also beside other busy processes."""
     monkeypatch.setattr(learners, "SHAPES", {"small": learners.Shape("dense", 40, (12, 60), 3)})
     out = tmp_path / "out.json"
     options = ["--shapes", "small", "--learners", "cca", "semantic logistic", "--repeats", "1", "--busy", "1"]

@@ -1,4 +1,4 @@
-"""The benchmark of match: who its queries are, what it measures, and a whole run on planted people."""
+"""The benchmark of match states its queries and measures, and runs whole on planted people."""
 
 import json
 

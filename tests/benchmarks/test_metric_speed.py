@@ -1,4 +1,4 @@
-"""The metric speed benchmark: its data, its time limit, and what it reports."""
+"""The metric speed benchmark draws its data, keeps its time limit, and writes a report."""
 
 import json
 
@@ -49,12 +49,12 @@ def test_writes_figures_and_report(tmp_path, monkeypatch):
 
 
 def test_time_limit():
-    """What took longer than it may has no figures, only that it did."""
+    """A method that exceeded its time has no figures, only the limit."""
     assert metric_speed.measure(OURS, CELL, 1e-9) == {"failed": "> 1e-09 s"}
 
 
 def test_what_was_late_is_not_run_from_more(tmp_path, monkeypatch):
-    """A method that was stopped is not given more constraints of the same width."""
+    """A method that was stopped gets no more constraints of the same width."""
     monkeypatch.setattr(metric_speed, "SIZES", {"quadruplets": ((12, 300), (12, 600), (24, 300))})
     monkeypatch.setattr(peers, "available", lambda: True)
     monkeypatch.setattr(metric_speed.methods, "methods", lambda supervision: [PEER])
@@ -68,7 +68,7 @@ def test_what_was_late_is_not_run_from_more(tmp_path, monkeypatch):
 
 
 def test_times_faster_are_at_equal_accuracy():
-    """A peer is compared with the fastest of ours that is at least as accurate, and with none where none is."""
+    """A peer is compared with the fastest of ours that is at least as accurate; without one it has no figure."""
     place = {"supervision": "quadruplets", "width": 12, "count": 300}
     figures = {OURS: (1.0, 0.8), "Fantope": (5.0, 0.9), PEER: (100.0, 0.85), "LSML, prior=covariance": (50.0, 0.95)}
     document = {
@@ -82,7 +82,7 @@ def test_times_faster_are_at_equal_accuracy():
 
 
 def test_methods_that_are_not_registered_are_left_out(monkeypatch):
-    """A kind of supervision has ours and peers, and only learners that can be had."""
+    """A kind of supervision lists ours and the peers, and only learners that are installed."""
     monkeypatch.setitem(METHODS, "missing", METHODS["Fantope"].__class__("quadruplets", "no such learner"))
     for supervision in metric_speed.SIZES:
         found = methods(supervision)

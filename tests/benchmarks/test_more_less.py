@@ -11,7 +11,7 @@ from benchmarks.more_less.orderings import ATTRIBUTES, ranks_of, ranks_of_classe
 
 @dataclass(frozen=True)
 class Scenes:
-    """Stands for photographs: 35 of each class, whose rows tell the ranks in every attribute."""
+    """Stand for photographs: 35 of each class, whose rows show the ranks in every attribute."""
 
     @property
     def labels(self):
@@ -34,7 +34,7 @@ def test_classes_are_ranked_from_0_and_equal_ones_share_a_rank():
 
 
 def test_figures_of_both_directions_and_times_are_written(tmp_path, monkeypatch):
-    """Scenes whose rows tell the ranks get more, and less, of nearly all attributes."""
+    """Scenes whose rows show the ranks get more, and less, of nearly all attributes."""
     monkeypatch.setattr(more_less, "photographs", lambda data, cache: Scenes())
     out = tmp_path / "out.json"
     arguments = ["--data", tmp_path, "--json", out, "--trials", 1, "--workers", 1, "--queries", 16, "--items", 300]

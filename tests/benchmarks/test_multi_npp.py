@@ -1,4 +1,4 @@
-"""The Multi-NPP benchmark: its protocol, its form and its rerun."""
+"""The Multi-NPP benchmark follows its protocol, keeps its form, and runs again."""
 
 import dataclasses
 import json
@@ -52,7 +52,7 @@ LEAN_DIMS = {(10, 30, 50): (2, 4), (50,): (4,), (None,): (None,)}
 
 @pytest.fixture
 def lean(monkeypatch):
-    """Few settings, dimensions and words, so that a trial takes a second."""
+    """Use few settings, dimensions and words, so that a trial takes a second."""
     monkeypatch.setattr(multi_npp_features, "Sift", lambda: Sift(words=20))
     monkeypatch.setattr(multi_npp, "WIDEST", (4,))
     use(monkeypatch, LEAN)
@@ -71,7 +71,7 @@ def use(monkeypatch, names):
 
 
 def drawn(n=40, seed=0):
-    """Four classes that differ in every view."""
+    """Return four classes that differ in every view."""
     generator = np.random.default_rng(seed)
     labels = np.array([f"class {i % 4}" for i in range(n)])
     color = generator.dirichlet(np.ones(64) / 4, size=4)[np.arange(n) % 4] + 0.01 * generator.random((n, 64))
@@ -101,7 +101,7 @@ def test_paper_tables_are_whole():
 
 
 def trial(seed, views=VIEWS):
-    """Runs a trial, nothing of which was done before."""
+    """Run a trial without anything of an earlier one."""
     return multi_npp_trial.run_trial(drawn(), seed, Journal(None), Plan(views))
 
 
@@ -131,7 +131,7 @@ def test_trial_gives_every_figure(lean):
 
 
 def test_what_is_printed_is_not_tuned(lean):
-    """The rows as printed have the paper's settings, whatever the query view, and nothing is tried for them."""
+    """The rows as printed have the paper's settings for any query view, and no others are tried for them."""
     printed = [one for one in trial(1000)["chosen"] if one["method"].endswith(AS_PRINTED)]
     assert {one["method"] for one in printed} == {f"{name}{AS_PRINTED}" for name in ("multi-npp", *HYBRIDS)}
     assert not any(one["tried"] for one in printed)
@@ -300,7 +300,7 @@ def test_images_are_found_in_both_layouts_and_kept(tmp_path):
 
 
 def test_unknown_benchmark_lists_the_known(capsys):
-    """An unknown name is answered with the names there are and status 2."""
+    """The program lists the names that exist, and ends with status 2."""
     assert run_named(["nothing"]) == 2
     found = capsys.readouterr().err
     assert (
@@ -325,7 +325,7 @@ def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):
     first, cells = json.loads(out.read_text(encoding="utf-8"))["rows"], len(computed)
     (lines,) = tmp_path.glob("out.json.partial/*/1000.jsonl")
     text = lines.read_text(encoding="utf-8")
-    lines.write_text(text[: text.rfind("\n", 0, -1) + 30], encoding="utf-8")  # killed while writing the last one
+    lines.write_text(text[: text.rfind("\n", 0, -1) + 30], encoding="utf-8")  # a kill while the last line was written
     (lines.parent / "trials.jsonl").unlink()
     assert multi_npp.BENCHMARK.main([*arguments, "1"]) == 0
     assert json.loads(out.read_text(encoding="utf-8"))["rows"] == first
@@ -357,14 +357,14 @@ def test_command_line(tmp_path):
 
 @pytest.mark.parametrize("views", ["sift", "sift,sift", "sift,text", "color,sift,gist,gist"])
 def test_views_are_two_or_three_that_there_are(views, tmp_path, capsys):
-    """Anything else is refused with the views that there are."""
+    """Other numbers and names are refused with the views that exist."""
     with pytest.raises(SystemExit):
         multi_npp.BENCHMARK.main(["--data", str(tmp_path), "--json", str(tmp_path / "out.json"), "--views", views])
     assert "is not two or three of color,sift,gist" in capsys.readouterr().err
 
 
 def test_what_settings_are_chosen_by():
-    """A perfect ranking is worth 1 by either measure; one that errs further down costs mAP, not accuracy."""
+    """A perfect ranking scores 1 by either measure; one that errs further down costs mAP, not accuracy."""
     labels = np.array(["a", "a", "b", "b", "b", "b", "a", "a", "a", "a"])
     query = np.array(["a"])
     further_down = np.array([[0, 1, 3, 4, 5, 6, 2, 7, 8, 9]], float)

@@ -1,4 +1,4 @@
-"""The music benchmark: answers are divided by artists, chosen answers are of the pool, and every figure is written."""
+"""The music benchmark divides answers by artists, chooses answers of the pool, and writes every figure."""
 
 import json
 
@@ -16,7 +16,7 @@ ARTISTS = 40
 
 @pytest.fixture
 def folder(tmp_path):
-    """Answers by the places of 40 artists, one of which names an artist twice, and genres that follow the places."""
+    """Answers follow the places of 40 artists, one names an artist twice, and genres follow the places."""
     generator = np.random.default_rng(0)
     places = generator.normal(size=(ARTISTS, 2))
     triplets = np.array([generator.choice(ARTISTS, 3, replace=False) for _ in range(600)])
@@ -29,7 +29,7 @@ def folder(tmp_path):
 
 
 def test_answers_about_the_same_artists_stay_together(folder):
-    """None is lost, but those that name an artist twice."""
+    """No answer is lost, except those that name an artist twice."""
     music = Music.read(folder)
     learned, held_out = music.split(0.2, 0)
     assert len(music.answers) == len(learned.answers) + len(held_out) == 600
@@ -39,7 +39,7 @@ def test_answers_about_the_same_artists_stay_together(folder):
 
 
 def test_genres_order_artists_that_have_some(folder):
-    """By the share of their genres that two have in common, without ties."""
+    """Artists are ordered by the share of genres that two have in common, without ties."""
     music = Music.read(folder)
     found = music.by_genres(200, 0)
     assert 0 not in found
@@ -48,7 +48,7 @@ def test_genres_order_artists_that_have_some(folder):
 
 
 def test_a_pool_asks_for_answers_that_it_has_once(folder):
-    """The most informative ones, once there are two and a half for each artist."""
+    """It asks for the most informative ones, once it has two and a half answers for each artist."""
     answers = Music.read(folder).split(0.2, 0)[0].answers
     random, active = (Pool(answers, ARTISTS, chosen, 0) for chosen in (False, True))
     for pool in (random, active):
@@ -61,7 +61,7 @@ def test_a_pool_asks_for_answers_that_it_has_once(folder):
 
 
 def test_answers_that_are_known_tell_least(folder):
-    """A question about artists that were often compared tells less than one about artists that were not."""
+    """A question about artists that were often compared is less informative than one about artists that were not."""
     positions = np.random.default_rng(0).normal(size=(6, 2))
     belief = Places(positions, np.tile(np.eye(2), (6, 1, 1)))
     questions = np.array([[0, 1, 2], [3, 4, 5]])

@@ -1,4 +1,4 @@
-"""The MuSL benchmark: training pictures stay apart from test ones, votes are counted as said, every figure is there."""
+"""The MuSL benchmark keeps training pictures from test ones, shares the votes of ties, and writes every figure."""
 
 import json
 from functools import partial
@@ -26,7 +26,7 @@ NAMED = {"a": "flower", "b": "object", "c": "texture"}
 
 
 def write(folder, size=16):
-    """Writes a folder of pictures of twelve classes of three kinds, and returns planted rows in their order."""
+    """Write a folder of pictures of twelve classes of three kinds, and return planted rows in their order."""
     import cv2
 
     rows, labels, _ = planted(size=size)
@@ -51,7 +51,7 @@ def data(tmp_path, monkeypatch):
 
 
 def test_a_split_has_as_many_training_pictures_of_every_class_and_differs_by_seed():
-    """Thirty pictures of each class train, all others are asked with."""
+    """Thirty pictures of each class train, and all others are queries."""
     labels = np.repeat(["a", "b"], [40, 50])
     (train, test), (other, _) = (musl_trial.split(labels, seed) for seed in (0, 1))
     assert np.unique(labels[train], return_counts=True)[1].tolist() == [30, 30]
@@ -74,7 +74,7 @@ def test_words_are_learned_from_the_training_pictures_alone(tmp_path, monkeypatc
 
 
 def test_kinds_are_what_names_begin_with(tmp_path):
-    """Where three classes or more share what their names begin with, these are kinds; else there are none."""
+    """Kinds are the beginnings of names that three or more classes share; otherwise there are no kinds."""
     named = [f"{kind}_{number}" for kind in ("rose", "tree") for number in range(3)]
     assert Pictures((), np.array(named)).kinds.tolist() == ["rose"] * 3 + ["tree"] * 3
     assert set(Pictures((), np.array(["0_sea", "1_sky"])).kinds) == {""}
@@ -83,7 +83,7 @@ def test_kinds_are_what_names_begin_with(tmp_path):
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 6))
 def test_votes_of_ties_are_shared(seed, k):
-    """The votes are the mean over all orders that ties could come in."""
+    """The votes are the mean over all possible orders of the ties."""
     generator = np.random.default_rng(seed)
     distances, codes = generator.integers(4, size=(1, 9)).astype(float), generator.integers(3, size=9)
     codes[:3] = range(3)
@@ -98,7 +98,7 @@ def test_votes_of_ties_are_shared(seed, k):
 
 
 def test_a_picture_is_compared_under_its_class_s_metric():
-    """Rows of a class are reached by the bits of its own metric, whatever the others say."""
+    """The bits of a class's own metric reach its rows, for any bits of the others."""
     rows, labels, _ = planted()
     learner = MuSL(n_metrics=3, random_state=0).fit(rows, labels)
     right = musl_trial.measure(learner, rows, labels, rows, labels)
@@ -175,7 +175,7 @@ def test_novel_classes_are_no_part_of_what_is_learned_from(folders, monkeypatch)
 
 
 def test_novel_classes_find_the_metrics_of_their_kinds(folders):
-    """Where each kind has its own columns, examples choose the metric of the kind."""
+    """If each kind has its own columns, examples choose the metric of the kind."""
     found = novel_trial.drawn(*map(pictures, folders), 1000)
     names = np.unique(found.old_names)
     kinds = np.unique([found.kinds[name] for name in names], return_inverse=True)[1]

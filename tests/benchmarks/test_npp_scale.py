@@ -1,4 +1,4 @@
-"""The scale benchmark: what it writes, and that its data is what it says."""
+"""The scale benchmark draws the data that it states, and writes every figure."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The oracle run: what it takes for wrong, on answers that are made up, and a short run that finds nothing wrong."""
+"""The oracle run finds wrong answers among made-up ones, and a short run finds none."""
 
 import json
 import math
@@ -22,7 +22,7 @@ def put(count: int, *numbers: int, began: float = 1, ended: float = 2, outcome: 
 
 
 def exact(state: State, question: Search = NEAREST) -> list[ShownItem]:
-    """What a right answer to a search is."""
+    """Return the right answer to a search."""
     query = np.array(question.vector)
     distances = {number: float(np.linalg.norm(row("v", number, one.v) - query)) for number, one in state.items.items()}
     nearest = sorted(distances, key=distances.__getitem__)[: question.k]
@@ -31,7 +31,7 @@ def exact(state: State, question: Search = NEAREST) -> list[ShownItem]:
 
 
 def wrong(writes: Sequence[Write], *answers: Answer, end: State | None = None) -> int | None:
-    """How many answers are wrong of a round that began with START and ended as the writes in their order end."""
+    """Return the number of wrong answers of a round that began with START and ended as the writes in order end."""
     if end is None:
         end = START
         for write in writes:
@@ -51,7 +51,7 @@ def test_a_row_tells_whose_it_is():
 
 
 def test_what_an_answer_shows_is_compared():
-    """Keys, distances, labels, attributes and how many there are."""
+    """The comparison covers keys, distances, labels, attributes and the number of items."""
     right = exact(START)
     first = right[0]
     maps = Maps()
@@ -100,7 +100,7 @@ def test_nothing_is_answered_of_half_a_write():
 
 
 def test_nobody_goes_back_to_an_earlier_state():
-    """Also where both answers came while the write was under way."""
+    """An earlier state is wrong even if both answers came while the write was under way."""
     write = put(2, 0, 1)
     after = write.after(START)
     assert wrong([write], answer(after, 1.2, 1.3), answer(START, 1.4, 1.5)) == 1
@@ -139,7 +139,7 @@ def test_deleted_items_stay_gone():
 
 
 def test_generations_are_kept_as_spaces_keep_them():
-    """The newest three, and the one that answers."""
+    """The newest three are kept, and the one that answers."""
     space = None
     for training in (10, 11, 12, 13):
         space = SpaceState.trained(space, training)

@@ -1,4 +1,4 @@
-"""What the pages of the benchmarks are made of: sections, headlines, and the points of plots."""
+"""Pages of the benchmarks consist of sections, headlines and points of plots."""
 
 import re
 
@@ -47,12 +47,12 @@ def test_folding_loses_nothing(headings):
 
 
 def test_headings_become_deeper():
-    """Each heading by one level; a number sign elsewhere stays."""
+    """Each heading becomes one level deeper; a number sign elsewhere stays."""
     assert deeper("# A\n\nb # c\n\n## D\n") == "## A\n\nb # c\n\n### D\n"
 
 
 def test_a_headline_has_the_means_of_its_rows():
-    """Times the factor; a run without one of the rows has no figure."""
+    """They are multiplied by the factor; a run without one of the rows has no figure."""
     headline = stated("task", "{0:.1f} %", "{1:.0f} s", {"metric": "map", "items": 10}, {"metric": "s"}, factor=100)
     assert headline(DOCUMENT) == ("task", "75.0 %", "300 s")
     assert headline({"rows": ROWS}) == ("task", "not measured", "")
@@ -79,7 +79,7 @@ def test_places_that_are_names_make_dots():
 
 
 def test_two_metrics_make_points():
-    """One for each series: the further metric is across, the first one up."""
+    """Each series has one point: the further metric is across, the first one up."""
     rows = [{"method": name, "metric": metric, "value": 1.0} for name in "ab" for metric in ("map", "recall")]
     chart = plot(x_metric="recall").chart({"here": {"settings": {}, "rows": rows}})
     assert chart.series == (Series("a", (1.0,), (1.0,)), Series("b", (1.0,), (1.0,)))
@@ -93,7 +93,7 @@ def test_a_plot_of_nothing_is_an_error():
 
 @pytest.mark.parametrize("options", [{"x": "items", "log": "xy"}, {"x": "view"}, {"published": {"ours": 1.0}}])
 def test_a_drawing_contains_the_digest_of_its_chart(tmp_path, options):
-    """Each kind of chart; the digest differs if a value does."""
+    """This holds for each kind of chart; the digest differs if a value does."""
     chart = plot(**options).chart({"here": DOCUMENT})
     draw(tmp_path / "plot.svg", chart)
     assert digest_in(tmp_path / "plot.svg") == chart.digest()

@@ -1,4 +1,4 @@
-"""What is promised of metric-learn's learners beside ours."""
+"""Learners of metric-learn run beside ours under another interpreter."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.skipif(not peers.available(), reason="metric-learn's en
 
 
 def test_a_supervised_peer_comes_back_with_its_metric_and_the_time_of_its_fit() -> None:
-    """What is fitted under the other interpreter is usable under ours."""
+    """A metric that is fitted under the other interpreter is usable under ours."""
     rows, labels = load_iris(return_X_y=True)
     peer = peers.fit("LMNN", rows, {"n_neighbors": 3, "max_iter": 20}, labels=labels)
     assert peer.components.shape == (4, 4)
@@ -27,6 +27,6 @@ def test_a_peer_learns_from_tuples_of_positions() -> None:
 
 
 def test_what_a_peer_refuses_is_said() -> None:
-    """A failure there is an error here, with its reason."""
+    """A failure of the peer is an error here, with its reason."""
     with pytest.raises(RuntimeError, match="no settings"):
         peers.fit("LMNN", np.zeros((4, 2)), {"colour": 1}, labels=[0, 0, 1, 1])

@@ -1,4 +1,4 @@
-"""The benchmark of quadruplet-wise metrics: its data, and what it reports."""
+"""The benchmark of quadruplet-wise metrics draws its data and writes a report."""
 
 import json
 

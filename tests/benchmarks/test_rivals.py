@@ -1,4 +1,4 @@
-"""The rivals of the defaults: each learns what is planted, the same each time, and CSA is the published similarity."""
+"""Each rival of the defaults learns planted classes, the same each time, and CSA is the published similarity."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from crossview.engine.learners.subspace.cca import CanonicalCorrelation
 
 @pytest.fixture(scope="module")
 def split() -> Split:
-    """Three classes, and a part of each item that both views share."""
+    """Return three classes, and a part of each item that both views share."""
     draw = np.random.default_rng(0)
     labels = np.arange(120) % 3
     hidden = np.hstack([3 * np.eye(3)[labels], draw.normal(size=(120, 2))])
@@ -36,14 +36,14 @@ def found(chain, split: Split, metric: str) -> float:
 
 @pytest.mark.parametrize("name", OF_CLASSES)
 def test_what_learns_from_classes_finds_them(name, split):
-    """Random orders have a third."""
+    """Random orders would have a mAP of a third."""
     views = [rows[split.train] for rows in split.rows.values()]
     assert found(OF_CLASSES[name](views, given(split)), split, "map") > 0.8
 
 
 @pytest.mark.parametrize("name", ["kernel logistic", "tuned ridge"])
 def test_two_items_of_each_class_are_too_few_to_choose_by_and_enough_to_learn_from(name, split):
-    """A second fit embeds the same."""
+    """A second fit gives the same embeddings."""
     views = [rows[split.train] for rows in split.rows.values()]
     chain, again = (OF_CLASSES[name](views, given(split, few=True)) for _ in range(2))
     assert found(chain, split, "map") > 0.45
@@ -52,14 +52,14 @@ def test_two_items_of_each_class_are_too_few_to_choose_by_and_enough_to_learn_fr
 
 @pytest.mark.parametrize("name", OF_VIEWS)
 def test_what_learns_from_views_finds_an_items_other_view(name, split):
-    """A random order has a quarter in its first ten."""
+    """A random order has a quarter of them in its first ten."""
     views = [rows[split.train] for rows in split.rows.values()]
     nothing = Known(classes=np.full(80, UNKNOWN), mask=np.ones((80, 2), bool), groups=None)
     assert found(OF_VIEWS[name](views, nothing), split, "recall@10") > 0.6
 
 
 def test_csa_is_the_cosine_weighted_by_the_correlations(split):
-    """Of variates of unit variance; with correlations of one it is the cosine itself."""
+    """The variates have unit variance; with correlations of 1 it is the cosine itself."""
     views = [rows.astype(float) for rows in split.rows.values()]
     csa = canonical.CanonicalSimilarity(n_components=4).fit(views)
     cca = CanonicalCorrelation(4, power=0.0).fit(views)

@@ -1,4 +1,4 @@
-"""The benchmark of scale: its data, its exact answers, its writer, its processes, and a small run."""
+"""The benchmark of scale draws its data, knows the exact answers, writes meanwhile, and starts its processes."""
 
 import json
 import threading
@@ -23,12 +23,12 @@ PEERS = [(name, kind) for name, engine in ENGINES.items() if engine.peer for kin
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Data:
-    """Two thousand items."""
+    """Return two thousand items."""
     return drawn(tmp_path_factory.mktemp("data"), 2_000, seed=1)
 
 
 def nearest(data, view, state=State(), only=None):  # noqa: B008 - a value
-    """The ids of the 10 nearest of each query in float64, by sorting all distances."""
+    """Return the ids of the 10 nearest of each query in float64, by sorting all distances."""
     rows = np.concatenate([batch.rows for batch in data.batches(300)]).astype(float)
     rows[data.order[: state.replaced]] = data.replacements(0, state.replaced)
     kept = data.kept(only)
@@ -38,7 +38,7 @@ def nearest(data, view, state=State(), only=None):  # noqa: B008 - a value
 
 
 def test_data_are_those_of_the_seed(data, tmp_path):
-    """A seed gives the same files again, another one others; what is there is not drawn again."""
+    """A seed gives the same files again, another one others; files that exist are not drawn again."""
     again, other = drawn(tmp_path, 2_000, seed=1), drawn(tmp_path, 2_000, seed=2)
     np.testing.assert_array_equal(data.rows(500, 700), again.rows(500, 700))
     np.testing.assert_array_equal(data.queries["across"], again.queries["across"])
@@ -125,7 +125,7 @@ def test_a_waiting_writer_gets_its_turn():
 
 
 class Kept:
-    """An engine that keeps the ids it is given, or fails."""
+    """Stand for an engine that keeps the ids it is given, or fails."""
 
     def __init__(self, fails=False):
         self.ids, self._fails = [], fails
@@ -139,7 +139,7 @@ class Kept:
 
 @pytest.mark.parametrize("turns", [None, Turns()])
 def test_the_writer_replaces_the_items_in_their_order(data, turns):
-    """It writes each due item once, from where the last one ended, and not more than there are replacements."""
+    """It writes each due item once, continues where the last write ended, and ends with the replacements."""
     engine = Kept()
     writer = Writer(engine, data, written=3, a_second=1e6, turns=turns)
     writer.start()
@@ -151,7 +151,7 @@ def test_the_writer_replaces_the_items_in_their_order(data, turns):
 
 
 def test_a_failing_writer_keeps_its_failure(data):
-    """What ends the writer is there for the thread that searches."""
+    """The thread that searches can read the error that ended the writer."""
     writer = Writer(Kept(fails=True), data, written=0, a_second=1e6, turns=None)
     writer.start()
     writer.join(300)
@@ -159,13 +159,13 @@ def test_a_failing_writer_keeps_its_failure(data):
 
 
 def rows_of(name, kind, folder, data, parts=PARTS):
-    """The rows of one kind of an engine, and those of failures."""
+    """Return the rows of one kind of an engine, and those of failures."""
     rows = Contender(name, kind, folder / "index", data, LIMITS).measured(parts)
     return rows, {row["part"]: row["value"] for row in rows if row["metric"] == "failed"}
 
 
 def check(rows, failed, name, kind):
-    """All figures of all parts are there, recall grows to 1 with the effort, and replaced items are found."""
+    """Check that all parts have all figures, recall grows to 1 with the effort, and replaced items are found."""
     efforts, method = ENGINES[name].kinds[kind], f"{name} {kind}"
     for view in VIEWS:
         curve = points(rows, method, view)
@@ -186,7 +186,7 @@ def check(rows, failed, name, kind):
 
 @pytest.mark.parametrize(("name", "kind"), RAW)
 def test_an_index_in_our_environment_has_all_its_figures(data, tmp_path, name, kind):
-    """What a kind of FAISS cannot do fails by its name, and only that."""
+    """Only the parts that a kind of FAISS does not support fail, by their names."""
     rows, failed = rows_of(name, kind, tmp_path, data)
     check(rows, failed, name, kind)
     cannot = {"HNSW32": {"changes"}, "PQ32x4fs,RFlat": {"conditions", "changes"}}
@@ -204,7 +204,7 @@ def test_a_peer_has_all_its_figures(data, tmp_path, name, kind):
 
 
 def test_a_missing_peer_and_a_late_one_lose_their_own_rows(data, tmp_path, monkeypatch):
-    """What is not installed is reported with the remedy, and a process beyond its time with that time."""
+    """A missing library is reported with the remedy, and a process beyond its time with that time."""
     monkeypatch.setattr(asking, "STORES", tmp_path / "missing" / "python")
     for number, (name, kind, timeout, reason) in enumerate(
         [
@@ -218,7 +218,7 @@ def test_a_missing_peer_and_a_late_one_lose_their_own_rows(data, tmp_path, monke
 
 
 def test_the_effort_that_is_shown_is_the_quickest_of_enough_recall():
-    """Otherwise the one of the largest recall."""
+    """Without enough recall it is the effort of the largest recall."""
     slow, quick, poor = ({"recall": r, "queries/s": q} for r, q in ((0.99, 10), (0.96, 100), (0.5, 1000)))
     assert shown([poor, quick, slow]) == quick
     assert shown([poor, {"recall": 0.9, "queries/s": 1}]) == {"recall": 0.9, "queries/s": 1}

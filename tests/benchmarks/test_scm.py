@@ -8,7 +8,7 @@ from benchmarks.hashing.scm import SemanticCorrelation
 
 
 def views(generator, count=90):
-    """Three classes in two views."""
+    """Return three classes in two views."""
     labels = np.arange(count) % 3
     return [
         generator.normal(size=(3, width))[labels] + 0.1 * generator.normal(size=(count, width)) for width in (5, 4)
@@ -31,7 +31,7 @@ def test_the_first_bit_solves_the_generalised_eigenproblem():
 
 
 def test_items_of_a_class_have_the_same_codes_across_views():
-    """Nearest across the views are items of the query's class, and classes differ in about half of the bits or more."""
+    """The nearest item across the views is of the query's class, and classes differ in half of the bits or more."""
     rows, labels = views(np.random.default_rng(1))
     learner = SemanticCorrelation(32).fit(rows, labels)
     codes, others = (learner.transform(x, view=v) for v, x in enumerate(rows))

@@ -1,4 +1,4 @@
-"""The benchmark of the server's speed: its clients, what they count, its data, and its report."""
+"""The benchmark of the server's speed draws its data, counts calls by its clients, and writes a report."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ from crossview.v1 import search_pb2
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory):
-    """The address of a reference server of 500 vectors."""
+    """Return the address of a reference server of 500 vectors."""
     with reference(500, 0, tmp_path_factory.mktemp("reference") / "log") as server:
         yield server.address
 
@@ -33,7 +33,7 @@ def test_drawn_pictures_are_pictures(kind):
 
 
 def test_requests_are_of_every_kind(tmp_path):
-    """One query in each request, 64 in those of a batch; drawn pictures stand in for photographs."""
+    """Each request has one query, or 64 in a batch; drawn pictures stand in for photographs."""
     found = requests(100, 0, tmp_path)
     queries = {kind: search_pb2.SearchRequest.FromString(ones[0]).queries for kind, ones in found.items()}
     inputs = {kind: ones[0].WhichOneof("input") for kind, ones in queries.items()}
@@ -45,7 +45,7 @@ def test_requests_are_of_every_kind(tmp_path):
 
 
 def test_clients_count_calls_and_statuses(other):
-    """At once, at a rate and beside another load; a method that is not there is counted by its status."""
+    """They call at once, at a rate and beside another load; a method that does not exist is counted by its status."""
     load = Load(address=other, requests=(b"abc", b"d"), method=ECHO_METHOD, seconds=0.5, warm=0.1)
     steady = Load(address=other, requests=(b"x",), method=ECHO_METHOD, rate=40.0, seconds=1.0)
     absent = Load(address=other, requests=(b"",), method="/no/Method", seconds=0.2, at_once=3)
@@ -65,7 +65,7 @@ def test_clients_count_calls_and_statuses(other):
 
 
 def ended(run, load):
-    """The calls of a load of which some have ended within its time: a busy machine may need a longer one."""
+    """Return the calls of a load of which some have ended within its time: a busy machine may need a longer one."""
     for longer in (1, 10, 100):
         found = run.run(replace(load, seconds=longer * load.seconds))
         if (found.began + found.took <= found.lasted).any():
@@ -77,7 +77,7 @@ def test_percentiles_are_of_one_status():
     """Refused calls, which are quick, do not make accepted ones look quick."""
     calls = Calls(0.0, 1.0, np.zeros(4), np.array([1.0, 3.0, 0.1, 0.1]), np.array([OK, OK, REFUSED, REFUSED]))
     assert calls.milliseconds(100) == 3_000.0
-    assert calls.rate == 1.0  # the other one ended too late
+    assert calls.rate == 1.0  # the other call ended too late
     assert calls.milliseconds(50, REFUSED) == pytest.approx(100.0)
     assert np.isnan(calls.milliseconds(50, 3))
 
@@ -97,7 +97,7 @@ def test_the_reference_answers_as_a_search(other, tmp_path):
 
 
 def test_the_report_shows_what_misses_its_limit():
-    """Bold where there are enough items for the limit, and medians over the trials."""
+    """A figure that misses its limit is bold if there are enough items; figures are medians over the trials."""
     rows = [figure("speed", "vector", REFERENCE, SHARE, value, 32) for value in (0.5, 0.1, 0.7)]
     rows += [figure("speed", "vector", REFERENCE, ABOVE, 0.4, 1), figure("speed", "vector", OURS, "calls/s", 5.0, 32)]
     rows += [figure("speed", "vector", REFERENCE, "calls/s", 10.0, clients) for clients in (1, 32)]

@@ -1,4 +1,4 @@
-"""The sets of the benchmarks: their division, and what is drawn."""
+"""The sets of the benchmarks are divided and drawn as stated."""
 
 import argparse
 

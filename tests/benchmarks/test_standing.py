@@ -1,4 +1,4 @@
-"""Where a default stands: means over sets, worst sets, shortfalls and intervals."""
+"""The standing of a default consists of means over sets, worst sets, shortfalls and intervals."""
 
 import numpy as np
 import pytest

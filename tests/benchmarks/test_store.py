@@ -1,4 +1,4 @@
-"""The benchmark of stores: its data, its turns, what it says of stores that fail, and its report."""
+"""The benchmark of stores draws its data, takes turns, reports stores that fail, and writes a report."""
 
 import json
 
@@ -18,7 +18,7 @@ from crossview.engine.values.item import Item
 
 @pytest.fixture
 def no_peers(monkeypatch, tmp_path):
-    """The environment of the peers has not been made."""
+    """Remove the environment of the peers."""
     monkeypatch.setattr(asking, "STORES", tmp_path / "missing" / "python")
 
 
@@ -36,7 +36,7 @@ def test_filters_keep_the_shares_that_they_say():
 
 
 def test_data_are_the_same_for_a_seed():
-    """A seed gives the same vectors, queries and labels again, and another others."""
+    """A seed gives the same vectors, queries and labels again, and another seed gives others."""
     one, again, other = draw(50, 2, 3), draw(50, 2, 3), draw(50, 2, 4)
     np.testing.assert_array_equal(one.vectors, again.vectors)
     np.testing.assert_array_equal(one.first, again.first)
@@ -44,7 +44,7 @@ def test_data_are_the_same_for_a_seed():
 
 
 def test_methods_take_turns():
-    """Each method begins a round in turn, and is called with the round before, untimed, first."""
+    """Each method begins a round in turn, and is called first with the round before, untimed."""
     calls = []
     runs = {name: lambda number, name=name: calls.append((name, number)) for name in ("a", "b")}
     seconds = take_turns(runs, 2)
@@ -64,7 +64,7 @@ def test_ratios_are_of_the_same_turn():
 
 @pytest.mark.usefixtures("no_peers")
 def test_a_store_that_is_not_installed_is_reported_with_the_remedy():
-    """A missing peer keeps nobody from being measured, and is named."""
+    """A missing peer is named, and the others are measured."""
     rows = measure_stores(draw(60 + writes_of(5), 5, 0), ["lancedb"], 5, 300)
     found = {(row["method"], row["metric"]): row["value"] for row in rows}
     assert found["lancedb", "failed"] == "creation: not installed; make its environment with: make stores"
@@ -74,7 +74,7 @@ def test_a_store_that_is_not_installed_is_reported_with_the_remedy():
 
 
 def test_a_store_that_takes_too_long_is_ended(tmp_path):
-    """A store that has used up its time is asked nothing any more, and says at what it was ended."""
+    """A store that has used up its time gets no more calls, and the reason says in which task it ended."""
     store = Contender(OURS, tmp_path, tmp_path, limit=0.0)
     store.ask("open", "creation", new=True)
     store.ask("ready", "import")
@@ -83,7 +83,7 @@ def test_a_store_that_takes_too_long_is_ended(tmp_path):
 
 
 def test_what_a_store_reports_is_the_reason(tmp_path):
-    """An error in the store's process is its failure, in one line."""
+    """An error in the store's process becomes its failure, in one line."""
     store = Contender(OURS, tmp_path, tmp_path, limit=300.0)
     store.ask("open", "opening", new=False)
     store.end()

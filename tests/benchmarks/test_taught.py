@@ -1,4 +1,4 @@
-"""The benchmarks of a taught model: small runs, by the real model, and what their reports show."""
+"""The benchmarks of a taught model run on small data with the real model, and write their reports."""
 
 import csv
 import json
@@ -88,7 +88,7 @@ def test_few_labels_are_two_of_each_class():
 
 
 def test_a_broken_promise_is_bold():
-    """More than two standard errors below what is promised; a single split has no error."""
+    """A figure is bold if it lies more than two standard errors below the promise; a single split has no error."""
     assert report._difference((0.02, 0.001), 0.03) == "**+2.0 ± 0.1**"
     assert report._difference((0.02, 0.006), 0.03) == "+2.0 ± 0.6"
     assert report._difference((-0.01, float("nan")), 0.0) == "**-1.0**"

@@ -1,4 +1,4 @@
-"""The taxonomy benchmark: divisions part what they say, settings come from the training part, figures are written."""
+"""The taxonomy benchmark keeps speakers apart, chooses settings in the training part, and writes every figure."""
 
 import json
 
@@ -17,7 +17,7 @@ NAMES = "BDPTAHOR"
 
 @pytest.fixture
 def folder(tmp_path):
-    """Sixty speakers who say each of eight letters once; a column tells the speaker."""
+    """Write sixty speakers who say each of eight letters once; a column identifies the speaker."""
     generator = np.random.default_rng(0)
     labels, speakers = np.tile(np.arange(8), 60), np.repeat(np.arange(60), 8)
     rows = np.hstack([np.eye(8)[labels] + generator.normal(scale=0.4, size=(480, 8)), speakers[:, None] / 1e3])
@@ -38,7 +38,7 @@ def test_the_trees_are_those_of_the_sets():
 
 
 def test_no_speaker_is_on_both_sides(folder):
-    """Of a division, and of each fold; another seed draws others."""
+    """This holds for a division and for each fold; another seed draws others."""
     found = []
     for seed in (0, 0, 1):
         trial = letters(folder / taxonomy.FOLDER, seed, 6)
@@ -51,7 +51,7 @@ def test_no_speaker_is_on_both_sides(folder):
 
 
 def test_predictions_are_worth_more_in_the_right_family():
-    """Means over the classes, not over the rows."""
+    """The figures are means over the classes, not over the rows."""
     right = np.array(["B", "B", "B", "O"])
     found = judged(np.array(["B", "D", "A", "R"]), right, tree(LETTERS))
     assert found == pytest.approx({ACCURACY: 1 / 6, HIERARCHICAL: 1 / 4, LOSS: 3 / 4})
@@ -82,7 +82,7 @@ def test_writes_figures_of_every_method(folder, monkeypatch):
 
 
 def test_a_choice_starts_from_what_was_chosen_before():
-    """And settings that are not chosen again stay."""
+    """Settings that are not chosen again stay."""
     method = methods.Method(methods.euclidean, {"max_iter": (25, 10), "beyond": (0, 1)}, "before")
     assert method.values({"max_iter": 10, "n_neighbors": 3}) == {
         "n_neighbors": (3,),

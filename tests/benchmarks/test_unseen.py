@@ -1,4 +1,4 @@
-"""The benchmark of unseen databases: its splits, its measures and its rule."""
+"""The benchmark of unseen databases draws its splits, measures, and judges by its rule."""
 
 import json
 
@@ -22,7 +22,7 @@ def split(tmp_path) -> Split:
 
 
 def test_groups_stay_together(tmp_path):
-    """Speakers are on one side, and the split of a seed is always the same."""
+    """Each speaker is on one side, and the split of a seed is always the same."""
     generator = np.random.default_rng(0)
     (tmp_path / "isolet_g1_g5").mkdir()
     speaker = np.repeat(np.arange(12), 10)
@@ -37,7 +37,7 @@ def test_groups_stay_together(tmp_path):
 
 
 def test_every_database_leaves_the_query_out(split):
-    """The default finds what is planted in each, in all four directions; random rows would have about a quarter."""
+    """The default finds what is planted in each, in all four directions; random rows would find about a quarter."""
     found = {tuple(key): value for *key, value in measured(METHODS[DEFAULT], split)}
     for database in ("trained", "unseen", "mixed"):
         for query in ("gist", "lab"):
@@ -53,7 +53,7 @@ def test_every_database_leaves_the_query_out(split):
 
 
 def test_learners_that_keep_views_apart_are_measured_within_them(split):
-    """And the raw views, too."""
+    """The raw views are measured so, too."""
     for method in ("raw", "pca"):
         found = [(query, target) for _, query, target, metric, _ in measured(METHODS[method], split) if metric == "map"]
         assert set(found) == {("gist", "gist"), ("lab", "lab")}
@@ -65,7 +65,7 @@ def test_the_default_is_the_products():
 
 
 def test_the_interval_is_wider_than_that_of_independent_splits():
-    """Nadeau and Bengio's: its variance has the overlap besides."""
+    """The interval is Nadeau and Bengio's: its variance includes the overlap of the splits."""
     differences = np.array([0.01, 0.03, 0.02, 0.04])
     mean, half = interval(differences, 0.25)
     assert mean == pytest.approx(0.025)
@@ -78,12 +78,12 @@ def test_the_interval_is_wider_than_that_of_independent_splits():
     [(0.1, 0.5, True), (-0.009, 0.001, True), (-0.011, 0.001, False), (-0.015, 0.019, True), (-0.015, 0.03, False)],
 )
 def test_the_rule(mean, half, kept):
-    """A hundredth behind at most; or nothing shown, within two hundredths."""
+    """The default is at most a hundredth behind, or its interval contains 0 and reaches at most two hundredths."""
     assert report.holds(mean, half) is kept
 
 
 def test_a_run_writes_rows_and_a_report(tmp_path, monkeypatch, capsys):
-    """With the verdict in every direction, and the mean over all."""
+    """The report has the verdict in every direction, and the mean over all."""
     monkeypatch.setattr("benchmarks.unseen.trial.METHODS", {DEFAULT: OF_LABELS, "semantic": "semantic", "raw": ""})
     out = tmp_path / "unseen.json"
     arguments = ["--data", str(planted(tmp_path)), "--sets", "pubfig", "--trials", "2", "--workers", "1"]
@@ -98,7 +98,7 @@ def test_a_run_writes_rows_and_a_report(tmp_path, monkeypatch, capsys):
 
 
 def test_tuning_is_measured_beside_what_it_starts_from(tmp_path, monkeypatch, capsys):
-    """The default with its tuning, and settings chosen with labels beside those chosen without."""
+    """The report has the default beside its tuning, and settings chosen with labels beside those chosen without."""
     monkeypatch.setitem(tuning.METHODS, tuning.BY_LABELS, ("cca", Tune({"n_components": (2, 4)}, "map")))
     monkeypatch.setitem(tuning.METHODS, tuning.BY_ITEMS, ("cca", Tune({"n_components": (2, 4)}, "items")))
     monkeypatch.setattr(tuning, "UNLABELLED", ("pubfig",))

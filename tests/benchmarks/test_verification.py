@@ -1,4 +1,4 @@
-"""The verification benchmark: its pairs are what it says, settings come from the training part, figures are written."""
+"""The verification benchmark draws pairs as stated, chooses settings in the training part, and writes every figure."""
 
 import json
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from benchmarks.verification.trial import Bench
 
 @dataclass(frozen=True)
 class Images:
-    """Stands for photographs: ten classes of six, whose views are noisy copies of their class's."""
+    """Stand for photographs: ten classes of six, whose views are noisy copies of their class's."""
 
     fingerprint: str = "images"
 
@@ -45,7 +45,7 @@ class Images:
 
 @pytest.fixture
 def images(monkeypatch, tmp_path):
-    """Replaces the extraction of images."""
+    """Replace the extraction of images."""
 
     def photographs(data, cache):
         (cache / "images").mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def images(monkeypatch, tmp_path):
 
 
 def kin(folder):
-    """Writes a small file of kinship pairs: 30 rows and as many pairs in five folds, half of them kin."""
+    """Write a small file of kinship pairs: 30 rows and as many pairs in five folds, half of them kin."""
     generator = np.random.default_rng(0)
     arrays = {}
     for relation in verification_data.RELATIONS:
@@ -94,7 +94,7 @@ def test_classes_of_the_test_are_unseen(images):
 
 
 def test_views_are_joined_as_a_space_joins_them(images):
-    """Roots of three histograms, each scaled by the images that are learned from."""
+    """Rows are roots of three histograms, each scaled by the images that are learned from."""
     split = verification_data.unseen(images, images, 1000, 40).outer
     known = np.unique(split.fit.items)
     views = [np.sqrt(one / one.sum(axis=1, keepdims=True)) for one in np.split(split.rows, [8, 18], axis=1)]
@@ -104,7 +104,7 @@ def test_views_are_joined_as_a_space_joins_them(images):
 
 
 def test_kinship_folds(tmp_path):
-    """A relation and fold a trial; the test fold's pairs are in no inner split, which check all others once."""
+    """A trial is a relation and a fold; no inner split has the test fold's pairs, and all others are checked once."""
     kin(tmp_path / "kin")
     trials = verification_data.kinship(tmp_path / "kin")
     assert len(trials) == 20
@@ -120,7 +120,7 @@ def test_kinship_folds(tmp_path):
 
 
 def separable(seed=0):
-    """Pairs that the first of six columns decides."""
+    """Return pairs that the first of six columns decides."""
     generator = np.random.default_rng(seed)
     rows = generator.normal(size=(80, 6))
     rows[:, 0] = np.where(np.arange(80) % 2, 2.0, -2.0) + 0.1 * generator.normal(size=80)
@@ -149,7 +149,7 @@ def test_logistic_baselines_reach_their_minimum(full):
 
 
 def test_verifies_what_is_learned():
-    """On pairs that a column decides, the Fantope verifies nearly all, at the calibrated threshold and at 1."""
+    """The Fantope verifies nearly all pairs that a column decides, at the calibrated threshold and at 1."""
     split = separable()
     bench = Bench.of(Trial("toy", split, [split]), None)
     (method,) = (m for m in verification_methods.METHODS if m.name == verification_methods.FANTOPE)
@@ -159,7 +159,7 @@ def test_verifies_what_is_learned():
 
 
 def test_learns_from_known_rows_only():
-    """Whatever the rows are that no pair to learn from names, the metric is the same."""
+    """The metric is the same for any rows that no pair to learn from names."""
     split = separable()
     split = replace(split, fit=Pairs(split.fit.items // 2, split.fit.alike))
     others = split.rows.copy()
@@ -169,7 +169,7 @@ def test_learns_from_known_rows_only():
 
 
 def test_the_product_verifies_as_the_benchmark(images):
-    """The same metric from the same rows, so the same ranking of the same pairs; thresholds of unseen classes."""
+    """Both learn the same metric from the same rows, and rank the pairs equally; thresholds are of unseen classes."""
     trial = verification_data.unseen(images, images, 1000, 200)
     bench = Bench.of(trial, 0.9)
     (method,) = (m for m in verification_methods.METHODS if m.name == verification_methods.FANTOPE)
@@ -214,7 +214,7 @@ def test_writes_figures_of_every_method(images, tmp_path, monkeypatch):
 
 
 def test_missing_data_is_named(tmp_path):
-    """A data set that is not there is an error that says which, before anything runs."""
+    """A missing data set is an error that names the set, before anything runs."""
     with pytest.raises(SystemExit, match="lacks a data set"):
         verification.BENCHMARK.main(
             ["--data", str(tmp_path), "--sets", "kinfacew_I", "--json", str(tmp_path / "out.json")]

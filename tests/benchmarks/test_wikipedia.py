@@ -1,4 +1,4 @@
-"""The Wikipedia benchmark: its protocol, its measures and its form."""
+"""The Wikipedia benchmark follows its protocol, measures mAP, and writes its form."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ LEAN = (
 
 
 def planted(folder, n=80, seed=0):
-    """Four classes that differ in both views, in the form of the real file; three quarters are to train on."""
+    """Write four classes that differ in both views, in the form of the real file; three quarters are to train on."""
     generator = np.random.default_rng(seed)
     y = generator.permutation(np.arange(n) % 4).astype(np.int32)
     views = []
@@ -46,7 +46,7 @@ def planted(folder, n=80, seed=0):
 
 @pytest.fixture
 def lean(monkeypatch):
-    """Two methods with few settings."""
+    """Keep two methods with few settings."""
     monkeypatch.setattr(wikipedia, "METHODS", LEAN)
 
 
@@ -69,7 +69,7 @@ def test_says_what_is_missing(tmp_path):
 
 
 def test_measure_is_mean_average_precision():
-    """The measure that settings are chosen by is mAP over the whole database."""
+    """Settings are chosen by mAP over the whole database."""
     squared = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
     database = np.array(["a", "b", "a"])
     measured = wikipedia.mean_average_precision(squared, np.array(["a", "b"]), database)
@@ -95,7 +95,7 @@ def test_figures_and_choice(tmp_path):
 
 
 def test_no_document_finds_itself_among_unseen_ones(tmp_path):
-    """Their mAP is that of the test documents' rankings from which the query's own is taken out."""
+    """The mAP is that of the test documents' rankings without the query's own document."""
     documents = wikipedia.read_documents(planted(tmp_path))
     found = wikipedia.run(LEAN[0], documents)
     (row,) = (
@@ -163,7 +163,7 @@ def test_table_of_methods_is_sound():
 
 
 def test_real_documents():
-    """On the real documents CCA is far better than chance (0.12) in both directions."""
+    """CCA is far better than chance (0.12) in both directions."""
     if not DATA.is_dir():
         pytest.skip("needs ../shared/data/wikipedia_crossmodal")
     documents = wikipedia.read_documents(DATA)

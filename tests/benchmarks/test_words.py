@@ -1,4 +1,4 @@
-"""The benchmark of pictures by words, on a few drawings and tiny models."""
+"""The benchmark of pictures by words runs on a few drawings and tiny models."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ CONCEPTS = 30
 
 @pytest.fixture
 def places(tmp_path: Path) -> list[str]:
-    """Options that name a folder with two artists' drawings, and one with two models."""
+    """Return options that name a folder with two artists' drawings, and one with two models."""
     data, colors = tmp_path / "data" / "emoji2", sorted(CLASSES)
     with (tmp_path / "items.csv").open("w") as file:
         writer = csv.writer(file)
@@ -43,7 +43,7 @@ def places(tmp_path: Path) -> list[str]:
 def test_a_small_run_has_the_recall_of_each_method(
     places: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At each length; the fused list is compared with each other one."""
+    """Each length has one; the fused list is compared with each other list."""
     out = tmp_path / "words.json"
     monkeypatch.setitem(CCA_GRID, "n_components", (2,))  # the tiny models have no more
     assert BENCHMARK.main([*places, "--artists", "google", "--trials", "1", "--workers", "1", "--json", str(out)]) == 0

@@ -20,19 +20,19 @@ ROOT = Path(crossview.__file__).parent.parent
 
 @pytest.mark.parametrize("name", crossview.__all__)
 def test_every_name_resolves(name: str) -> None:
-    """And type checkers see the same names as programs."""
+    """Type checkers see the same names as programs."""
     assert getattr(crossview, name) is not None
     assert name in dir(crossview)
 
 
 def test_a_star_import_shadows_no_builtin() -> None:
-    """A program that says ``from crossview import *`` still opens files; collections are opened by their full name."""
+    """A program that has ``from crossview import *`` still opens files; collections are opened by their full name."""
     assert not set(crossview.__all__) & set(dir(builtins))
     assert "open" in dir(crossview)
 
 
 def test_type_checkers_see_what_programs_see() -> None:
-    """The imports that only they read name what is loaded, from where it is loaded."""
+    """The imports for type checkers name the modules from which the package loads each name."""
     tree = ast.parse(Path(crossview.__file__).read_text())
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
     seen = {one.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for one in node.names}
@@ -53,13 +53,13 @@ def test_every_error_has_one_root() -> None:
 @pytest.mark.parametrize("module", ["query", "hits", "evaluation", "errors"])
 def test_what_is_asked_and_answered_is_exported(module: str) -> None:
     """Programs annotate requests, results and errors without knowing the rooms of the engine."""
-    found = importlib.import_module(f"crossview.engine.{module}")
+    found = importlib.import_module(f"crossview.engine.values.{module}")
     public = {name for name, one in vars(found).items() if isinstance(one, type) and one.__module__ == found.__name__}
     assert {name for name in public if not name.startswith("_")} <= set(crossview.__all__)
 
 
 def test_every_learner_is_there() -> None:
-    """Those that collections know, by their class names."""
+    """The package has each learner that collections know, by its class name."""
     ours = {
         one.__name__ for one in LEARNERS.values() if one.__module__.startswith("crossview.engine.")
     }  # benchmarks add some
@@ -72,7 +72,7 @@ def test_every_learner_is_there() -> None:
 
 
 def test_importing_loads_nothing() -> None:
-    """Neither NumPy nor a database, a learner or gRPC; and the package is this project's."""
+    """An import loads neither NumPy nor a database, a learner or gRPC; and the package is this project's."""
     code = (
         "import sys, crossview; print(*sorted({'engine', 'grpc', 'numpy', 'server', 'sqlalchemy'} & set(sys.modules)))"
     )
@@ -81,7 +81,7 @@ def test_importing_loads_nothing() -> None:
 
 
 def test_a_program_from_end_to_end(tmp_path: Path) -> None:
-    """Create, import, train, search and evaluate; then the same through a server."""
+    """It creates, imports, trains, searches and evaluates; then it does the same through a server."""
     rng = np.random.default_rng(0)
     items = [
         NewItem(f"{label}/{number}", rows={view: rng.normal(at, 0.1, 3) for view in "ab"}, labels=(label,))

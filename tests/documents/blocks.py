@@ -1,11 +1,10 @@
-"""Blocks of code in the documents, and what the documents state about them.
+"""Blocks of code in the documents, and the comments that state how each is tested.
 
 A comment right before a block states what happens to it:
 
-    <!-- not run: REASON -->        the block is an illustration
-    <!-- run by: TESTS -->          a file of tests runs it, which names the document
-    <!-- file: NAME -->             the block is the file NAME, which later blocks use
-    <!-- fails: REASON -->          the block runs, and shows commands that end with an error
+<!-- not run: REASON -->        the block is an illustration <!-- run by: TESTS -->          a file of tests runs it,
+which names the document <!-- file: NAME -->             the block is the file NAME, which later blocks use <!-- fails:
+REASON -->          the block runs, and shows commands that end with an error
 """
 
 import re
@@ -26,7 +25,7 @@ DOCUMENTS = (
         if not any(path.relative_to(ROOT).match(pattern) for pattern in GENERATED)
     ),
 )
-"""The documents whose blocks are run, from the root: all but the decisions, and what programs write."""
+"""The documents whose blocks are run, from the root: all except the decisions and those that programs write."""
 RUN = ("sh", "python")
 COMPARED = ("text", "json")
 LANGUAGES = (*RUN, *COMPARED, "toml", "console", "bash")
@@ -52,7 +51,7 @@ class Block:
     runner: str = ""
     """The file of tests that runs it."""
     file: str = ""
-    """The name of the file that it is."""
+    """The name of the file that the block is."""
 
     fails: str = ""
     """The reason why commands in it end with an error."""
@@ -64,7 +63,7 @@ class Block:
 
     @property
     def is_run(self) -> bool:
-        """Whether the run of the document uses it."""
+        """Return whether the run of the document uses the block."""
         return not (self.excuse or self.runner)
 
 

@@ -1,4 +1,4 @@
-"""What a document says that its blocks print, compared with what they print."""
+"""Compares the stated outputs of a document with those that its blocks print."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 RELATIVE, ABSOLUTE = 0.05, 0.05
-"""How far a number may be from that of the document: processors differ."""
+"""Limits of the difference from a number of the document: processors differ."""
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?|-?\.\d+")
 _DRAWN = re.compile(r"-\d\d\.jpg")
 _TIMED = re.compile(r"[\d.]+ s \([\d.]+ \w+/s\)|[\d.]+ \w+/s|[\d.]+ m?s\b")
@@ -19,8 +19,8 @@ def not_printed(wanted: str, printed: Iterator[str]) -> str:
     """Return the first line of a document's ``text`` that the next lines of an output do not contain, or "".
 
     The lines follow each other in this order, with others between them. ``...`` at the end leaves out columns on the
-    right. Times are not compared, nor which of the drawn pictures of a class comes first, and numbers within
-    ``RELATIVE`` and ``ABSOLUTE``: both depend on the processor.
+    right. Times are not compared, nor which of the drawn pictures of a class comes first; numbers agree within
+    ``RELATIVE`` and ``ABSOLUTE``. All three depend on the processor.
     """
     for line in filter(str.strip, wanted.splitlines()):
         words, numbers = _comparable(line.rstrip().removesuffix("..."))
@@ -45,7 +45,7 @@ def _comparable(line: str) -> tuple[str, list[float]]:
 
 
 def has_json(wanted: str, printed: str) -> bool:
-    """Whether a line of an output is JSON with the same keys as in the document, and the same texts but for ``...``."""
+    """Return whether a line of an output is JSON with the keys of the document, and its texts except ``...``."""
     value = json.loads(wanted)
     return any(_agrees(value, _parsed(line)) for line in printed.splitlines() if line.lstrip().startswith(("{", "[")))
 
@@ -58,7 +58,7 @@ def _parsed(line: str) -> Any:
 
 
 def _agrees(wanted: Any, found: Any) -> bool:
-    """Whether the structure agrees; numbers and texts with ``...`` stand for all of their type."""
+    """Return whether the structures agree; numbers and texts with ``...`` stand for all of their type."""
     if isinstance(wanted, dict):
         same = isinstance(found, dict) and wanted.keys() == found.keys()
         return same and all(_agrees(value, found[key]) for key, value in wanted.items())

@@ -1,4 +1,4 @@
-"""Commands that have their imports already, and the stages that several documents share, made once."""
+"""Commands that have their imports already, and the stages that several documents share and that are made once."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Commands that documents name in backquotes, in prose and tables, and whether the command line knows them."""
+"""Commands that documents name in backquotes, in prose and tables, checked against the command line."""
 
 import re
 import shlex
@@ -35,7 +35,7 @@ def _root() -> Any:
 
 
 def fault(line: str) -> str:
-    """Return what is wrong with a line that begins with ``crossview`` or the name of a command, or "".
+    """Return the fault of a line that begins with ``crossview`` or the name of a command, or "".
 
     Every word that begins with a hyphen must be an option of the command. Values are not checked: documents write
     ``NAME`` for them.
@@ -64,7 +64,7 @@ def command_of(words: list[str]) -> tuple[Any, list[str]]:
 
 
 def is_command(line: str) -> bool:
-    """Whether a text in backquotes is a command line: ``crossview ...``, or a command of it with an option."""
+    """Return whether a text in backquotes is a command line: ``crossview ...``, or a command with an option."""
     words = line.split()
     return (words[0] == "crossview" and len(words) > 1) or (
         words[0] in _root().commands and any(_OPTION.match(w) for w in words[1:])

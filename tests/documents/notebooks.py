@@ -64,7 +64,7 @@ def difference(stored: Path, executed: Path) -> str:
 
 
 def _text(output: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines that a person reads of an output; the date when a collection was made is not one."""
+    """Yield the lines that a person reads of an output, except the date when a collection was made."""
     data = output.get("data", {})
     if "text/html" not in data:
         yield from "".join(output.get("text", data.get("text/plain", ""))).splitlines()

@@ -21,7 +21,7 @@ crossview annotate art --from attributes.csv
 crossview train art --views color,sift --holdout 0.2
 crossview space extend art default --views text
 """
-"""The tour, as far as most guides need it; and attributes, which some of them search by."""
+"""The tour, as far as most guides need it, and the attributes that some of them search by."""
 
 
 def play(

@@ -92,7 +92,7 @@ def splits(folder: Path) -> None:
 
 
 def labelled_pictures(folder: Path) -> None:
-    """Make pictures of roses and others, tables about them, and a folder whose names are no classes."""
+    """Make pictures of roses and others, tables about them, and a folder whose names are not classes."""
     write_pictures(folder / "PICTURES", 24)
     (folder / "PICTURES" / "dots").rename(folder / "PICTURES" / "roses")
     for number, path in enumerate(sorted((folder / "PICTURES" / "roses").iterdir())):

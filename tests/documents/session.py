@@ -26,7 +26,7 @@ _WITHIN = 600
 """Seconds within which a block must end."""
 _ENDS_WITHIN = 120
 _PORT = re.compile(r"(?:(?<=localhost:)|(?<=127\.0\.0\.1:)|(?<=port )|(?<=port = ))\d{4,5}\b")
-"""Ports that the documents name; several documents run at once, so each has others."""
+"""Ports that the documents name; several documents run at once, so each has ports of its own."""
 _SERVES = re.compile(r"^((?:[A-Z_]+=\S+ )*)(crossview (?:serve|open)\b(?!.*--print-config)[^&\n]*)$", re.M)
 _IN_BACKGROUND = re.compile(r"^(crossview serve\b[^#\n]* & )", re.M)
 _WATCHES = re.compile(r"^(crossview [^#\n]*(?:--watch|--follow|--every)\b[^\n]*)$", re.M)
@@ -119,7 +119,7 @@ class Session:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """End the shell, and with it what runs in the background."""
+        """End the shell and the processes that it runs in the background."""
         with contextlib.suppress(BrokenPipeError):
             self._tell("exit\n")
             self._read(time.monotonic() + _ENDS_WITHIN)
@@ -152,7 +152,7 @@ class Session:
         assert status == 0, f"{text}\n{printed}"
 
     def python(self, text: str) -> None:
-        """Run a program here, which knows the names of the programs before; warnings are errors."""
+        """Run a program here, which knows the names of the earlier programs; warnings are errors."""
         known = (self._own / "environment").read_text() if (self._own / "environment").exists() else ""
         environment = dict(line.split("=", 1) for line in known.split("\0") if "=" in line) or self._environment
         code = compile(self.here(text), "block", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

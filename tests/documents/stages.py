@@ -1,4 +1,4 @@
-"""What the reader of each document has before its first block: the stage on which a test runs the blocks."""
+"""The stage of each document: the files and collections that its reader has before the first block."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,22 +10,22 @@ from inline import commands_of
 
 @dataclass(frozen=True)
 class Stage:
-    """What a document finds, and what is different when a test runs it."""
+    """The folder that a document finds, and the differences when a test runs it."""
 
     begins: str = "tour"
     """``tour``: with the collection of the tour; ``empty``: in an empty folder."""
     prepare: Callable[[Path], object] = made.nothing
     """Makes further files and collections in the folder."""
     replaced: Mapping[str, str] = field(default_factory=dict)
-    """Texts of the blocks, and what stands for them here; ``{folder}`` is the folder of the run."""
+    """Texts of the blocks, and the texts that stand for them here; ``{folder}`` is the folder of the run."""
     answers: str = "q"
     """The keys that a person presses."""
     brief: bool = False
-    """Whether servers end once they answer: Milvus Lite is of one process at a time."""
+    """Whether servers end once they answer: Milvus Lite allows one process at a time."""
     then: tuple[str, ...] = ()
     """Commands of a table of the document, which run after its blocks."""
     prints: tuple[str, ...] = ()
-    """Regular expressions that the output contains, besides what the document's own blocks of text state."""
+    """Regular expressions that the output contains, besides the texts that the document's own blocks state."""
 
     def home(self, folder: Path) -> Path:
         """Return the home of the commands."""
@@ -33,14 +33,14 @@ class Stage:
 
 
 _ENGINE = "milvus:engine.db"
-"""An engine inside the process, for documents that use a server of it."""
+"""An engine inside the process, for documents that use its server."""
 
 STAGES: Mapping[str, Stage] = {
     "README.md": Stage(
         "empty",
         made.photographs,
         answers="126\n38\nq",
-        # Words need models, which a reader has after the guide of models; its blocks run, too.
+        # Words need models, which a reader has after the guide of models; the blocks of that guide run, too.
         then=tuple(line for line in commands_of("README.md", "Six jobs") if "--text" not in line),
         prints=("wrote similar.png", "wrote copies.html", "(?m)^same: ", "items to find: .* unseen"),
     ),

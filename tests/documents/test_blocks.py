@@ -1,4 +1,4 @@
-"""Nothing in the documents can be stale: every block is run, compared, a file, or excused with a reason."""
+"""No block of the documents is stale: each is run, compared, a file, or excused with a reason."""
 
 import re
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_stages_are_those_of_documents() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_in_prose_exist(page: str) -> None:
-    """With their options, in backquotes."""
+    """A command in backquotes exists with its options."""
     text = (ROOT / page).read_text(encoding="utf-8")
     faults = [
         f"{page}:{line}: `{words}`: {fault(words)}"
@@ -74,6 +74,6 @@ def test_wrong_commands_are_found(line: str, words: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_conditions_can_be_read(page: str) -> None:
-    """Those of every option ``--where`` and ``--holdout-where``."""
+    """Each condition of an option ``--where`` or ``--holdout-where`` can be read."""
     for text in re.findall(r"--(?:holdout-)?where '([^'\n]+)'", (ROOT / page).read_text(encoding="utf-8")):
         parse(text)

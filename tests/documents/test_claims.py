@@ -5,12 +5,12 @@ from blocks import DOCUMENTS, ROOT
 from claims import unsupported
 
 PAGES = tuple(page for page in DOCUMENTS if page not in ("CONTRIBUTING.md", "docs/scaling.md"))
-"""The documents for users, but for those that consist of figures."""
+"""The documents for users, except those that consist of figures."""
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_claims_have_a_source(page: str) -> None:
-    """A link to the benchmarks, to stored results or to the decisions, in the same paragraph, item or row."""
+    """The paragraph, item or row has a link to the benchmarks, to stored results or to the decisions."""
     assert unsupported((ROOT / page).read_text(encoding="utf-8")) == []
 
 

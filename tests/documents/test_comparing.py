@@ -24,7 +24,7 @@ targets: color (64), sift (64)"""
     ids=["times", "columns", "near", "far", "figure", "key", "order"],
 )
 def test_lines_are_printed_in_order(wanted: str, missing: str) -> None:
-    """With the same words; numbers may differ by a twentieth, times and the number of a drawn picture at will."""
+    """The words are equal; numbers may differ by a twentieth, times and the number of a drawn picture by any amount."""
     assert not_printed(wanted, iter(PRINTED.splitlines())) == missing
 
 
@@ -39,5 +39,5 @@ def test_lines_are_printed_in_order(wanted: str, missing: str) -> None:
     ids=["same", "fewer keys", "another text", "another type"],
 )
 def test_json_has_the_same_keys_and_texts(wanted: str, found: bool) -> None:
-    """Numbers may differ, and texts behind dots."""
+    """Numbers may differ, and the ends of texts after dots."""
     assert has_json(wanted, 'x\n{"code": "not_found", "message": "no collection \'a\'", "ms": 4.0}\n') is found

@@ -27,5 +27,5 @@ def test_notebooks_are_small_and_need_nothing_else(path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
 def test_notebooks_show_what_is_stored(path: Path, tmp_path: Path) -> None:
-    """Every cell, in a fresh kernel."""
+    """Each cell shows it, in a fresh kernel."""
     assert difference(path, execute(path, tmp_path)) == ""

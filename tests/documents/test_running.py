@@ -1,4 +1,4 @@
-"""Each document does what it says: all of its blocks run, in order, and print what it states."""
+"""All blocks of each document run, in order, and print what it states."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,7 +46,7 @@ def test_the_report_of_changes_is_complete(played: Played) -> None:
 
 
 def test_metadata_of_files_are_those_that_were_written(played: Played, tmp_path: Path) -> None:
-    """All facts of each picture of the tree, after the guide."""
+    """After the guide, each picture of the tree has all of its facts."""
     folder = played("docs/guides/metadata.md")
     facts = messy_tree.build(tmp_path / "again")
     listed = result_of("list", "trip", "--where", "file exists", "--limit", 1000, "--home", folder / "home")
@@ -57,7 +57,7 @@ def test_metadata_of_files_are_those_that_were_written(played: Played, tmp_path:
 
 
 def test_the_guide_of_searches_runs_through_a_server(tmp_path: Path, commands: Path, demo: Path, toured: Path) -> None:
-    """The same lines and programs, with the address of a server instead of the home."""
+    """The same lines and programs run with the address of a server instead of the home."""
     home = copy_home(toured / "tour", tmp_path / "served") / "mine"
     document = "docs/guides/search.md"
     with RunningServer(ServerSettings(home=home, port=0)) as running:

@@ -35,7 +35,7 @@ def test_many_messages_are_quoted() -> None:
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_the_code_has_each_quoted_message(message: str) -> None:
-    """All fixed words, in their order, in one line of the code."""
+    """One line of the code has all fixed words, in their order."""
     words = words_of(message)
     found = re.search(".*".join(map(re.escape, words)), written())
     assert len(" ".join(words)) > 12, "too short to recognise a message"

@@ -26,7 +26,7 @@ def filled(home: Home, name: str) -> None:
 
 
 def origin(collection: Collection) -> str:
-    """Return the beginning of the keys that a search finds, which is one for all."""
+    """Return the beginning of the keys that a search finds, which all of them share."""
     (found,) = collection.search(SearchRequest([Query("v", vector=VECTORS[0])], k=4))
     (name,) = {hit.key.partition("/")[0] for hit in found.hits}
     assert len(found.hits) == 4
@@ -34,7 +34,7 @@ def origin(collection: Collection) -> str:
 
 
 def test_readers_of_an_alias_see_the_old_or_the_new_collection(home: Home) -> None:
-    """Without an error in between, in 200 switches, after some of which the old collection is deleted."""
+    """Readers meet no error in 200 switches, after some of which the old collection is deleted."""
     filled(home, "old-0")
     home.set_alias("live", "old-0")
     stop, failed, seen = threading.Event(), [], set()
@@ -120,7 +120,7 @@ def test_a_rename_that_is_killed_is_done_or_not(home: Home, keep: bool, point: s
 
 
 def test_a_rename_waits_for_no_training_and_stops_none(home: Home) -> None:
-    """It is refused; the training ends, and then the rename succeeds."""
+    """The rename is refused; the training ends, and then the rename succeeds."""
     filled(home, "old")
     begun, go = threading.Event(), threading.Event()
 
@@ -144,7 +144,7 @@ def test_a_rename_waits_for_no_training_and_stops_none(home: Home) -> None:
 
 
 def test_an_open_collection_states_that_it_was_renamed(home: Home) -> None:
-    """And what is created under the old name is another collection."""
+    """A collection that is created under the old name is another one."""
     filled(home, "old")
     with home.open("old") as opened:
         assert origin(opened) == "old"
@@ -175,7 +175,7 @@ def test_a_copy_shares_nothing_with_its_original(home: Home) -> None:
 
 
 def test_a_link_to_a_folder_elsewhere_is_a_collection(home: Home, tmp_path: Path) -> None:
-    """As before; only a link to a name of the same home is an alias."""
+    """It is one as before; only a link to a name of the same home is an alias."""
     filled(home, "old")
     os.rename(home.path / "old", tmp_path / "elsewhere")
     os.symlink(tmp_path / "elsewhere", home.path / "old")
@@ -187,7 +187,7 @@ def test_a_link_to_a_folder_elsewhere_is_a_collection(home: Home, tmp_path: Path
 
 
 def test_an_alias_of_a_removed_folder_states_so(home: Home) -> None:
-    """With the command that points it to another collection."""
+    """The message has the command that points it to another collection."""
     filled(home, "old")
     filled(home, "new")
     home.set_alias("live", "old")

@@ -1,4 +1,4 @@
-"""Work that nobody waits for is stopped, wherever it is, and leaves nothing."""
+"""Work that no caller waits for stops at any point, and leaves nothing."""
 
 import threading
 
@@ -56,7 +56,7 @@ def groups(home: Home, once: Once):
 
 
 def left_behind(collection: Collection) -> tuple:
-    """All that a training could leave: spaces, generations, the active one, files, the sequence."""
+    """Return all that a training could leave: spaces, generations, the active one, files, the sequence."""
     info = collection.info()
     files = {path.name for path in collection._opened.folder.indexes.glob("*")}
     return [(space.name, space.generations, space.active) for space in info.spaces], files, info.sequence
@@ -64,7 +64,7 @@ def left_behind(collection: Collection) -> tuple:
 
 @pytest.mark.parametrize("learner", TRAININGS)
 def test_a_stopped_training_leaves_nothing(groups: Collection, learner: str):
-    """At the first checkpoint, on the way, and at the very last one, which is right before the commit."""
+    """It stops at the first checkpoint, on the way, and at the very last one, which is right before the commit."""
     before, how = left_behind(groups), TRAININGS[learner]
     whole = Countdown()
     with cancellable(whole):
@@ -82,7 +82,7 @@ def test_a_stopped_training_leaves_nothing(groups: Collection, learner: str):
 
 
 def every_stop(work) -> int:
-    """Does work with a check that stops it ever later, until it is done; how often it was stopped."""
+    """Do work with a check that stops it ever later, until it is done; return how often it was stopped."""
     stops = 0
     while True:
         try:
@@ -95,7 +95,7 @@ def every_stop(work) -> int:
 
 
 def test_every_other_change_is_whole_or_none(groups: Collection):
-    """Imports, deletions, vectors, labels, views and spaces; a stopped one is done by the same call."""
+    """Changes are imports, deletions, vectors, labels, views and spaces; the same call completes a stopped one."""
 
     def seen() -> tuple:
         return groups.count(), groups.info().sequence
@@ -121,7 +121,7 @@ def test_every_other_change_is_whole_or_none(groups: Collection):
 
 
 def test_a_stopped_home_keeps_what_it_has(home: Home):
-    """A collection is neither half made nor deleted for somebody who is gone."""
+    """A collection is neither half made nor deleted for a caller who is gone."""
     assert every_stop(lambda: home.create("a", ["color"]).close()) > 0
     assert sorted(path.name for path in home.path.iterdir()) == ["a"]
     with cancellable(Countdown(1)), pytest.raises(CancelledError):
@@ -130,14 +130,14 @@ def test_a_stopped_home_keeps_what_it_has(home: Home):
 
 
 def test_evaluation_and_search_can_be_stopped(groups: Collection):
-    """Also while a space is fitted anew for it."""
+    """They stop also while a space is fitted again for them."""
     assert every_stop(lambda: groups.evaluate(EvaluationRequest(view="color", spaces=("raw",)))) > 1
     assert every_stop(lambda: groups.evaluate(EvaluationRequest(view="color", spaces=("before",), refit=True))) > 4
     assert every_stop(lambda: groups.search(SearchRequest([Query("color", key="cat/00")], space="before"))) > 0
 
 
 def test_an_index_that_was_stopped_half_way_is_loaded_anew(home: Home):
-    """Neither whoever asks next nor whoever reads an earlier state meets half of a change."""
+    """Neither the next caller nor a reader of an earlier state meets half of a change."""
     with home.create("rows", ["color"]) as made:
         made.items.put([numbered(number) for number in range(6)])
         query = [Query("color", key="item/0000")]
@@ -159,7 +159,7 @@ def test_an_index_that_was_stopped_half_way_is_loaded_anew(home: Home):
 
 
 def held(lock) -> tuple[threading.Thread, threading.Event]:
-    """A thread that has a lock until the event is set."""
+    """Return a thread that has a lock until the event is set."""
     inside, leave = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -174,7 +174,7 @@ def held(lock) -> tuple[threading.Thread, threading.Event]:
 
 
 def test_who_waits_for_a_lock_can_be_stopped(tmp_path):
-    """And the next one gets it all the same."""
+    """The next one gets the lock all the same."""
     writer = WriterLock(tmp_path / "lock")
     thread, leave = held(writer.hold())
     with cancellable(Countdown(2)), pytest.raises(CancelledError), writer.hold():
@@ -186,7 +186,7 @@ def test_who_waits_for_a_lock_can_be_stopped(tmp_path):
 
 
 def test_who_waits_too_long_for_a_lock_is_refused(tmp_path, monkeypatch: pytest.MonkeyPatch):
-    """With the number of seconds and what to do, as another process is at once."""
+    """The message has the number of seconds and the remedy, as for another process at once."""
     monkeypatch.setattr(writing, "PATIENCE", 0.05)
     lock = WriterLock(tmp_path / "lock")
     thread, leave = held(lock.hold())

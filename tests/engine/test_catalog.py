@@ -169,7 +169,7 @@ def test_a_file_that_is_no_catalog_is_a_storage_error(tmp_path):
 
 @pytest.mark.parametrize("writable", [True, False])
 def test_a_catalog_is_the_file_of_its_path_whatever_characters_that_has(tmp_path, monkeypatch, writable):
-    """Characters that mean something in a URL mean nothing in a path, in a read-only folder either."""
+    """Special characters of a URL are ordinary in a path, also in a read-only folder."""
     folder = tmp_path / "a %41?b#c;d&e=f+g:h@i"
     folder.mkdir()
     Catalog.create(folder / "catalog.db", "odd").close()
@@ -248,7 +248,7 @@ def test_batches_hold_everything_in_order(values, size):
 
 
 def test_a_catalog_of_an_earlier_version_opens_by_migration(home: Home):
-    """The golden file was written by version 0.1.0: items, labels, rows and spaces are there, texts can be added."""
+    """Version 0.1.0 wrote the golden file: items, labels, rows and spaces are there, and texts can be added."""
     folder = home.path / "old"
     folder.mkdir(parents=True)
     (folder / "catalog.db").write_bytes(gzip.decompress((GOLDEN / "catalog-0001.db.gz").read_bytes()))

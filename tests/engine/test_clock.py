@@ -1,4 +1,4 @@
-"""Clocks that jump by years: order goes by numbers, files by their content, waiting by a clock that does not jump."""
+"""Clocks jump by years: numbers give the order, content identifies files, and a steady clock bounds waiting."""
 
 import os
 import threading
@@ -25,7 +25,7 @@ LABELLED = IndexOptions(labels="folder", workers=1)
 
 @pytest.fixture
 def jumping(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of day is another by years each time that it is asked for."""
+    """Let each reading of the time of day differ by years from the last."""
     shifts, real = cycle(timedelta(365 * years) for years in YEARS), time.time
 
     class Jumping(datetime):
@@ -40,7 +40,7 @@ def jumping(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("jumping")
 def test_changes_and_generations_are_in_the_order_in_which_they_were_made(home: Home):
-    """Everything is as the plain model has it, and the newest trainings are kept, whatever time they were made at."""
+    """Everything equals the plain model, and the newest trainings are kept, at any time of day."""
     random, state = np.random.default_rng(1), thirty(home)
     with home.open("bad") as collection, home.open("bad") as other:
         for number in range(12):
@@ -57,7 +57,7 @@ def test_changes_and_generations_are_in_the_order_in_which_they_were_made(home: 
 
 
 def test_files_go_by_what_is_in_them_wherever_their_time_has_jumped(home: Home, tmp_path: Path):
-    """By years, before 1970 too: what is the same stays, another content is read, what was deleted stays away."""
+    """Times jump by years, before 1970 too: equal content stays, other content is read, deleted files stay away."""
     paths = write_pictures(tmp_path / "pictures", 2)
     with home.create("a", ["color"]) as collection:
         collection.index([tmp_path / "pictures"], LABELLED)
@@ -80,7 +80,7 @@ def test_files_go_by_what_is_in_them_wherever_their_time_has_jumped(home: Home, 
 
 @pytest.mark.usefixtures("jumping")
 def test_a_writer_waits_as_long_as_it_says(tmp_path: Path):
-    """And gets its turn when the other one is done, even where years seem to have passed."""
+    """It gets its turn when the other one is done, even if years seem to have passed."""
     order, waiting = list[str](), threading.Event()
     lock = WriterLock(tmp_path / "lock", patience=600)
 

@@ -1,4 +1,4 @@
-"""A collection that was closed says so, whatever is asked of it, and does nothing."""
+"""A closed collection says so to every call, and does nothing."""
 
 import inspect
 from collections.abc import Callable
@@ -96,7 +96,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "maps.delete": lambda one: one.maps.delete(1),
 }
 ALWAYS = {"name", "opened", "storage.is_alive", "memory.runs_models_on_texts", "close"}
-"""What needs no open catalog."""
+"""Names that need no open catalog."""
 SERVICES = {"items": Items, "views": Views, "spaces": Spaces, "maps": Maps, "memory": Memory, "storage": Storage}
 
 
@@ -111,7 +111,7 @@ def closed(home: Home) -> Collection:
 
 
 def test_every_public_method_says_that_the_collection_is_closed(closed: Collection):
-    """And one that is new must be among them."""
+    """A new method must be among them."""
     public = {name for name, _ in inspect.getmembers(Collection) if not name.startswith("_")}
     public |= {name for name, kind in SERVICES.items() if callable(getattr(closed, name))}
     for service, kind in SERVICES.items():
@@ -131,7 +131,7 @@ def test_it_may_be_closed_again(closed: Collection, home: Home):
 
 
 def test_questions_that_outlive_their_collection_say_so(home: Home):
-    """The catalog itself refuses, also for who was in the middle of something."""
+    """The catalog itself refuses, also in the middle of a call."""
     with home.create("shut", ["v=vectors:dim=2"]) as made:
         questions = made.questions
     with pytest.raises(NotReadyError, match="is closed: open it again"):

@@ -34,33 +34,33 @@ def codes(home, once):
 
 
 def stored(collection, name: str) -> Space:
-    """The space that answers, from the catalog."""
+    """Return the space that answers, from the catalog."""
     with collection._opened.catalog.read() as tx:
         number = tx.spaces.in_use()[name]
         return Space.from_state(name, number, tx.spaces.state(name, number))
 
 
 def probe(space: Space, view: str, group: str, number: int, target: str) -> np.ndarray:
-    """The code of one row for a target, (1, bytes)."""
+    """Return the code of one row for a target, (1, bytes)."""
     (found,) = space.probe(view, row(view, group, number)[None], [target]).values()
     return found
 
 
 def index_of(collection, space: str, target: str) -> Index:
-    """The loaded index of a target."""
+    """Return the loaded index of a target."""
     indexes = collection._opened.versions().current().spaces[space].indexes
     return next(covered.index for name, covered in indexes.items() if str(name) == target)
 
 
 def hits(collection, view: str, target: str, k: int = 100, **options) -> list[dict[str, float]]:
-    """Distances by key, of new queries of every group."""
+    """Return distances by key, of new queries of every group."""
     queries = [Query(view, vector=row(view, group, 100)) for group in GROUPS]
     answers = collection.search(SearchRequest(queries, targets=[target], k=k, **options))
     return [{hit.key: hit.distance for hit in answer.hits} for answer in answers]
 
 
 def test_distances_are_the_numbers_of_differing_bits(codes):
-    """Within and across views, of packed codes, as counted one by one; equal ones come in the order of items."""
+    """They are counted one by one, within and across views, of packed codes; equal ones come in the order of items."""
     space = stored(codes, "codes")
     assert space.binary
     for view in BOTH:
@@ -77,7 +77,7 @@ def test_distances_are_the_numbers_of_differing_bits(codes):
 
 
 def test_a_space_tells_what_it_makes_of_queries(codes):
-    """Codes as packed bytes with their bits, whose differing bits are the distances of a search; of others floats."""
+    """Codes are packed bytes with their bits, whose differing bits are the distances; other spaces give floats."""
     codes.train(Recipe(spec="multi-npp,lsh:12", views=BOTH, rerank=24), space="both", activate=False)
     query, keys = Query("color", vector=row("color", "cat", 100)), [f"{group}/03" for group in GROUPS]
     for space, bits in (("codes", 16), ("both", 12)):
@@ -101,7 +101,7 @@ def test_a_space_tells_what_it_makes_of_queries(codes):
 
 
 def test_a_space_of_codes_says_so(codes):
-    """With the bits of every target; other spaces say that they are none."""
+    """It states the bits of every target; other spaces state that they have none."""
     info = codes.spaces.get("codes")
     assert (info.binary, info.cross_view, dict(info.dim), info.rerank) == (True, True, {"color": 16, "gist": 16}, 0)
     assert info.size("color") == "16 bits"
@@ -125,7 +125,7 @@ def test_codes_are_kept_in_snapshots_and_follow_the_catalog(codes, home):
 
 @pytest.mark.parametrize("spec", ["sign", "lsh:40", "itq:8", "pca:3,lsh:50", "standardize,lsh:100"])
 def test_codes_of_views_apart_are_searched_within_a_view(codes, spec):
-    """Each view has a hash of its own, of whatever length, and no query crosses."""
+    """Each view has a hash of its own, of any length, and no query crosses."""
     info = codes.train(Recipe(spec=spec, views=BOTH), space="apart")
     assert (info.binary, info.cross_view) == (True, False)
     found = hits(codes, "gist", "gist", k=5, space="apart")
@@ -135,7 +135,7 @@ def test_codes_of_views_apart_are_searched_within_a_view(codes, spec):
 
 
 def test_dimensions_and_settings_are_the_main_learners(home):
-    """--dim and --set pass the hasher by; where no dimension is told, there are as many as bits."""
+    """--dim and --set pass the hasher by; without a dimension, it equals the number of bits."""
     with fill(home, "more", [item(group, number) for group, number in each(12)]) as more:
         assert more.train(Recipe(spec="multi-npp,sign", views=BOTH, dim=12)).dim == {"color": 12, "gist": 12}
         assert stored(more, "sign").pipeline.main_learner.n_components == 12
@@ -160,14 +160,14 @@ def test_dimensions_and_settings_are_the_main_learners(home):
     ],
 )
 def test_what_cannot_be_is_refused_with_a_reason(codes, spec, options, words):
-    """And no generation is made."""
+    """No generation is made."""
     with pytest.raises(InvalidInputError, match=words):
         codes.train(Recipe(spec=spec, views=BOTH, **options), space="wrong")
     assert {space.name for space in codes.spaces()} == {"codes", "raw"}
 
 
 def test_a_view_added_later_has_the_codes_of_the_space(home):
-    """The other views' distances stay; the new view is hashed as they are, or by a hash of its own where views are."""
+    """The other views' distances stay; the new view has the hash of the space, or its own if views are apart."""
     with fill(home, "late", ITEMS) as late:
         late.train(Recipe(spec="semantic,lsh:64", views=("color",)), space="shared")
         before = hits(late, "color", "color")
@@ -181,7 +181,7 @@ def test_a_view_added_later_has_the_codes_of_the_space(home):
 
 
 def test_tuning_is_of_the_learner_before_the_hasher(codes):
-    """By the distances of the codes; a dimension that has no room for the bits is a candidate that failed."""
+    """The distances of the codes decide; a dimension that has no room for the bits is a candidate that failed."""
     values = {"n_components": (8, 20), "eta": (1e-6,), "gamma": (1e-6,), "max_iter": (1,), "kernel": ("none",)}
     info = codes.train(Recipe(spec="multi-npp,itq:16", views=BOTH, tune=Tune(values, folds=2)), space="tuned")
     assert info.settings["n_components"] == 20
@@ -197,7 +197,7 @@ def test_tuning_is_of_the_learner_before_the_hasher(codes):
 
 
 def test_re_ranked_codes_answer_with_euclidean_distances(codes, home):
-    """Where every code is a candidate the answers are those of the float space, and so are they after re-opening."""
+    """If every code is a candidate, the answers are those of the float space, also after re-opening."""
     codes.train(Recipe(spec="multi-npp", views=BOTH, dim=16), space="floats")
     info = codes.train(Recipe(spec="multi-npp,itq:16", views=BOTH, dim=16, rerank=24), space="exact")
     assert (info.binary, info.rerank, info.dim["gist"]) == (True, 24, 16)
@@ -222,7 +222,7 @@ def test_re_ranking_orders_the_nearest_codes_only(codes):
 
 
 def test_an_extended_space_is_re_ranked_as_it_was(home):
-    """What a view that comes later stands for is kept beside its codes, too."""
+    """The vectors behind the codes of a later view are kept, too."""
     with fill(home, "late", ITEMS) as late:
         late.train(Recipe(spec="semantic,lsh:32", views=("color",), rerank=4), space="shared")
         assert late.spaces.extend("shared", ["gist"]).rerank == 4
@@ -239,7 +239,7 @@ BY_CLASS = ("accuracy", "precision", "map")
 
 
 def test_codes_are_measured_on_held_out_items(codes):
-    """Also after a refit, and the protocol says how ties rank."""
+    """They are measured after a refit, too, and the protocol says how ties rank."""
     codes.train(Recipe(spec="multi-npp,itq:16", views=BOTH, holdout=0.25), space="codes")
     found = codes.evaluate(EvaluationRequest(view="color", k=(1, 5), databases=("trained",)))
     assert "codes at equal distances rank at random" in found.protocol
@@ -252,7 +252,7 @@ def test_codes_are_measured_on_held_out_items(codes):
 
 
 def test_ties_favour_no_class(home):
-    """One bit of noise tells nothing: whatever the order of the items, precision is about the share of a class."""
+    """One bit of noise has no information: precision is about the share of a class, for any order of the items."""
     with home.create("coins", ["clip=vectors:dim=1"]) as coins:
         keys = [f"{group}/{number:03}" for group in GROUPS for number in range(60)]
         rows = np.random.default_rng(0).normal(size=(180, 1)).astype(np.float32)
@@ -267,7 +267,7 @@ def test_ties_favour_no_class(home):
 
 
 def test_re_ranked_codes_are_measured_as_they_are_searched(codes):
-    """Where all are candidates the figures are the float space's; with R = 1, precision at k is that of the codes."""
+    """If all are candidates, the figures are the float space's; with R = 1, precision at k is that of the codes."""
     for spec, space, rerank in (
         ("multi-npp", "floats", 0),
         ("multi-npp,lsh:6", "exact", 24),

@@ -378,6 +378,6 @@ def test_searching_while_items_come_and_go_gives_only_correct_answers(vectors_on
 
 
 def test_what_is_told_of_the_raw_views_is_what_their_space_does(three) -> None:
-    """The catalog alone tells the targets and dimensions that the raw space has."""
+    """The catalog alone gives the targets and dimensions that the raw space has."""
     made = three.embed([Query(view, key="red/0") for view in ("color", "gist", "sift")], space="raw")
     assert dict(three.spaces.get("raw").dim) == {one.target: len(one.vector) for one in made}

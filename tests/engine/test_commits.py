@@ -1,4 +1,4 @@
-"""Long work holds no lock: others write meanwhile, and what it went by is checked again when it commits."""
+"""Long work holds no lock: others write meanwhile, and the commit checks again what the work read."""
 
 import json
 import subprocess
@@ -70,7 +70,7 @@ def pictures(label: str, count: int) -> list[bytes]:
 
 
 def fresh_row(collection: Collection, image: bytes) -> np.ndarray:
-    """The row that a picture has by the view of words as it is now."""
+    """Return the row of a picture by the present view of words."""
     with collection._opened.catalog.read() as tx:
         view = next(view for view in tx.views.all() if view.name == "sift")
         extractor = collection._opened.loaded.extractor(view)
@@ -87,7 +87,7 @@ def stored_rows(collection: Collection) -> np.ndarray:
 
 
 def test_what_was_extracted_at_a_revision_that_is_gone_is_extracted_again(home: Home, monkeypatch):
-    """By an import: no row of the old words is stored under the new ones."""
+    """An import does so: no row of the old words is stored under the new ones."""
     image = encode(draw("red", 3))
     with words(home) as made, home.open("words") as other:
         first_does(
@@ -100,7 +100,7 @@ def test_what_was_extracted_at_a_revision_that_is_gone_is_extracted_again(home: 
 
 
 def test_an_indexing_that_a_view_changes_under_ends_with_rows_of_the_new_one(home: Home, tmp_path, monkeypatch):
-    """Those that were committed before are computed again, too, and every item is counted once."""
+    """Rows that were committed before are computed again, too, and every item is counted once."""
     paths = write_pictures(tmp_path / "pictures", 3)
     with words(home) as made, home.open("words") as other:
         monkeypatch.setattr(indexing, "_COMMIT_ITEMS", 2)
@@ -145,7 +145,7 @@ def test_of_two_that_fit_a_view_the_first_wins_and_the_second_uses_it(home: Home
 
 
 def test_an_item_that_is_deleted_under_a_change_of_it_is_not_made_again(groups: Collection, home: Home, monkeypatch):
-    """Neither by an update, nor by an import that has nothing that a new item could be found by."""
+    """Neither an update makes it, nor an import without anything that could find a new item."""
     first, second = (one.key for one in groups.items(limit=2))
     with home.open("groups") as other:
         first_does(monkeypatch, updating, "text_extractors", lambda: other.items.delete([first]))
@@ -213,7 +213,7 @@ def test_two_trainings_of_a_space_at_once_are_two_generations_and_the_later_comm
 
 @pytest.mark.parametrize("change", ["refit", "delete", "replace"])
 def test_a_space_that_was_trained_on_a_view_that_is_gone_is_refused_and_leaves_nothing(home, monkeypatch, change):
-    """With the view's name, whether it was fitted again, deleted, or deleted and added again."""
+    """The message has the name of the view, which was fitted again, deleted, or deleted and added again."""
     with words(home) as made, home.open("words") as other:
         made.items.put([NewItem(f"{n}", image=encode(draw("red", n)), labels=("x",)) for n in range(8)])
         before = made.info()
@@ -235,7 +235,7 @@ def test_a_space_that_was_trained_on_a_view_that_is_gone_is_refused_and_leaves_n
 
 
 def test_a_space_that_is_deleted_while_it_is_trained_again_is_there_again_afterwards(groups, home, monkeypatch):
-    """As another training than the deleted one of the same number, for every reader."""
+    """It is another training than the deleted one of the same number, for every reader."""
     query = SearchRequest([Query("color", vector=row("color", GROUPS[0], 99))], targets=["color"], k=3, space="one")
     groups.train(Recipe(spec="pca:3", views=BOTH), space="one", activate=False)
     with home.open("groups") as other:
@@ -248,7 +248,7 @@ def test_a_space_that_is_deleted_while_it_is_trained_again_is_there_again_afterw
 
 
 def test_the_newest_generations_are_kept_and_the_one_that_answers(groups: Collection, home: Home):
-    """The others go with their states and their snapshots, and the new one's notes tell so."""
+    """The others go with their states and their snapshots, and the new one's notes say so."""
     for _ in range(generations.KEPT):
         made = groups.train(PCA)
         assert made.notes == ()
@@ -280,7 +280,7 @@ def test_describing_spaces_reads_no_fitted_state(groups: Collection):
 
 
 def test_a_search_that_is_going_on_is_not_disturbed_by_a_deletion(groups: Collection, home: Home):
-    """Space is given back beside a reader's transaction, whose state stays; the next search misses what is gone."""
+    """Space is given back beside a reader's transaction, whose state stays; the next search misses deleted items."""
     groups.train(PCA)
     with home.open("groups") as reader, reader._opened.read() as tx:
         known = len(tx.rows.ids(tx.views.all()[1]))
@@ -297,7 +297,7 @@ def test_fits_are_refused_for_what_needs_none(home: Home):
 
 
 def test_a_row_that_cannot_be_used_is_a_failure_beside_those_that_can(home: Home):
-    """Whether rows are arrays, which are checked together, or lists."""
+    """Rows are arrays, which are checked together, or lists."""
     bad = [float("nan"), 1e20, "x"]
     with home.create("a", ["v=vectors:dim=2"]) as made:
         rows = [np.array([1, 2], np.float32), [1, bad[0]], [bad[1], 1], [bad[2], 1], [1, 2, 3], [3, 4]]
@@ -313,7 +313,7 @@ def test_a_row_that_cannot_be_used_is_a_failure_beside_those_that_can(home: Home
 
 
 def test_a_search_goes_on_where_its_space_is_trained_again_while_that_is_loaded(home: Home, groups, monkeypatch):
-    """Right after the look at whether what was loaded is still of the generation that answers."""
+    """The training comes right after the search has checked that its loaded generation is the answering one."""
     with home.open("groups") as other:
         other.train(PCA, space="s")
         look, take = Versions._next, Versions._with

@@ -1,4 +1,4 @@
-"""Compaction: what was deleted takes no room any more, whoever reads meanwhile, and a refusal changes nothing."""
+"""Compaction frees the room of deleted items while others read, and a refusal changes nothing."""
 
 import shutil
 import uuid
@@ -25,7 +25,7 @@ Usage = namedtuple("Usage", "total used free")
 
 
 def half_deleted(home: Home) -> Collection:
-    """Every second item is deleted after all were searched: each page of the catalog is half empty."""
+    """Delete every second item after all were searched: each page of the catalog is half empty."""
     with home.create("half", [f"v=vectors:dim={DIM}"]) as made:
         made.items.put_vectors("v", KEYS, ROWS)
         for _ in range(2):
@@ -38,7 +38,7 @@ def half_deleted(home: Home) -> Collection:
 
 @pytest.fixture
 def half(home: Home, once: Once) -> Path:
-    """The folder of a collection that nobody has open."""
+    """The folder of a collection that no process has open."""
     with once.copy(home, half_deleted) as made:
         return made._opened.folder.path
 
@@ -49,7 +49,7 @@ def nearest(collection: Collection, number: int, space: str = "") -> str:
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """The bytes of the catalog and of the snapshots, by the names of the files without what is random in them."""
+    """Return the bytes of the catalog and of the snapshots, by the names of the files without their random parts."""
     found = {"catalog": (folder / "catalog.db").stat().st_size}
     return found | {path.name.rpartition("-")[0]: path.stat().st_size for path in folder.glob("indexes/*")}
 
@@ -63,7 +63,7 @@ def check(home: Home) -> None:
 
 
 def test_no_index_need_be_in_memory(home: Home, half: Path):
-    """Snapshots of the views, of the generation that answers and of an earlier one; rows, and items' tombstones."""
+    """It compacts snapshots of the views, of the answering generation and of an earlier one; rows, and tombstones."""
     before = sizes(half)
     assert before.keys() == {"catalog", "raw-1-v", *LEARNED}
     with home.open("half") as collection:
@@ -80,7 +80,7 @@ def test_no_index_need_be_in_memory(home: Home, half: Path):
 
 
 def test_a_snapshot_that_cannot_be_used_is_removed(home: Home, half: Path):
-    """It is not built for the compaction."""
+    """The compaction does not build it."""
     path = next(half.glob("indexes/raw-1-v-*"))
     path.write_bytes(path.read_bytes()[:100])
     with home.open("half") as collection:
@@ -90,7 +90,7 @@ def test_a_snapshot_that_cannot_be_used_is_removed(home: Home, half: Path):
 
 
 def test_who_reads_meanwhile_is_answered_as_before(home: Home, half: Path):
-    """And has the space given back by the next compaction, where it cannot be now."""
+    """The next compaction gives back the space that this one cannot."""
     with home.open("half") as reader, home.open("half") as collection:
         assert nearest(reader, 1) == KEYS[1]
         with reader._opened.catalog.read() as tx:
@@ -105,7 +105,7 @@ def test_who_reads_meanwhile_is_answered_as_before(home: Home, half: Path):
 
 @pytest.mark.parametrize("free", [[0], [1 << 30, 0]])
 def test_without_room_the_catalog_stays_as_it_is(home: Home, half: Path, monkeypatch, free: list[int]):
-    """Neither for the copy nor, later, for it to take the catalog's place; the message says how much it takes."""
+    """The room lacks for the copy or, later, for the exchange; the message says how much the compaction needs."""
     monkeypatch.setattr(copies.shutil, "disk_usage", lambda _: Usage(1 << 30, 1 << 30, free.pop(0)))
     before = sizes(half)["catalog"]
     with home.open("half") as collection, pytest.raises(StorageError, match=r"needs \d\.\d MB of free .* free some"):
@@ -116,7 +116,7 @@ def test_without_room_the_catalog_stays_as_it_is(home: Home, half: Path, monkeyp
 
 
 def test_a_copy_that_fails_leaves_the_catalog_as_it_was(home: Home, half: Path, monkeypatch):
-    """In the middle of taking its place."""
+    """It fails in the middle of the exchange."""
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

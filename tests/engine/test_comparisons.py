@@ -1,4 +1,4 @@
-"""Comparisons of items: read from files, checked, and narrowed to the items that there are."""
+"""Comparisons of items are read from files, checked, and narrowed to the existing items."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ KNOWN = {"a", "b", "c", "d"}
 
 
 def given(items, lines=None, **said) -> ItemComparisons:
-    """Comparisons of the known items in order, their keys one letter each."""
+    """Return comparisons of the known items in order, their keys one letter each."""
     arrays = {name: np.array(values) for name, values in said.items()}
     letters = sorted({letter for row in items for letter in row})
     positions = np.array([[letters.index(letter) for letter in row] for row in items])
@@ -27,7 +27,7 @@ def named(found: ItemComparisons) -> list[tuple[str, ...]]:
 
 
 def test_the_header_says_what_the_lines_are(tmp_path):
-    """Pairs, triplets and quadruplets, columns in any order, numbers where there are any, each with its line."""
+    """Lines are pairs, triplets and quadruplets, with columns in any order, numbers if stated, each with its line."""
     file = tmp_path / "said.csv"
     file.write_text('key_a,key_b,similar\na/1.jpg, a/2.jpg,1\n\n"b, c.jpg",d,no\n')
     pairs = read_comparisons(file)
@@ -69,7 +69,7 @@ def test_the_header_says_what_the_lines_are(tmp_path):
     ],
 )
 def test_a_file_that_holds_no_comparisons_is_refused(tmp_path, text, words):
-    """With the line that is wrong, and what it should be."""
+    """The message has the wrong line, and the expected form."""
     file = tmp_path / "said.csv"
     file.write_bytes(text)
     with pytest.raises(InvalidInputError, match=words):
@@ -101,7 +101,7 @@ def test_a_file_that_holds_no_comparisons_is_refused(tmp_path, text, words):
     ],
 )
 def test_what_cannot_be_meant_is_told(said, error, words):
-    """Items and pairs that are compared with themselves, contradictions, numbers that are none."""
+    """Items and pairs that are compared with themselves, contradictions, values that are not numbers."""
     with pytest.raises(error, match=words):
         said.check()
 
@@ -132,13 +132,13 @@ def test_people_may_disagree():
     ],
 )
 def test_columns_that_disagree_are_refused(make, words):
-    """As they may come over the wire."""
+    """They may come so over the wire."""
     with pytest.raises(InvalidInputError, match=words):
         make()
 
 
 def test_only_those_of_the_items_that_there_are_remain():
-    """By their positions among these items, whatever the order; and how many name certain items can be told."""
+    """They have the positions of these items, in any order; a method counts those that name certain items."""
     said = given(["abc", "bcd", "acd", "abd"], weights=[1.0, 2.0, 3.0, 4.0])
     keys = ("d", "b", "a")
     found = said.of(keys)
@@ -148,7 +148,7 @@ def test_only_those_of_the_items_that_there_are_remain():
 
 
 def test_they_survive_being_stored():
-    """All but the lines of the file."""
+    """Only the lines of the file are lost."""
     for said in (given(["ab", "cd"], similar=[True, False], lines=[2, 3]), given(["abcd"], margins=[2.0])):
         back = ItemComparisons.from_state(state.unpack(state.pack(said.to_state())))
         assert named(back) == named(said)
@@ -158,7 +158,7 @@ def test_they_survive_being_stored():
 
 
 def test_the_notion_of_each_line_is_read_stored_and_written_again(tmp_path):
-    """In any column; states of earlier versions have none."""
+    """It may be in any column; states of earlier versions have none."""
     file = tmp_path / "said.csv"
     file.write_text("notion,anchor,near,far\nhead,a,b,c\nwing,a,c,b\nhead,b,a,d\n")
     said = read_comparisons(file)
@@ -188,7 +188,7 @@ def test_a_notion_has_a_name_that_a_target_can_have(name):
 
 
 def test_sets_of_several_kinds_are_stored_together() -> None:
-    """What is read again has every set with its weights; states of earlier versions have one set."""
+    """The stored state has every set with its weights; states of earlier versions have one set."""
     pairs = ItemComparisons(("a", "b", "c"), Comparisons(np.array([[0, 1], [1, 2]]), np.array([True, False])))
     triplets = ItemComparisons(("c", "d", "e"), Comparisons(np.array([[0, 1, 2]]))).weighted(0.5)
     both = replace(pairs, others=(triplets,))
@@ -207,7 +207,7 @@ def test_sets_of_several_kinds_are_stored_together() -> None:
 
 
 def test_those_of_unknown_items_are_left_out_and_counted() -> None:
-    """Of each set, with what they weigh and the lines they are from; a set of which nothing is left goes whole."""
+    """The others of each set keep their weights and lines; a set that becomes empty is left out."""
     first = given(["abx", "abc", "yzw", "cbv"], weights=[1.0, 2.0, 3.0, 4.0], lines=[2, 3, 4, 5])
     both = replace(first, others=(given(["ab", "xb"], similar=[True, False]), given(["xyzw"])))
     kept, sentence = both.of_known({"a", "b", "c"})

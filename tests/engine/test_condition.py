@@ -1,4 +1,4 @@
-"""Conditions: their text, their tree, filters that are made of them, and what they refuse."""
+"""Conditions: their text, their tree, filters made of them, and refused ones."""
 
 import copy
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def test_a_text_is_read_as_it_is_meant(text: str, written: str | None) -> None:
 @settings(deadline=None)
 @given(conditions(ITEMS))
 def test_the_text_and_the_message_of_a_tree_are_the_tree(tree: Condition) -> None:
-    """From text to tree to text, and over the wire."""
+    """The tree becomes text and a tree again, and also goes over the wire."""
     if tree != EVERY:
         assert parse(str(tree)) == tree
         assert str(parse(str(tree))) == str(tree)
@@ -225,7 +225,7 @@ def test_conditions_written_in_python_are_those_of_the_text() -> None:
 
 
 def test_different_values_make_different_conditions() -> None:
-    """Their items are remembered by the condition."""
+    """A condition is the key under which its items are remembered."""
     values = (1, True, "1", "true", None, "null", 1.5, False, 0)
     tests = [Filter(attributes={"x": value}).condition for value in values]
     different = [*tests, *map(Not, tests), All(tests), Either(tests), All(tests[:2]), field("x").exists()]
@@ -234,7 +234,7 @@ def test_different_values_make_different_conditions() -> None:
 
 
 def test_bounds_beside_a_filter_become_parts_of_it() -> None:
-    """A request has one tree of conditions, however its bounds are given."""
+    """A request has one tree of conditions, for any form of its bounds."""
     query = [Query("v", key="a")]
     inside = SearchRequest(query, filter=Filter(labels="cat", at_least={"busy": 0.5}))
     assert SearchRequest(query, filter=Filter(labels="cat"), at_least={"busy": 0.5}) == inside
@@ -269,7 +269,7 @@ def made(tmp_path: Path) -> Collection:
 
 
 def test_bounds_of_scores_are_refused_where_there_are_none(made: Collection) -> None:
-    """Instead of being left out."""
+    """They are not left out."""
     for refused in (made.items, made.count):
         with pytest.raises(InvalidInputError, match="use the bound of 'busy' in a search, not in a list of items"):
             refused(Filter(at_least={"busy": 0.5}))
@@ -290,7 +290,7 @@ def test_bounds_of_scores_are_refused_where_there_are_none(made: Collection) -> 
     ],
 )
 def test_what_no_item_has_is_a_warning(made: Collection, text: str, words: str) -> None:
-    """A person mistyped it: an empty answer, or one that the condition leaves as it is, would hide that."""
+    """A person mistyped it: an empty answer, or one that the condition does not change, would hide that."""
     query = SearchRequest([Query("v", vector=[0, 0])], filter=text)
     for asked in (lambda: made.items(text), lambda: made.count(text), lambda: made.search(query)):
         with pytest.warns(InputWarning) as found:

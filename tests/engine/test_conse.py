@@ -51,12 +51,12 @@ def art(home: Home) -> Iterator[Collection]:
 
 
 def row(collection: Collection, view: str, **query: object) -> np.ndarray:
-    """The row of a query, of unit length."""
+    """Return the row of a query, of unit length."""
     return collection.embed([Query(view, **query)], targets=[view], space="raw")[0].vector  # type: ignore[arg-type]
 
 
 def test_rows_are_mean_vectors_of_names_by_the_probabilities_of_a_picture() -> None:
-    """As the docstring states, with the logits and the vectors given."""
+    """They follow the docstring, with the logits and the vectors given."""
     generator = np.random.default_rng(0)
     names, logits = generator.normal(size=(5, tiny.DIM)).astype(np.float32), generator.normal(size=5)
 
@@ -80,7 +80,7 @@ def test_rows_are_mean_vectors_of_names_by_the_probabilities_of_a_picture() -> N
 
 
 def test_words_find_pictures_that_have_no_caption(art: Collection) -> None:
-    """The word for a class is nearest to the picture of the class, and the view says what it is made of."""
+    """The word for a class is nearest to the picture of the class, and the view states its models."""
     (hits,) = art.search(SearchRequest([Query("names", text="red")], k=3))
     assert hits.hits[0].key == "red"
     assert {view.name: view.inputs for view in art.views()}["names"] == ("image", "text")
@@ -127,7 +127,7 @@ def test_a_wrong_spec_names_the_reason(art: Collection, spec: str, reason: str) 
 
 
 def test_a_fit_is_refused_and_a_view_without_names_says_what_to_do(art: Collection) -> None:
-    """Nothing can be learned from items, so a refit changes no row."""
+    """Items teach it nothing, so a refit changes no row."""
     with pytest.raises(CrossviewError, match="view 'names' learns nothing"):
         art.views.fit([PICTURES["red"]] * 3, ["names"], refit=True)
     view = Conse(**NEW)
@@ -139,7 +139,7 @@ def test_a_fit_is_refused_and_a_view_without_names_says_what_to_do(art: Collecti
 
 
 def test_rows_from_texts_leave_pictures_to_queries(home: Home) -> None:
-    """With rows=text only texts describe items; a picture can still ask."""
+    """With rows=text only texts describe items; a picture can still be a query."""
     with home.create("texts", ["clip=onnx:clip:rows=text", "color"]) as made:
         made.items.put([NewItem("both", image=PICTURES["red"], text="green"), NewItem("bare", image=PICTURES["red"])])
         (found,) = made.search(SearchRequest([Query("clip", image=PICTURES["green"])], k=9, space="raw"))
@@ -147,7 +147,7 @@ def test_rows_from_texts_leave_pictures_to_queries(home: Home) -> None:
 
 
 def test_the_default_keeps_the_space_of_words(home: Home) -> None:
-    """The views of one space are found without being named; a text asks once in this space, by its own view."""
+    """The views of one space are found by default; a text asks once in this space, by its own view."""
     views = ["looks=onnx:looks", "names=conse:looks:words", "captions=onnx:words"]
     with home.create("captioned", views) as made:
         words = ("red dog", "green snow", "red snow", "green dog")
@@ -163,7 +163,7 @@ def test_the_default_keeps_the_space_of_words(home: Home) -> None:
 
 
 def test_a_text_has_no_match_in_a_view_that_pictures_calibrated(home: Home) -> None:
-    """Pictures asked when matches were calibrated, so a match of a text would mean nothing."""
+    """Pictures were the queries of the calibration, so a match of a text would mean nothing."""
     generator = np.random.default_rng(0)
     shown = generator.normal(size=(150, 3)).astype(np.float32)
     names = np.hstack([shown, shown[:, :1]]) + 0.1 * generator.normal(size=(150, tiny.DIM)).astype(np.float32)

@@ -19,12 +19,12 @@ QUICK = {"max_iter": 200}
 
 
 def told() -> np.ndarray:
-    """What makes items alike: a number from 0 to 1."""
+    """Return the hidden number of each item, from 0 to 1, which makes items alike."""
     return np.random.default_rng(0).uniform(0, 1, COUNT)
 
 
 def triplets(names=range(COUNT), count=400) -> ItemComparisons:
-    """Which of two items is nearer to a third by what makes them alike."""
+    """Return which of two items is nearer to a third by the hidden number."""
     chosen = np.random.default_rng(1).choice(list(names), (count, 3))
     chosen = chosen[[len(set(row)) == 3 for row in chosen.tolist()]]
     value = told()
@@ -34,13 +34,13 @@ def triplets(names=range(COUNT), count=400) -> ItemComparisons:
 
 
 def rows_of(view: str) -> np.ndarray:
-    """Rows whose first column is what makes items alike, small beside the others, which are noise."""
+    """Return rows whose first column is the hidden number, small beside the others, which are noise."""
     noise = np.random.default_rng(VIEWS[view]).normal(size=(COUNT, VIEWS[view] - 1))
     return np.column_stack([told(), noise]).astype(np.float32)
 
 
 def fill(home: Home, name: str, labelled: bool):
-    """Items of two views, the first ten of which lack the second; labelled, by halves of what makes them alike."""
+    """Return items of two views, the first ten of which lack the second; labelled, by halves of the hidden number."""
     views = {view: rows_of(view) for view in VIEWS}
     halves = [("low",) if value < 0.5 else ("high",) for value in told()]
     made = home.create(name, [f"{view}=vectors:dim={width}" for view, width in VIEWS.items()])
@@ -57,7 +57,7 @@ def items(home: Home, once: Once):
 
 
 def spread(collection, view: str) -> float:
-    """The mean difference, in what makes them alike, of an item and its five nearest; by chance it is a third."""
+    """Return the mean difference of the hidden number between an item and its five nearest; by chance it is a third."""
     queries = [Query(view, vector=row) for row in rows_of(view)[10:]]
     found = collection.search(SearchRequest(queries, targets=[view], k=6))
     return float(
@@ -66,7 +66,7 @@ def spread(collection, view: str) -> float:
 
 
 def test_neighbours_are_what_the_comparisons_say(items):
-    """In every view, in a space as wide as the rank that was asked for."""
+    """They are in every view, in a space as wide as the requested rank."""
     before = {view: spread(items, view) for view in VIEWS}
     info = items.train(Recipe(spec="fantope", views=list(VIEWS), dim=1, constraints=triplets(), settings=QUICK))
     assert info.dim == {"one": 1, "two": 1}
@@ -78,7 +78,7 @@ def test_neighbours_are_what_the_comparisons_say(items):
 
 
 def test_comparisons_of_held_out_items_are_left_out_and_counted(items):
-    """In training, in what evaluation tells, and again with another split when it learns anew."""
+    """Training leaves them out, the evaluation states it, and so does a refit with another split."""
     info = items.train(
         Recipe(spec="fantope", views=("one",), dim=1, holdout=0.2, constraints=triplets(), settings=QUICK), space="held"
     )
@@ -95,7 +95,7 @@ def test_comparisons_of_held_out_items_are_left_out_and_counted(items):
 
 
 def test_a_view_added_later_learns_from_the_comparisons_kept(items):
-    """As it would have learned beside the others."""
+    """It learns as it would have learned beside the others."""
     items.train(
         Recipe(spec="sqrt,fantope", views=("one",), dim=1, constraints=triplets(), settings=QUICK), space="grown"
     )
@@ -113,7 +113,7 @@ def test_a_view_added_later_learns_from_the_comparisons_kept(items):
 
 
 def test_neighbours_in_a_view_named_by_its_name_take_the_place_of_labels(items):
-    """Without labels or comparisons: what is near by a second view, of the first column alone, is near by the first."""
+    """Items that are near by a second view, of the first column alone, become near by the first, without labels."""
     items.views.add("said=vectors:dim=1")
     items.items.put_vectors("said", [f"{number:02}" for number in range(COUNT)], told()[:, None].astype(np.float32))
     settings = {"similar": "knn", "neighbor_view": "said", "mu": 0.01, "neighbors": 8}
@@ -123,7 +123,7 @@ def test_neighbours_in_a_view_named_by_its_name_take_the_place_of_labels(items):
 
 
 def test_settings_are_tuned_by_labels_beside_comparisons(items):
-    """Folds of items, each with the comparisons of its own."""
+    """Folds of items have the comparisons of their own items."""
     tune = Tune({"n_components": (1, 4)}, folds=2)
     info = items.train(
         Recipe(
@@ -139,7 +139,7 @@ def test_settings_are_tuned_by_labels_beside_comparisons(items):
 
 
 def test_settings_are_tuned_by_how_well_distances_agree(home):
-    """With the comparisons held out; where nothing has a label, they can be tuned by nothing else."""
+    """The held-out comparisons measure it; without labels nothing else can tune."""
     how = {"settings": QUICK | {"n_components": 1, "gamma": 0.0, "n_constraints": 10, "neighbors": None}}
     tune = Tune({"mu": (0.1, 0.01)}, measure="order", folds=2)
     with fill(home, "bare", labelled=False) as bare:
@@ -163,7 +163,7 @@ def test_settings_are_tuned_by_how_well_distances_agree(home):
     ],
 )
 def test_constraints_that_cannot_be_used_are_told(items, how, words):
-    """A learner that takes none is answered with those that do, and a view without any is named."""
+    """The message for a learner without comparisons names those that take them, and that for a view names the view."""
     given = {"constraints": triplets(), "views": list(VIEWS)} | how
     with pytest.raises(InvalidInputError, match=words):
         items.train(Recipe(spec=given.pop("learner"), views=given.pop("views"), **given))

@@ -1,4 +1,4 @@
-"""Copies of collections: made while they are written, checked, and brought back for whoever has them open."""
+"""Copies of collections are made between writes, checked, and brought back for every process that has them open."""
 
 import errno
 import os
@@ -42,7 +42,7 @@ def line(home: Home) -> Iterator[Collection]:
 
 
 def test_a_copy_is_one_file_with_everything(home: Home, line: Collection, tmp_path: Path):
-    """Items, labels, views and spaces; under a name of its own, beside the original."""
+    """It has items, labels, views and spaces; under a name of its own, it stands beside the original."""
     seen: list[tuple[str, int, int]] = []
     written = home.backup("line", tmp_path / "copy.db", lambda *step: seen.append(step))
     assert [path.name for path in tmp_path.iterdir() if "copy" in path.name] == ["copy.db"]
@@ -80,7 +80,7 @@ def test_a_copy_is_of_one_state_while_others_write(home: Home, line: Collection,
 
 
 def test_whoever_has_it_open_answers_from_the_copy_at_once(home: Home, line: Collection, tmp_path: Path):
-    """Also where the copy's last change has the number of another change in the memory of a reader."""
+    """A reader does even if its memory has another change under the number of the copy's last change."""
     copy = home.backup("line", tmp_path / "copy.db")
     line.items.put_vectors("v", ["item/003"], np.full((1, 4), 500, np.float32))
     assert nearest(line, 500, space="raw") == ["item/003"]
@@ -109,7 +109,7 @@ def test_snapshots_of_another_history_are_not_trusted(home: Home, line: Collecti
 
 
 def test_spaces_of_two_histories_with_one_number_are_told_apart(home: Home, line: Collection, tmp_path: Path):
-    """Trained, put back by hand, and trained again in another way: generations and changes have the same numbers."""
+    """A catalog is put back by hand and trained in another way: generations and changes have the same numbers."""
     line.close()
     database = home.path / "line/catalog.db"
     before = database.read_bytes()
@@ -127,7 +127,7 @@ def test_spaces_of_two_histories_with_one_number_are_told_apart(home: Home, line
 
 
 def test_a_space_of_the_same_number_after_a_restore_is_another_one(home: Home, line: Collection, tmp_path: Path):
-    """For whoever had the first one in memory, to search in it and to embed items by it."""
+    """A reader with the first one in memory searches the new one, and embeds items by it."""
     copy = home.backup("line", tmp_path / "copy.db")
     query, vectors = Query("v", vector=np.array([1, 2, 3, 4], np.float32)), []
     for spec in ("standardize", "l2"):
@@ -167,7 +167,7 @@ def test_what_is_no_copy_is_refused_and_nothing_is_changed(
 
 
 def test_nothing_is_overwritten_unasked(home: Home, line: Collection, tmp_path: Path):
-    """Neither a file nor a collection; and what is missing is named."""
+    """Files and collections stay; absent ones are named."""
     copy = home.backup("line", tmp_path / "copy.db")
     with pytest.raises(AlreadyExistsError, match="choose another name"):
         home.backup("line", copy)
@@ -184,7 +184,7 @@ def test_nothing_is_overwritten_unasked(home: Home, line: Collection, tmp_path: 
 
 
 def test_a_name_that_is_taken_meanwhile_is_not_overwritten(home: Home, line: Collection, tmp_path: Path):
-    """Of a file or of a collection: while a copy or a collection was being made, somebody else was faster."""
+    """Another process takes the name of a file or a collection while a copy or a collection is made."""
     copy = home.backup("line", tmp_path / "copy.db")
 
     def faster(*_: object) -> None:
@@ -204,7 +204,7 @@ def test_a_name_that_is_taken_meanwhile_is_not_overwritten(home: Home, line: Col
 
 
 def test_a_file_system_without_links_takes_copies_too(home: Home, line: Collection, tmp_path: Path, monkeypatch):
-    """Such as that of most memory sticks; it overwrites nothing either."""
+    """Most memory sticks have such file systems; nothing is overwritten there, either."""
 
     def refused(*_: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
@@ -218,7 +218,7 @@ def test_a_file_system_without_links_takes_copies_too(home: Home, line: Collecti
 
 
 def test_what_is_deleted_leaves_nothing_after_a_compaction(home: Home, line: Collection):
-    """No tombstones, no snapshots of generations that are gone; what is there is found, here and in another opening."""
+    """Tombstones and snapshots of deleted generations are gone; present items are found, also in another opening."""
     line.items.delete([f"item/{number:03}" for number in range(10, 30)])
     line.items.put(numbered(50))
     with home.open("line") as other:
@@ -243,7 +243,7 @@ def test_tombstones_of_pictures_stay(home: Home, line: Collection):
 
 
 def test_pictures_of_deleted_items_are_read_page_by_page(line: Collection):
-    """Each page reads what it returns, by an index; of equal keys the last one counts, in whatever form they are."""
+    """Each page reads only its own rows, by an index; of equal keys in any form the last one counts."""
     forms = ["item/\u00e9", "item/e\u0301"]
     with line._opened.catalog.write() as tx:
         tx._connection.exec_driver_sql("UPDATE items SET content_hash = key")

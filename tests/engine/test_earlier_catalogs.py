@@ -1,4 +1,4 @@
-"""Catalogs of earlier versions open, keep everything, and say what is odd in them."""
+"""Catalogs of earlier versions open, keep everything, and report odd content."""
 
 import gzip
 import sqlite3
@@ -19,7 +19,7 @@ NFC, NFD = (unicodedata.normalize(form, "été") for form in ("NFC", "NFD"))
 
 @pytest.fixture
 def old(home: Home):
-    """Of schema 0002: one folder under two roots, keys in two Unicode forms, and a row of 1e25."""
+    """A catalog of schema 0002: one folder under two roots, keys in two Unicode forms, and a row of 1e25."""
     folder = home.path / "old"
     folder.mkdir(parents=True)
     with sqlite3.connect(folder / "catalog.db") as database:
@@ -86,7 +86,7 @@ def test_labels_that_a_folder_did_not_give_were_chosen(old: Collection):
 
 
 def test_the_first_deletion_lets_space_be_given_back_in_pieces_from_then_on(old: Collection):
-    """The catalog is written anew for it; everything else in it stays."""
+    """The catalog is written again for this; everything else in it stays."""
     keys = [item.key for item in old.items()]
 
     def in_pieces() -> bool:

@@ -1,9 +1,9 @@
-"""Disks that fail at any access, and full ones: an operation is done or refused with what to do, and loses nothing.
+"""Disks that fail at any access, and full ones: an operation is done or refused with a remedy, and loses nothing.
 
 CROSSVIEW_FAULTS says at how many places of each operation the disk fails in the long tests, of 24 to 135 (5 of a
-deletion). Each run draws them anew, so that many runs together come to all; at every one:
+deletion). Each run draws others, so that many runs together reach all; at every one:
 
-    CROSSVIEW_FAULTS=200 OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q tests/engine/test_failing_disk.py
+CROSSVIEW_FAULTS=200 OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q tests/engine/test_failing_disk.py
 """
 
 import errno
@@ -36,7 +36,7 @@ class Day:
     then: Items
     now: Items
     more: Change
-    """A change that can be made."""
+    """A possible change."""
 
     @property
     def copy(self) -> Path:
@@ -88,7 +88,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @contextmanager
 def a_day(made: Made, folder: Path) -> Iterator[Day]:
-    """Give a day in a folder that does not exist yet; it is removed when the day is over."""
+    """Return a day in a folder that does not exist yet; it is removed when the day is over."""
     shutil.copytree(made[0], folder)
     home, random = Home(folder / "home"), np.random.default_rng(1)
     more = ("add", {f"item/{number}": (row(random), labels(random)) for number in range(500, 520)})
@@ -99,7 +99,7 @@ def a_day(made: Made, folder: Path) -> Iterator[Day]:
 
 
 def attempt(work: Callable[[], object]) -> bool:
-    """Return whether work was done; it is refused with a sentence on what to do."""
+    """Return whether work was done; a refusal has a sentence with the remedy."""
     try:
         work()
     except REFUSALS as error:
@@ -109,12 +109,12 @@ def attempt(work: Callable[[], object]) -> bool:
 
 
 def check_day(day: Day, name: str, done: bool) -> None:
-    """Nothing is lost, neither for who has the collection open nor for the next one, and now the operation succeeds."""
+    """Check that nothing is lost for this opening and the next one, and that the operation succeeds now."""
     random = np.random.default_rng(2)
     results = {"import": after(day.now, day.more), "restore": day.then}
     possible = [results[name]] if done and name in results else [day.now]
     if name == "restore":
-        possible = [day.then, *possible]  # it may be done, and its name's last sync refused
+        possible = [day.then, *possible]  # it may be done although the last sync of its name failed
     now = found(day.collection, possible, random)
     second = day.copy.with_name("second.db")
     if second.exists():  # whole or not at all
@@ -141,7 +141,7 @@ def survived_beside(day: Day, now: Items, random: np.random.Generator) -> None:
 
 @pytest.fixture(scope="module")
 def accesses(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], int]:
-    """Return the number of an operation's accesses, which is the same whatever error they are to meet."""
+    """Return the number of an operation's accesses, which does not depend on the kind of error."""
 
     @cache
     def counted(name: str) -> int:
@@ -154,7 +154,7 @@ def accesses(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 
 
 def some_of(accesses: int, most: int) -> list[int]:
-    """Draw so many of the accesses from the first to the last, one of each of as many equal parts."""
+    """Draw a number of the accesses from the first to the last, one of each of as many equal parts."""
     edges = np.linspace(1, accesses + 1, min(most, accesses) + 1).astype(int)
     return np.random.default_rng(seed_of(accesses)).integers(edges[:-1], edges[1:]).tolist()
 
@@ -163,7 +163,7 @@ def fail_some(made: Made, folder: Path, name: str, error: int, lasting: bool, ti
     """Let some of an operation's accesses fail, each in a day of its own."""
     assert times
     for time in times:
-        print("access", time)  # what pytest shows of a failure, to repeat it
+        print("access", time)  # pytest shows it with a failure, which can be repeated
         with failing_disk() as disk, a_day(made, folder) as day:
             with disk.fail(time, error, lasting=lasting):
                 done = attempt(lambda day=day: OPERATIONS[name](day))
@@ -176,7 +176,7 @@ def fail_some(made: Made, folder: Path, name: str, error: int, lasting: bool, ti
 def test_an_operation_that_the_disk_fails_under_loses_nothing(
     made: Made, accesses: Callable[[str], int], tmp_path: Path, name: str
 ):
-    """What is written, synced, renamed or made."""
+    """The access writes, syncs, renames or makes a file."""
     fail_some(made, tmp_path / "day", name, errno.EIO, False, some_of(accesses(name), 2))
 
 
@@ -188,7 +188,7 @@ def test_an_operation_that_the_disk_fails_under_loses_nothing(
 def test_an_operation_that_the_disk_fails_under_at_any_access_loses_nothing(
     made: Made, accesses: Callable[[str], int], tmp_path: Path, name: str, error: int, lasting: bool
 ):
-    """Each with two errors, for once and from then on; CROSSVIEW_FAULTS says at how many places."""
+    """Each access fails with two errors, once or from then on; CROSSVIEW_FAULTS says at how many places."""
     fail_some(made, tmp_path / "day", name, error, lasting, some_of(accesses(name), FAULTS))
 
 
@@ -197,7 +197,7 @@ def test_an_operation_that_the_disk_fails_under_at_any_access_loses_nothing(
 
 @contextmanager
 def limited_files(folder: Path) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """A folder, and what lets no file grow for a block."""
+    """Make a folder, and yield a function that stops the growth of its files for a block."""
     folder.mkdir()
 
     @contextmanager
@@ -213,11 +213,11 @@ def limited_files(folder: Path) -> Iterator[Callable[[], AbstractContextManager[
 
 
 ONLY_ROOM = {"save", "delete"}
-"""Operations that succeed on a full disk: what they cannot write is worth nothing but time or room."""
+"""Operations that succeed on a full disk: the files that they cannot write save only time or room."""
 
 
 def fill(made: Made, tmp_path: Path, disk: SmallDisk, names: Iterable[str]) -> set[str]:
-    """Begin operations while the disk is full, and see what they leave; with space again they succeed.
+    """Begin operations while the disk is full, and check what they leave; with space again they succeed.
 
     Returns those that succeeded at once.
     """
@@ -234,7 +234,7 @@ def fill(made: Made, tmp_path: Path, disk: SmallDisk, names: Iterable[str]) -> s
 
 
 def test_on_a_full_disk_everything_is_found_and_what_was_refused_succeeds_later(made: Made, tmp_path: Path):
-    """Files that cannot grow."""
+    """The files cannot grow."""
     names = {"import", "save", "backup", "restore", "compact"}
     assert fill(made, tmp_path, limited_files, sorted(names)) == names & ONLY_ROOM
 
@@ -242,5 +242,5 @@ def test_on_a_full_disk_everything_is_found_and_what_was_refused_succeeds_later(
 @pytest.mark.long
 @pytest.mark.parametrize("disk", [limited_files, small_disk])
 def test_whatever_is_done_on_a_full_disk_loses_nothing(made: Made, tmp_path: Path, disk: SmallDisk):
-    """All operations, also on a file system without space, which needs the right to mount one."""
+    """These are all operations, also on a file system without space, which needs the right to mount one."""
     assert fill(made, tmp_path, disk, OPERATIONS) == OPERATIONS.keys() & ONLY_ROOM

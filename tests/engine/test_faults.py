@@ -1,10 +1,10 @@
 """A bad day: processes that are killed at any time and at the worst points, damaged and swapped files.
 
-After each everything that was acknowledged is there, nothing that was deleted comes back, every answer is that of the
-plain model, and nothing is left over. CROSSVIEW_KILLS says how many processes of each kind are killed in the long
-tests, about three in a second; a thousand of each:
+After each, all acknowledged changes are there, no deleted item comes back, every answer equals the plain model, and no
+file is left over. CROSSVIEW_KILLS says how many processes of each kind are killed in the long tests, about three in a
+second; a thousand of each:
 
-    CROSSVIEW_KILLS=1000 OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q tests/engine/test_faults.py -k again_and_again
+CROSSVIEW_KILLS=1000 OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q tests/engine/test_faults.py -k again_and_again
 """
 
 import os
@@ -28,7 +28,7 @@ from crossview.engine.values.errors import InvalidInputError, NotFoundError, Sto
 
 POINTS = (
     "crossview.engine.catalog.catalog:Transaction.next_sequence",  # a change has begun
-    "crossview.engine.catalog.rows:RowStore.put",  # in the middle of it
+    "crossview.engine.catalog.rows:RowStore.put",  # in the middle of the change
     "crossview.engine.catalog.catalog:Transaction.purge",  # a snapshot is written and not yet known
     "crossview.index.snapshot:os.replace",  # or not yet in its place
     "crossview.engine.spaces.versions:Versions._save_index",
@@ -39,7 +39,7 @@ KILLS = int(os.environ.get("CROSSVIEW_KILLS", "15"))
 PATIENCE = 300
 """Maximum seconds of a change while readers are killed: a guard against a change that hangs."""
 SECONDS = 0.4
-"""In which a process is killed, from before it opens the collection to some changes later."""
+"""Seconds within which a process is killed, from before it opens the collection to some changes later."""
 TOKEN = "0123456789abcdef" * 2
 
 
@@ -61,7 +61,7 @@ def changes(state: Items, random: np.random.Generator, count: int) -> tuple[list
 
 
 def kill_writers(home: Home, state: Items, cycles: int) -> Items:
-    """Kill writers, one after another; return the state that is left, which was possible after each of them."""
+    """Kill writers, one after another; return the last state, which was possible after each of them."""
     random = np.random.default_rng(seed_of(1))
     for cycle in range(cycles):
         made, states = changes(state, random, 40)
@@ -73,7 +73,7 @@ def kill_writers(home: Home, state: Items, cycles: int) -> Items:
 
 @pytest.mark.random
 def test_a_writer_that_is_killed_at_any_time_loses_nothing(home: Home, bad: Items):
-    """A few times."""
+    """Writers are killed a few times."""
     left = kill_writers(home, bad, 3)
     assert survived(home, [left], np.random.default_rng(0)) == left
 
@@ -81,7 +81,7 @@ def test_a_writer_that_is_killed_at_any_time_loses_nothing(home: Home, bad: Item
 @pytest.mark.random
 @pytest.mark.long
 def test_a_writer_that_is_killed_again_and_again_loses_nothing(home: Home, bad: Items):
-    """Many times; CROSSVIEW_KILLS says how many."""
+    """CROSSVIEW_KILLS says how many."""
     left = kill_writers(home, bad, KILLS)
     assert survived(home, [left], np.random.default_rng(0)) == left
 
@@ -89,7 +89,7 @@ def test_a_writer_that_is_killed_again_and_again_loses_nothing(home: Home, bad: 
 @pytest.mark.long
 @pytest.mark.parametrize("point", POINTS)
 def test_a_writer_that_is_killed_at_the_worst_point_loses_nothing(home: Home, bad: Items, point: str):
-    """Named points of a commit, of a snapshot and of a compaction, the first and a later time."""
+    """They are named points of a commit, of a snapshot and of a compaction, at the first and at a later time."""
     random = np.random.default_rng(2)
     state = bad
     for count in (1, 3):
@@ -102,7 +102,7 @@ def test_a_writer_that_is_killed_at_the_worst_point_loses_nothing(home: Home, ba
 
 
 def kill_readers(home: Home, state: Items, kills: int, at_once: int = 2) -> float:
-    """Change a collection while readers come and are killed; check every answer that they had found by then.
+    """Change a collection while readers come and are killed; check every answer that they gave before.
 
     Returns the seconds of the slowest change.
     """
@@ -132,21 +132,21 @@ def kill_readers(home: Home, state: Items, kills: int, at_once: int = 2) -> floa
 
 @pytest.mark.random
 def test_readers_that_are_killed_stop_no_writer_and_leave_nothing(home: Home, bad: Items):
-    """A few of them; they open the collection, search it and save its indexes when they close it."""
+    """A few readers open the collection, search it and save its indexes when they close it."""
     assert kill_readers(home, bad, 4) < PATIENCE
 
 
 @pytest.mark.random
 @pytest.mark.long
 def test_readers_that_are_killed_again_and_again_stop_no_writer(home: Home, bad: Items):
-    """Many, four at once; CROSSVIEW_KILLS says how many."""
+    """Four are killed at once; CROSSVIEW_KILLS says how many in all."""
     assert kill_readers(home, bad, KILLS, 4) < PATIENCE
 
 
 @pytest.mark.random
 @pytest.mark.long
 def test_readers_and_a_writer_that_are_killed_again_and_again_lose_nothing(home: Home, bad: Items):
-    """All at once, each at a time of its own."""
+    """They run at once, and each is killed at a time of its own."""
     random, state = np.random.default_rng(seed_of(4)), bad
     for cycle in range(KILLS):
         made, states = changes(state, random, 40)
@@ -162,7 +162,7 @@ def test_readers_and_a_writer_that_are_killed_again_and_again_lose_nothing(home:
 
 
 def test_what_killed_processes_left_is_removed_by_the_next_opening(home: Home, bad: Items, tmp_path: Path):
-    """Halves of collections, of snapshots and of copies; they are never listed, and stay while anybody is at work."""
+    """They are halves of collections, of snapshots and of copies; they are never listed, and stay during work."""
     shutil.copytree(home.path / "bad", home.path / f".new-{TOKEN}")
     shutil.copytree(home.path / "bad", home.path / f".deleted-{TOKEN}")
     (home.path / "bad" / "indexes").mkdir(exist_ok=True)
@@ -178,7 +178,7 @@ def test_what_killed_processes_left_is_removed_by_the_next_opening(home: Home, b
 
 
 def test_what_others_are_at_work_on_is_no_leftover(home: Home, bad: Items, tmp_path: Path, monkeypatch):
-    """Whoever opens, copies or searches meanwhile takes nothing away from a restoring, a copy or a snapshot."""
+    """Another opening, copy or search takes nothing away from a restoring, a copy or a snapshot."""
     random = np.random.default_rng(6)
     home.backup("bad", tmp_path / "copy.db")
     replace, seen = os.replace, []
@@ -209,7 +209,7 @@ def test_what_others_are_at_work_on_is_no_leftover(home: Home, bad: Items, tmp_p
 
 
 def test_damaged_snapshots_are_built_again(home: Home, bad: Items):
-    """Torn, emptied, with flipped bytes at any place, and those of two targets exchanged."""
+    """They are torn, emptied, changed by bytes at any place, or those of two targets exchanged."""
     random = np.random.default_rng(7)
     with home.open("bad") as collection:
         make(collection, ("train", None))
@@ -233,7 +233,7 @@ def flipped(content: bytes, place: int) -> bytes:
 
 
 def test_a_damaged_copy_is_refused_and_changes_nothing(home: Home, bad: Items, tmp_path: Path):
-    """Torn at any place or with a flipped byte anywhere, in a row too, where no database would see it."""
+    """It is torn at any place or has a changed byte anywhere, in a row too, where no database would notice."""
     random = np.random.default_rng(8)
     copy = home.backup("bad", tmp_path / "copy.db")
     whole = copy.read_bytes()
@@ -255,7 +255,7 @@ def test_a_damaged_copy_is_refused_and_changes_nothing(home: Home, bad: Items, t
 
 
 def test_a_database_without_a_checksum_is_a_copy_too(home: Home, bad: Items, tmp_path: Path):
-    """That of a collection which nobody has open, copied by hand; torn it is refused."""
+    """It is that of a closed collection, copied by hand; a torn one is refused."""
     with closing(sqlite3.connect(home.path / "bad" / "catalog.db")) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     content = (home.path / "bad" / "catalog.db").read_bytes()
@@ -270,7 +270,7 @@ def test_a_database_without_a_checksum_is_a_copy_too(home: Home, bad: Items, tmp
 
 
 def test_a_damaged_catalog_is_refused_and_brought_back_from_a_copy(home: Home, bad: Items, tmp_path: Path):
-    """Torn, or with zeros in place of a page; its own copy is refused, and another one makes it what it was."""
+    """It is torn, or has zeros instead of a page; its own copy is refused, and an earlier copy restores it."""
     random = np.random.default_rng(10)
     copy, catalog = home.backup("bad", tmp_path / "copy.db"), home.path / "bad" / "catalog.db"
     whole = catalog.read_bytes()

@@ -1,4 +1,4 @@
-"""Filters pass exactly the items that they describe, whatever characters and JSON values there are."""
+"""Filters pass exactly the items that they describe, with any characters and JSON values."""
 
 import gzip
 import json
@@ -29,7 +29,7 @@ from crossview.engine.values.recipe import Recipe
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
-    """A collection that all tests fill anew."""
+    """A collection that all tests fill again."""
     with Home(tmp_path_factory.mktemp("filters")).create("kept", ["v=vectors:dim=2"]) as collection:
         rows = np.random.default_rng(0).normal(size=(100, 2))
         collection.items.put([NewItem(f"drawn {number}", rows={"v": row}) for number, row in enumerate(rows)])
@@ -64,7 +64,7 @@ def test_conditions_pass_the_items_that_plain_python_passes(kept: Collection, da
 def test_conditions_pass_the_items_that_plain_python_passes_in_3_600_cases(
     kept: Collection, data: st.DataObject
 ) -> None:
-    """Eight conditions in three states each, in the index of vectors and in that of codes."""
+    """They are eight conditions in three states each, in the index of vectors and in that of codes."""
     check_conditions(kept, data)
 
 
@@ -94,13 +94,13 @@ def keys(made: Collection, **attributes: Any) -> str:
 
 
 def fill(made: Collection, values: dict[str, Any]) -> None:
-    """Items by key, each with the attribute ``x`` of this value."""
+    """Put items by key, each with the attribute ``x`` of this value."""
     items = [NewItem(key, rows={"v": [0, 0]}, attributes={"x": value}) for key, value in values.items()]
     assert made.items.put(items).failures == ()
 
 
 def test_types_are_those_of_json(made: Collection) -> None:
-    """Text is no number, true is not 1, and null is only what is there and null."""
+    """Text is not a number, true is not 1, and only a present null is null."""
     fill(made, {"a": 1, "b": 1.0, "c": "1", "d": True, "e": None, "f": [1], "g": {"x": 1}, "h": "true", "i": 0})
     made.items.put([NewItem("z", rows={"v": [0, 0]})])
     assert keys(made, x=1) == keys(made, x=1.0) == "abf"
@@ -113,7 +113,7 @@ def test_types_are_those_of_json(made: Collection) -> None:
 
 
 def test_large_integers_are_told_apart(made: Collection) -> None:
-    """Up to those that a double holds; beyond, neighbours would be one number, and none is stored or compared."""
+    """They are, up to those that a double holds; beyond, neighbours would be equal, and none is stored or compared."""
     fill(made, {"a": 2**53, "b": 2**53 - 1, "c": -(2**53)})
     assert keys(made, x=2**53) == keys(made, x=2.0**53) == "a"
     assert keys(made, x=2**53 - 1) == "b"
@@ -149,7 +149,7 @@ def test_any_json_name_can_be_asked_for(made: Collection, name: str) -> None:
 
 
 def test_prefixes_mind_upper_and_lower_case(made: Collection) -> None:
-    """Keys are compared letter by letter, and nothing in a prefix stands for something else."""
+    """Keys are compared letter by letter, and no character of a prefix is a wildcard."""
     for key in ("Cat/1", "cat/1", "c%/1", "c_/1"):
         made.items.put([NewItem(key, rows={"v": [0, 0]})])
     for prefix, wanted in (("cat", ["cat/1"]), ("C", ["Cat/1"]), ("c%", ["c%/1"]), ("c_", ["c_/1"])):
@@ -188,13 +188,13 @@ def test_catalogs_written_before_answer_filters(tmp_path: Path) -> None:
     ],
 )
 def test_filters_that_cannot_be_meant_are_refused(made: Collection, keywords: dict[str, Any], words: str) -> None:
-    """The message names what is wrong."""
+    """The message names the fault."""
     with pytest.raises(InvalidInputError, match=words):
         made.items(Filter(**keywords))
 
 
 def test_a_mistyped_attribute_is_looked_for_once(made: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many tests name it; and of many names, only some are looked for."""
+    """Any number of tests may name it; of many names, only some are searched."""
     fill(made, {"a": 1})
     looks = list[object]()
     matching = ItemColumns.matching

@@ -123,7 +123,7 @@ def test_items_are_new_items(made: Collection) -> None:
 
 @pytest.mark.parametrize("images", [None, b"\xff\xd8", "color", {"a": b"x"}, [1], ["no such file"]])
 def test_views_are_fitted_on_pictures(home: Home, images: Any) -> None:
-    """A name of a view instead of a picture fitted other views, or was a TypeError."""
+    """A name of a view instead of a picture once fitted other views, or was a TypeError."""
     with home.create("words", ["sift", "text:dim=2"]) as made, pytest.raises(InvalidInputError, match="picture"):
         made.views.fit(images, views=["sift"])
 

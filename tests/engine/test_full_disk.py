@@ -1,7 +1,8 @@
-"""A disk without a free byte, and one that only reads: whatever reads works, and writes state what is wrong."""
+"""On a disk without a free byte, and on a read-only one, reads work, and writes state the fault."""
 
 import os
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing
@@ -35,10 +36,32 @@ def fill_home(home: Home) -> None:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Full]:
-    """A small disk with a home, and what fills it; it skips without the right to mount."""
+    """A small disk with a home, and a way to fill it; it skips without the right to mount."""
     with small_disk(tmp_path / "disk") as full:
         fill_home(Home(tmp_path / "disk" / "home"))
         yield tmp_path / "disk" / "home", full
+
+
+@pytest.mark.parametrize("name", ["SQLITE_IOERR_READ", "SQLITE_IOERR_CORRUPTFS", "SQLITE_IOERR_FSYNC"])
+def test_a_disk_that_fails_to_read_is_an_error_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A connection without a log waited a minute for those of its own program, at each further read."""
+
+    def failing(*_: object, **__: object) -> object:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorname = name  # type: ignore[misc]  # SQLite sets it
+        raise error
+
+    fill_home(Home(tmp_path))
+    with Home(tmp_path).open("things") as things:
+        assert things.count() == 12
+        with monkeypatch.context() as patch:
+            patch.setattr("crossview.engine.catalog.database.frozen", lambda path: pytest.fail("it would wait"))
+            patch.setattr(things._opened.catalog._database._engine, "connect", failing)
+            with pytest.raises(StorageError, match="check that it works"):
+                things.items.page(EVERY_ITEM, "", 20)
+        check_reads(things)
 
 
 def check_reads(collection: Collection, items: int = 12) -> None:
@@ -55,7 +78,7 @@ def check_reads(collection: Collection, items: int = 12) -> None:
 
 
 def test_a_new_process_reads_a_full_disk(disk: Full, tmp_path: Path) -> None:
-    """Nothing that SQLite keeps beside the catalog exists; a copy goes elsewhere; writes work again with space."""
+    """No file of SQLite beside the catalog exists; a copy goes elsewhere; writes work again with space."""
     path, full = disk
     with full(), Home(path).open("things") as collection:
         check_reads(collection)
@@ -72,7 +95,7 @@ def test_a_new_process_reads_a_full_disk(disk: Full, tmp_path: Path) -> None:
 
 
 def test_an_open_collection_goes_on_with_space(disk: Full) -> None:
-    """It was opened on the full disk, and sees its own and others' writes as soon as there is space."""
+    """It was opened on the full disk, and sees its own and others' writes as soon as space is free."""
     path, full = disk
     with full():
         collection = Home(path).open("things")
@@ -85,7 +108,7 @@ def test_an_open_collection_goes_on_with_space(disk: Full) -> None:
 
 
 def test_the_log_of_a_killed_process_is_read(disk: Full) -> None:
-    """Also without the index of the log, which the disk has no space for."""
+    """This holds also without the index of the log, for which the disk has no space."""
     path, full = disk
     child = os.fork()
     if not child:
@@ -122,7 +145,7 @@ def test_a_change_under_a_frozen_reader_is_an_error(disk: Full) -> None:
 
 
 def test_a_read_only_home_can_become_writable(tmp_path: Path) -> None:
-    """Without another Home or Collection; and back."""
+    """It needs no other Home or Collection, and can change back."""
     with small_disk(tmp_path / "disk"):
         path = tmp_path / "disk" / "home"
         fill_home(Home(path))

@@ -1,4 +1,4 @@
-"""What programs give in more than one form: pictures by their files, and one name in place of several."""
+"""Programs give values in more than one form: pictures by their files, and one name instead of several."""
 
 import dataclasses
 import io
@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("form", [Path, str, lambda path: path.read_bytes(), lambda path: bytearray(path.read_bytes())])
 def test_a_picture_is_given_by_its_bytes_or_its_file(file: Path, form):
-    """Of a query and of a new item; the file is read at once."""
+    """A query and a new item take both; the file is read at once."""
     for given in (Query("color", image=form(file)), NewItem("red", image=form(file))):
         assert given.image == file.read_bytes()
         for same in (dataclasses.replace(given), pickle.loads(pickle.dumps(given))):  # noqa: S301 - its own bytes
@@ -38,7 +38,7 @@ def test_a_picture_is_given_by_its_bytes_or_its_file(file: Path, form):
 
 
 def test_a_picture_in_memory_is_that_of_its_file(file: Path):
-    """An image of Pillow, and an array in the order of its channels."""
+    """It is an image of Pillow, or an array in the order of its channels."""
     with Image.open(file) as opened:
         forms = [opened, np.asarray(opened), opened.convert("RGBA"), opened.convert("CMYK").convert("RGB")]
         for form in forms:
@@ -51,7 +51,7 @@ def test_a_picture_in_memory_is_that_of_its_file(file: Path):
 
 
 def test_a_picture_in_memory_is_turned_upright(file: Path):
-    """As one in a file is."""
+    """A picture in a file is, too."""
     with Image.open(file) as opened:
         exif = opened.getexif()
         exif[0x0112] = 6
@@ -106,13 +106,13 @@ def test_what_is_no_picture_is_refused_by_name(given, words):
     ],
 )
 def test_one_name_stands_for_itself_and_not_for_its_letters(kind, needed, fields):
-    """Nor is a name that is empty one."""
+    """An empty name stands for no name."""
     assert kind(**needed, **dict.fromkeys(fields, "sift")) == kind(**needed, **dict.fromkeys(fields, ("sift",)))
     assert kind(**needed, **dict.fromkeys(fields, "")) == kind(**needed, **dict.fromkeys(fields, ()))
 
 
 def test_methods_take_one_name_too(home: Home):
-    """A deletion of one key does not delete items that are called as its letters."""
+    """A deletion of one key does not delete items that have its letters as names."""
     with home.create("one", "v=vectors:dim=2") as made:
         made.items.put_vectors("v", "ab", np.ones((1, 2)))
         made.items.put_vectors("v", ["a", "b"], np.ones((2, 2)))
@@ -123,7 +123,7 @@ def test_methods_take_one_name_too(home: Home):
 
 
 def test_a_picture_by_its_file_finds_what_its_bytes_find(collection: Collection, file: Path):
-    """With one target, which is a name."""
+    """The search has one target, which is a name."""
     found = [
         collection.search(SearchRequest([Query("color", image=one)], targets="color", space="raw"))
         for one in (file, file.read_bytes())

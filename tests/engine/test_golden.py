@@ -1,4 +1,4 @@
-"""What an earlier version stored is read by this one: golden files are written once and never made anew."""
+"""This version reads the states of earlier ones: golden files are written once and never again."""
 
 from pathlib import Path
 
@@ -28,12 +28,12 @@ def test_a_stored_space_places_and_probes_as_it_did():
         ((target, probe),) = space.probe("sift", answers["sift"], ["color"]).items()
         assert (str(target), target.view, target.scale) == ("color", "color", "")
         np.testing.assert_allclose(probe, answers["probed"], atol=1e-6)
-        assert (space.added, space.pairs, space.tuning) == ((), (), None)  # it was stored before there were any
+        assert (space.added, space.pairs, space.tuning) == ((), (), None)  # its version had none of these
         assert (space.constraints, space.constraint_counts) == (None, None)
 
 
 def test_a_stored_space_knows_how_it_was_made():
-    """Its later views, its pairs and what tuning tried, written on 2026-11-20."""
+    """The state of 2026-11-20 has its later views, its pairs and the trials of its tuning."""
     space = Space.from_state("golden", 2, (GOLDEN / "tuned.npz").read_bytes())
     tried = (Trial({"n_components": 2}, 0.75), Trial({"n_components": 99}, None, "too many"))
     assert space.tuning == Tuning(measure="map", folds=3, items=12, score=0.75, chosen={"n_components": 2}, tried=tried)
@@ -61,7 +61,7 @@ def test_stored_spaces_of_codes_place_as_they_did():
 
 
 def test_an_earlier_version_s_summary_is_told():
-    """The catalog's summary of a space of before later views, pairs and tuning."""
+    """It is the catalog's summary of a space from before later views, pairs and tuning."""
     summary = {
         "spec": "cca",
         "views": ["color", "sift"],
@@ -82,7 +82,7 @@ def test_an_earlier_version_s_summary_is_told():
 
 
 def test_a_stored_text_view_makes_the_rows_that_it_made():
-    """Of either model; a word that it does not know changes nothing."""
+    """This holds for either model; an unknown word changes nothing."""
     for stored in unpack((GOLDEN / "text.npz").read_bytes()).values():
         view = extractor("text", stored["params"]).load_state(stored["fitted"])
         np.testing.assert_allclose(view.row("Rose and SEA xyzzy"), stored["row"], atol=1e-5)

@@ -47,7 +47,7 @@ def test_what_users_wrote_is_escaped() -> None:
 
 
 def test_hits_without_thumbnails_are_shown_without() -> None:
-    """One that has none, or whose collection is closed by now, is no error."""
+    """A hit without one, or of a collection that is closed by now, is not an error."""
 
     def thumbnail(key: str) -> bytes:
         if key == "b":

@@ -1,4 +1,4 @@
-"""Joined views: color+gist is the rows of its parts beside each other, each scaled by what a space learned from."""
+"""Joined views: color+gist is the rows of its parts beside each other, each scaled by the training rows of a space."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def raw_row(group, number):
 
 
 def scaled(parts):
-    """The oracle: parts, (n, d) each, divided by the root mean square length of their centred rows."""
+    """Return the oracle: parts, (n, d) each, divided by the root mean square length of their centred rows."""
     lengths = [np.sqrt(np.square(one - one.mean(axis=0)).sum(axis=1).mean()) for one in parts]
     return np.hstack([one / length for one, length in zip(parts, lengths, strict=True)])
 
@@ -42,7 +42,7 @@ def pair(home, once):
 
 
 def test_every_part_is_normalised_and_scaled_by_the_training_rows(three):
-    """Words are counted relative to their sum first, as where the view is alone; then all parts count alike."""
+    """Words are counted relative to their sum first, as in a single view; then all parts count alike."""
     raw = {view: three.items.embed(view, space="raw") for view in ("color", "gist", "sift")}
     assert raw["sift"].keys == raw["color"].keys
     np.testing.assert_allclose(raw["sift"].vectors.sum(axis=1), 1, rtol=1e-5)
@@ -54,7 +54,7 @@ def test_every_part_is_normalised_and_scaled_by_the_training_rows(three):
 
 
 def test_the_scale_is_that_of_the_training_items(pair):
-    """What was held out has no part in it, and it comes back with the space."""
+    """Held-out items do not enter it, and it comes back with the space."""
     pair.train(Recipe(spec="l2", views=(JOINED,), holdout=0.5, seed=1), space="half")
     generation = pair.spaces.get("half")
     assert generation.trained_items == 12
@@ -149,7 +149,7 @@ def test_a_joined_view_is_added_later(pair):
 
 
 def test_a_part_that_is_fitted_again_makes_the_space_outdated(three):
-    """As it does where the view is alone."""
+    """A single view does so, too."""
     three.train(Recipe(spec="pca", views=("color+sift",), dim=2))
     three.views.fit([encode(draw("red", n)) for n in range(8)], ["sift"], workers=1, refit=True)
     with pytest.raises(NotReadyError, match="trained on revision 1 of view 'sift', which is now at revision 2"):
@@ -172,7 +172,7 @@ def test_parts_of_a_space_cannot_be_deleted(pair):
     ],
 )
 def test_wrong_joins_are_refused(pair, view, kind, message):
-    """In training, in searching, in evaluation and in embedding."""
+    """Training, search, evaluation and embedding refuse them."""
     for use in (
         lambda: pair.train(Recipe(spec="pca", views=(view,))),
         lambda: pair.search(SearchRequest([Query(view, key="cat/03")])),
@@ -183,7 +183,7 @@ def test_wrong_joins_are_refused(pair, view, kind, message):
 
 
 def test_raw_has_the_single_views(pair):
-    """It learns nothing, not even a scale; the message names what does."""
+    """It learns nothing, not even a scale; the message names learners that do."""
     with pytest.raises(
         NotFoundError, match=r"'raw' has no view 'color\+gist'.*`spec='scale'` `views=\['color\+gist'\]`"
     ):
@@ -201,7 +201,7 @@ def test_no_view_has_the_joint_in_its_name(pair, home):
 
 
 def test_a_stage_is_for_the_joined_view_that_its_names_make():
-    """As many of its names as join into a view of the training are that view; else each is a view."""
+    """All names that join into a view of the training are that view; otherwise each is a view."""
     parts = [[Part(2), Part(3)], [Part(2)], [Part(3)]]
     views = ("a+b", "a", "b")
     assert build("l2@a+b,pca", views, parts).steps[-2].views == [0]
@@ -211,7 +211,7 @@ def test_a_stage_is_for_the_joined_view_that_its_names_make():
 
 
 def test_steps_of_parts_leave_the_other_columns():
-    """Of two parts and a further view, each with steps of its own."""
+    """Two parts and a further view have steps of their own each."""
     parts = [[Part(2), Part(3, ("l1",))], [Part(3, ("l1", "sqrt"))]]
     rows = [np.arange(1, 21, dtype=np.float32).reshape(4, 5) ** 2, np.ones((4, 3), np.float32)]
     pipeline = fit(build("", ("a+b", "c"), parts), rows)

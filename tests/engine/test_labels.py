@@ -32,7 +32,7 @@ def test_dates_and_folders_of_cameras_are_recognised(fault: str, name: str) -> N
 
 
 def test_names_of_several_words_are_recognised() -> None:
-    """In several languages, where every word is a date's or a program's."""
+    """They are in several languages, and every word is a date's or a program's."""
     assert {fault_of_name(name) for name in ("May 2021", "2021 Sommer", "août 2019", "3rd March 2020")} == {DATE}
     generic = ("export web", "New folder (2)", "Neue Bilder", "Nouveau dossier", "untitled", "My Pictures", "Camera")
     assert {fault_of_name(name) for name in generic[:-1]} == {GENERIC_NAME}
@@ -41,7 +41,7 @@ def test_names_of_several_words_are_recognised() -> None:
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1).filter(str.strip)))
 def test_lists_of_labels_survive_the_command_line(names: list[str]) -> None:
-    """Also commas and quotes inside names; spaces around them do not count."""
+    """Names may contain commas and quotes; spaces around them do not count."""
     names = [name.strip() for name in names]
     assert listed_names(as_list(names)) == tuple(names)
 
@@ -58,7 +58,7 @@ def test_an_item_with_only_ignored_labels_has_none() -> None:
 
 
 def test_advice_names_labels_reasons_and_remedy() -> None:
-    """Labels without faults are not in it."""
+    """Labels without faults are not in the advice."""
     good = LabelReport(label="cat", items=9, tested=9, recall=1.0, chance=0.0)
     bad = LabelReport(label="a, b", items=1, tested=3, recall=0.25, chance=0.5, faults=(FEW_ITEMS, NOT_RECOGNIZED))
     assert advice([good]) == ""

@@ -1,4 +1,4 @@
-"""A collection that is written and searched at once, by threads and processes, beside a plain model of it.
+"""A collection that threads and processes write and search at once, beside a plain model.
 
 Every answer is that of the exact twin in some state that the collection had between the beginning and the end of the
 call.
@@ -32,7 +32,7 @@ def ask(collection: Collection, random: np.random.Generator, made: Any, begun: A
 
 
 def other_process(path: Path, pipe: Connection, made: Any, begun: Any, stop: Any) -> None:
-    """Search all the time, make the changes that come, and send what was found at the end."""
+    """Search all the time, make the changes that come, and send the answers at the end."""
     asked, random = [], np.random.default_rng(7)
     with Home(path).open("living") as collection:
         ask(collection, random, made, begun)  # with all that it takes
@@ -149,7 +149,7 @@ def test_items_at_distances_that_float32_cannot_distinguish_may_have_each_others
 
 @pytest.mark.random
 def test_every_answer_is_of_a_state_during_the_call(home: Home):
-    """Twenty changes."""
+    """The collection changes twenty times."""
     states, asked = live(home, 20, seed_of(0))
     assert len(asked) > 20
     check(states, asked)
@@ -159,5 +159,5 @@ def test_every_answer_is_of_a_state_during_the_call(home: Home):
 @pytest.mark.long
 @pytest.mark.parametrize("case", [1, 2])
 def test_every_answer_is_of_a_state_during_the_call_for_long(home: Home, case: int):
-    """Three hundred changes."""
+    """The collection changes three hundred times."""
     check(*live(home, 300, seed_of(case)))

@@ -36,7 +36,7 @@ def many(home: Home):
 
 @pytest.mark.long
 def test_every_call_takes_more_keys_than_one_statement(many: Collection) -> None:
-    """Imports, updates, filters, lists, queries, training and deletion."""
+    """These are imports, updates, filters, lists, queries, training and deletion."""
     assert LIMIT < 32_766
     assert many.items.put(numbered(*range(COUNT), labels=("a",))).added == COUNT
     keys = [item.key for item in many.items(limit=COUNT)]

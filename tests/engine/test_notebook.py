@@ -1,4 +1,4 @@
-"""Values as notebooks show them: escaped, small, and text where they fail."""
+"""Notebooks show values escaped and small, and as text if they fail."""
 
 import pytest
 from terminal import reached

@@ -1,6 +1,6 @@
-"""A change writes all that it was given, also what was stored already when it read and is not any more when it commits.
+"""A change writes all of its values, even if another change has replaced equal ones since it read.
 
-So of two changes of the same items at once, both whole, the collection has the one that was committed last.
+After two changes of the same items at once, the collection therefore has the whole of the last commit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ def rows(collection: Collection) -> dict[str, float]:
 
 
 def test_rows_that_others_replace_are_put_again(home: Home, made: Collection, monkeypatch):
-    """Else one item has the row of one change, and the other that of the other."""
+    """Otherwise one item has the row of one change, and the other that of the other."""
     with home.open("one") as other:
         before_next_commit(monkeypatch, made, lambda: put(other, "ab", [7, 7]))
         put(made, "ab", [1, 5])
@@ -48,7 +48,7 @@ def test_rows_of_items_that_others_delete_are_put_again(home: Home, made: Collec
 
 
 def test_labels_that_others_replace_are_set_again(home: Home, made: Collection, monkeypatch):
-    """Of one item, whose attribute is new, and of another, of which nothing was."""
+    """One item has a new attribute, and the other nothing new."""
     with home.open("one") as other:
         before_next_commit(
             monkeypatch, made, lambda: other.items.update([ItemUpdate(key, labels=("blue",)) for key in "ab"])
@@ -83,7 +83,7 @@ def test_a_picture_that_others_replace_is_imported_again(home: Home, monkeypatch
 
 
 def test_labels_of_files_that_others_replace_are_set_again(home: Home, tmp_path: Path, monkeypatch):
-    """By an indexing that reads no picture anew."""
+    """The indexing reads no picture again."""
     (path, *_) = write_pictures(tmp_path / "pictures", 1)
     with home.create("pictures", ["color"]) as made, home.open("pictures") as other:
         made.index([path], IndexOptions(workers=1))

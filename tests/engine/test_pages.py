@@ -1,4 +1,4 @@
-"""Pages of all hits: one state of the collection, whatever is written meanwhile."""
+"""Pages of all hits show one state of the collection during any writes."""
 
 import threading
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def collection(tmp_path: Path) -> Iterator[Collection]:
 @pytest.mark.parametrize("size", [1, 7, N, 10_000])
 @pytest.mark.parametrize("options", [{}, {"max_distance": 1.0}, {"filter": "number < 100"}, {"sort_by": "-number"}])
 def test_pages_are_a_search_for_all(collection: Collection, size: int, options: dict[str, object]) -> None:
-    """In its order, with the total of the list on each page."""
+    """Hits are in its order, and each page has the total of the list."""
     (every,) = collection.search(SearchRequest([QUERY], k=N, targets="v", **options))  # type: ignore[arg-type]
     pages = list(collection.search_pages(SearchRequest([QUERY], targets="v", **options), size))  # type: ignore[arg-type]
     assert [hit for (one,) in pages for hit in one.hits] == list(every.hits)
@@ -54,7 +54,7 @@ def test_lists_follow_one_another(collection: Collection) -> None:
 
 
 def test_no_write_reaches_an_open_page(collection: Collection) -> None:
-    """Neither a deletion, nor a new item, nor another attribute, nor another row, nor a compaction."""
+    """Writes are a deletion, a new item, another attribute, another row and a compaction."""
     expected = list(collection.search(SearchRequest([QUERY], k=N))[0].hits)
     pages = collection.search_pages(SearchRequest([QUERY]), 50)
     (first,) = next(pages)
@@ -69,7 +69,7 @@ def test_no_write_reaches_an_open_page(collection: Collection) -> None:
 
 
 def test_pages_end_with_their_iteration_and_their_collection(collection: Collection) -> None:
-    """An iteration that ends early gives up its state, and closing the collection ends what is open."""
+    """An iteration that ends early gives up its state, and closing the collection ends open ones."""
     opened = collection._opened.pages
     ended, kept = (collection.search_pages(SearchRequest([QUERY]), 10) for _ in range(2))
     next(ended), next(kept)
@@ -83,7 +83,7 @@ def test_pages_end_with_their_iteration_and_their_collection(collection: Collect
 
 
 def test_many_pages_leave_connections_for_others(collection: Collection) -> None:
-    """More than a pool of connections has."""
+    """They are more than the connections of a pool."""
     several = [collection.open_pages(SearchRequest([QUERY])) for _ in range(40)]
     assert collection.count() == N
     assert {one.page(N - 1, 1)[0].total for one in several} == {N}
@@ -108,7 +108,7 @@ def test_some_requests_have_no_pages(collection: Collection, monkeypatch: pytest
 @pytest.mark.long
 @pytest.mark.parametrize("size", [100_000])
 def test_a_reader_sees_each_item_of_its_state_once_while_writers_write(tmp_path: Path, size: int) -> None:
-    """Of 100,000 items, while two threads insert and delete others all the time."""
+    """The state has 100,000 items, while two threads insert and delete others all the time."""
     generator = np.random.default_rng(0)
     with Home(tmp_path).create("c", ["v=vectors:dim=2"]) as made:
         rows = generator.normal(size=(size, 2)).astype(np.float32)
@@ -144,7 +144,7 @@ def test_a_reader_sees_each_item_of_its_state_once_while_writers_write(tmp_path:
 
 
 def test_pages_go_on_from_feedback(collection: Collection) -> None:
-    """Kept judgements are examples of all pages, and their items no hits."""
+    """Kept judgements are examples of all pages, and their items are not hits."""
     collection.feedback.judge("near", ["k00001"], ["k00002"], person="ann")
     pages = list(collection.search_pages(SearchRequest([], feedback="near", filter="number < 20"), 7))
     found = [hit.key for (one,) in pages for hit in one.hits]

@@ -30,19 +30,19 @@ def metrics(home, once):
 
 
 def space_of(collection) -> Space:
-    """The space that answers, from the catalog."""
+    """Return the space that answers, from the catalog."""
     with collection._opened.catalog.read() as tx:
         number = tx.spaces.in_use()["musl"]
         return Space.from_state("musl", number, tx.spaces.state("musl", number))
 
 
 def ask(collection, group: str = "cat", **options):
-    """What is found for a new row of a group."""
+    """Return the answer for a new row of a group."""
     return collection.search(SearchRequest([Query("color", vector=row("color", group, 100))], k=100, **options))
 
 
 def test_a_labelled_item_is_indexed_under_its_metric_only(metrics):
-    """An unlabelled one under that of the class that it seems to be of; each metric is a target of its own."""
+    """An unlabelled one is under that of its apparent class; each metric is a target of its own."""
     assert metrics.spaces.get("musl").targets == TARGETS
     assert metrics.spaces.get("musl").dim == dict.fromkeys(TARGETS, 16)
     assert [one.target for one in ask(metrics, merge=False)] == list(TARGETS)
@@ -53,7 +53,7 @@ def test_a_labelled_item_is_indexed_under_its_metric_only(metrics):
 
 
 def test_lists_of_several_metrics_are_merged_by_distance(metrics):
-    """Unless asked for apart; every item once, where it is nearest."""
+    """They are apart on request; every item comes once, in the metric that is nearest."""
     apart = ask(metrics, merge=False)
     (merged,) = ask(metrics)
     least: dict[str, float] = {}
@@ -68,7 +68,7 @@ def test_lists_of_several_metrics_are_merged_by_distance(metrics):
 
 
 def test_one_metric_may_be_asked_for(metrics):
-    """By the name of its target; a view is none."""
+    """The name is that of its target; a view has no target of its name."""
     (found,) = ask(metrics, targets=["color:2"], merge=False)
     assert found.target == "color:2"
     assert [
@@ -79,7 +79,7 @@ def test_one_metric_may_be_asked_for(metrics):
 
 
 def test_a_changed_label_moves_an_item(metrics):
-    """To the metric of the new one, and of the first opening again after that."""
+    """It moves to the metric of the new one, also for the first opening after that."""
     ask(metrics)
     metrics.items.put([item("cat", 0, labels=["dog"])])
     where = {one.target for one in ask(metrics, merge=False) for hit in one.hits if hit.key == "cat/00"}
@@ -87,7 +87,7 @@ def test_a_changed_label_moves_an_item(metrics):
 
 
 def test_a_new_label_gets_a_metric_without_training(metrics):
-    """Bits stay as they are, and what is called by it is indexed under that metric only from then on."""
+    """Bits stay as they are, and items with the label are indexed under that metric only from then on."""
     before = space_of(metrics).probe("color", row("color", "cat", 3)[None])
     metrics.items.put([item("dog", number, labels=["puppy"]) for number in range(40, 46)])
     seeming = [one.target for one in ask(metrics, merge=False) for hit in one.hits if hit.key == "dog/40"]
@@ -122,7 +122,7 @@ def test_what_cannot_be_assigned_is_refused(metrics):
 
 
 def test_metrics_of_a_view_are_measured_together(metrics):
-    """Each item at its distance under its own metric, also where settings are chosen; nothing can be re-ranked."""
+    """Each item counts at its distance under its own metric, also in tuning; re-ranking is refused."""
     found = metrics.evaluate(EvaluationRequest(view="color", spaces=("musl",), refit=True, k=(1,)))
     assert {(one.query_view, one.database_view) for one in found.rows} == {("color", "color")}
     assert next(one.value for one in found.rows if one.metric == "accuracy") == 1.0
@@ -136,7 +136,7 @@ def test_metrics_of_a_view_are_measured_together(metrics):
 
 
 def test_one_metric_is_one_target(home):
-    """Named like its view."""
+    """Its name is the view's."""
     with fill(home, "one", [item(group, number) for group, number in each()]) as made:
         info = made.train(Recipe(spec="musl", views=("color",), settings={"n_metrics": 1, "n_bits": 12}))
         assert (info.targets, info.dim, info.binary) == (("color",), {"color": 12}, True)

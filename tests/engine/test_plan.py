@@ -1,4 +1,4 @@
-"""Plans grow with what they plan, choose what auto chooses, and refuse what cannot be planned."""
+"""Plans grow with their data, choose what auto chooses, and refuse impossible requests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A home is private, and nothing outside it is read, written or removed by way of it."""
+"""A home is private, and gives no way to read, write or remove anything outside."""
 
 import os
 import stat
@@ -25,7 +25,7 @@ def fill(collection: Collection) -> None:
 
 @pytest.fixture
 def precious(tmp_path: Path) -> Path:
-    """A file of somebody else."""
+    """A file of another user."""
     path = tmp_path / "precious"
     path.write_bytes(b"x" * 10_000)
     return path
@@ -33,7 +33,7 @@ def precious(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def one(home: Home) -> Path:
-    """The folder of a collection that nobody has open."""
+    """The folder of a collection that no process has open."""
     with home.create("one", ["v=vectors:dim=3"]) as made:
         fill(made)
     return home.path / "one"
@@ -41,7 +41,7 @@ def one(home: Home) -> Path:
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_only_the_user_can_read_what_is_made(tmp_path: Path, umask: int):
-    """Folders 0700 and files 0600: catalogs with their logs, locks, snapshots and copies, whatever the umask."""
+    """Folders have 0700 and files 0600, for any umask: catalogs with their logs, locks, snapshots and copies."""
     before = os.umask(umask)
     try:
         home = Home(tmp_path / "new" / "home")
@@ -63,7 +63,7 @@ def test_only_the_user_can_read_what_is_made(tmp_path: Path, umask: int):
 
 @pytest.mark.parametrize("name", ["lock", "lock.next", "catalog.db", "catalog.db-wal", "indexes", "indexes/s-1-v.idx"])
 def test_a_link_in_a_collection_is_refused_and_its_target_stays(home: Home, one: Path, precious: Path, name: str):
-    """A copied folder could lead every write to a file of somebody else."""
+    """A copied folder could lead every write to a file of another user."""
     target = precious.parent / "others" if name == "indexes" else precious
     if name == "indexes":
         target.mkdir()
@@ -102,7 +102,7 @@ def test_a_pipe_in_place_of_a_lock_is_refused(home: Home, one: Path, name: str):
 
 
 def test_a_pipe_in_place_of_a_snapshot_is_no_snapshot(home: Home, one: Path):
-    """The index is built again, and nobody waits for what comes through the pipe."""
+    """The index is built again, and no process waits for the pipe."""
     for snapshot in list((one / "indexes").iterdir()):
         snapshot.unlink()
         os.mkfifo(snapshot)
@@ -112,7 +112,7 @@ def test_a_pipe_in_place_of_a_snapshot_is_no_snapshot(home: Home, one: Path):
 
 
 def test_only_own_names_are_left_overs(home: Home, one: Path, tmp_path: Path):
-    """Files of somebody else stay, whatever their names begin with: a home may be made of any folder."""
+    """Other files stay, even if their names begin alike: a home may be made of any folder."""
     mine = [home.path / ".new-year", home.path / ".deleted-scenes", one / "indexes" / ".notes.idx.old"]
     for path in mine:
         path.mkdir()

@@ -68,7 +68,7 @@ WORK: dict[str, tuple[Any, str, Callable[[Collection], object]]] = {
 
 @pytest.mark.parametrize("name", WORK)
 def test_the_log_can_be_reset_while_something_is_computed(rows: Collection, monkeypatch, name: str):
-    """What computes has read everything before."""
+    """The work has read everything before it computes."""
     module, step, work = WORK[name]
     real, busy = getattr(module, step), []
 
@@ -83,7 +83,7 @@ def test_the_log_can_be_reset_while_something_is_computed(rows: Collection, monk
 
 
 def test_the_log_can_be_reset_while_changes_are_learned(collection: Collection, monkeypatch):
-    """Of pictures, which are versions of a page."""
+    """The pictures are versions of a page."""
     real, busy = finding.region_distances, []
 
     def meanwhile(*arguments: Any) -> Any:
@@ -100,7 +100,7 @@ def test_the_log_can_be_reset_while_changes_are_learned(collection: Collection, 
 
 
 def reset_log(collection: Collection) -> bool:
-    """Try to; return whether somebody reads."""
+    """Try to reset the log; return whether a reader is in the way."""
     engine = collection._opened.catalog._database._engine
     with engine.connect().execution_options(crossview_alone=True) as connection:
         connection.exec_driver_sql("PRAGMA busy_timeout=0")

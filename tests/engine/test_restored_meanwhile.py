@@ -1,4 +1,4 @@
-"""A collection that is restored from a copy during other work: nothing is written on the wrong item, view or space.
+"""A collection is restored from a copy during other work, which writes nothing on the wrong item, view or space.
 
 After a restore the same ids, sequence numbers, revisions and generations may stand for something else.
 """
@@ -42,7 +42,7 @@ def rows(collection: Collection) -> dict[str, float]:
 
 
 def test_vectors_are_stored_by_their_keys(home: Home, made: Collection, tmp_path: Path, monkeypatch):
-    """Another item has the id and the number of the last change by then."""
+    """By then another item has the id and the number of the last change."""
     copy = home.backup("one", tmp_path / "copy.db")
     made.items.put([NewItem("c", rows={"v": row(3)})])
 
@@ -56,7 +56,7 @@ def test_vectors_are_stored_by_their_keys(home: Home, made: Collection, tmp_path
 
 
 def test_times_of_files_are_stored_by_their_keys(home: Home, tmp_path: Path, monkeypatch):
-    """A file that was touched only has its new time noted, by the id of its item."""
+    """A file with only another time has the new time noted, by the id of its item."""
     folder = tmp_path / "pictures"
     first, second = write_pictures(folder, 1)[:2]
     with home.create("one", ["color"]) as made:
@@ -78,7 +78,7 @@ def test_times_of_files_are_stored_by_their_keys(home: Home, tmp_path: Path, mon
 
 
 def test_rows_are_of_the_words_that_were_restored(home: Home, tmp_path: Path, monkeypatch):
-    """A view may be fitted on other pictures by then, and its revision have the same number."""
+    """By then the view may be fitted on other pictures under the same number of its revision."""
 
     def fit(collection: Collection, label: str) -> None:
         collection.views.fit([encode(draw(label, number)) for number in range(6)], workers=1)
@@ -113,7 +113,7 @@ def test_a_space_of_what_was_restored_away_is_refused(home: Home, made: Collecti
 
 @pytest.mark.parametrize("again", ["restored", "deleted"])
 def test_a_threshold_stays_with_its_own_training(home: Home, made: Collection, tmp_path: Path, monkeypatch, again):
-    """Another space has the name and the number of the generation by then: restored, or deleted and trained again."""
+    """By then another space has the name and the number of the generation: restored, or deleted and trained again."""
     made.items.put(
         [
             NewItem(f"{label}{n}", labels=[label], rows={"v": row(at) + n / 100})

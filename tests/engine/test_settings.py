@@ -1,4 +1,4 @@
-"""Settings of learners: whatever a user gives, the engine answers with a space or says which setting is wrong."""
+"""For any settings, the engine answers with a space or says which setting is wrong."""
 
 import re
 
@@ -35,12 +35,12 @@ WRONG = (None, True, -1, float("nan"), [None], {})
 
 
 def settings(name: str) -> list[str]:
-    """The settings that users know of a learner."""
+    """Return the settings that users know of a learner."""
     return [setting for setting in LEARNERS[name]().settings() if setting != "view_slices"]
 
 
 def rows() -> tuple[list[np.ndarray], np.ndarray]:
-    """Views of 24 histograms in four classes, and the classes."""
+    """Return views of 24 histograms in four classes, and the classes."""
     generator = np.random.default_rng(0)
     labels = np.repeat(["ant", "bee", "cat", "dog"], 6)
     spread = [np.repeat(generator.uniform(0, 4, (4, width)), 6, axis=0) for width in (4, 5)]
@@ -48,7 +48,7 @@ def rows() -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def learned(spec: str, settings: dict[str, object]) -> None:
-    """Builds and fits a pipeline; its vectors are finite."""
+    """Build and fit a pipeline, and check that its vectors are finite."""
     views, labels = rows()
     pipeline = build(spec, VIEWS, [(), ()], settings)
     fit(pipeline, views, Supervision(classes=labels))
@@ -57,7 +57,7 @@ def learned(spec: str, settings: dict[str, object]) -> None:
 
 
 def refusal(spec: str, settings: dict[str, object]) -> str:
-    """Why a pipeline cannot be learned; "" where it can."""
+    """Return why a pipeline cannot be learned, or "" if it can."""
     try:
         learned(spec, settings)
     except (InvalidInputError, NotReadyError) as error:
@@ -78,7 +78,6 @@ def test_a_value_of_a_wrong_type_names_its_setting(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", LEARNERS)
 def test_any_value_is_learned_with_or_names_its_setting(name: str) -> None:
-    """Whatever its value, a learner either learns finite vectors with it, or the error names the setting."""
     for setting in settings(name):
         for value in (*NASTY, *NESTED):
             said = refusal(name, {setting: value})
@@ -107,7 +106,7 @@ def test_any_value_is_learned_with_or_names_its_setting(name: str) -> None:
     ],
 )
 def test_what_is_wrong_is_said_in_the_users_words(spec: str, settings: dict[str, object], words: str) -> None:
-    """By the setting's name, with the value and what it must be, when the pipeline is built."""
+    """The message has the setting's name, its value and the allowed ones, when the pipeline is built."""
     with pytest.raises(InvalidInputError, match=re.escape(words)):
         build(spec, VIEWS, [(), ()], settings)
 
@@ -121,11 +120,11 @@ def test_what_is_wrong_is_said_in_the_users_words(spec: str, settings: dict[str,
     ],
 )
 def test_too_few_views_are_told_by_the_learner_that_needs_them(spec: str, views: tuple[str, ...], words: str) -> None:
-    """With the views that were named, when the pipeline is built."""
+    """The message has the named views, when the pipeline is built."""
     with pytest.raises(InvalidInputError, match=re.escape(words)):
         build(spec, views, [()] * len(views))
 
 
 def test_what_a_fit_cannot_do_names_the_learner_and_its_settings() -> None:
-    """It is the learner that failed, not the last one, with the settings that were given."""
+    """It names the learner that failed, not the last one, with the given settings."""
     assert refusal("kernel:precomputed,cca", {}).startswith("kernel with kernel='precomputed' cannot be fitted: ")

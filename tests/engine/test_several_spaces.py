@@ -57,7 +57,7 @@ def test_spaces_that_held_out_the_same_are_as_measured_alone(groups):
 
 
 def test_no_query_was_trained_on_by_any_and_the_database_is_what_all_were(groups):
-    """Also for the views themselves; what only some were trained on is counted and left out."""
+    """This holds for the views themselves, too; items that only some were trained on are counted and left out."""
     keys = {}
     for seed in (1, 2):
         groups.train(Recipe(spec="pca", views=("color",), dim=2, holdout=0.4, seed=seed), space=f"seed{seed}")
@@ -84,7 +84,7 @@ def test_spaces_without_a_common_query_name_the_remedy(groups):
 
 
 def test_a_space_that_cannot_cross_views_is_measured_where_it_can(groups):
-    """And has no figures elsewhere; where none can, or a name is wrong, the error is that of one space."""
+    """It has no figures elsewhere; if no space can, or a name is wrong, the error is that of one space."""
     groups.train(Recipe(spec="cca", views=("color", "gist"), dim=2, holdout=0.3))
     found = groups.evaluate(EvaluationRequest(view="color", spaces=("cca", "raw"), k=(1,)))
     assert {one[0] for one in figures(found, "raw")} == {"color"}
@@ -115,7 +115,7 @@ def test_what_makes_no_sense_is_refused(groups, how, words):
 
 
 def test_a_space_of_an_earlier_revision_is_not_measured(three):
-    """Its pipeline would be given rows that mean something else; fitted anew it can be."""
+    """Its pipeline would get rows with another meaning; after a new fit it can be measured."""
     three.train(Recipe(spec="cca", views=("color", "sift"), dim=2, holdout=0.3))
     three.views.fit([encode(draw("red", seed)) for seed in range(8)], views=["sift"], refit=True, workers=1)
     with pytest.raises(NotReadyError, match="trained on revision 1 of view 'sift', which is now at revision 2"):
@@ -123,12 +123,12 @@ def test_a_space_of_an_earlier_revision_is_not_measured(three):
 
 
 def liking() -> np.ndarray:
-    """What makes items alike: a number from 0 to 1."""
+    """Return the hidden number of each item, from 0 to 1, which makes items alike."""
     return np.random.default_rng(0).uniform(0, 1, COUNT)
 
 
 def triplets(seed=1, names=range(COUNT)) -> ItemComparisons:
-    """Which of two items is nearer to a third by what makes them alike."""
+    """Return which of two items is nearer to a third by the hidden number."""
     chosen = np.random.default_rng(seed).choice(list(names), (400, 3))
     chosen = chosen[[len(set(row)) == 3 for row in chosen.tolist()]]
     near, far = (np.abs(liking()[chosen[:, 0]] - liking()[chosen[:, place]]) for place in (1, 2))
@@ -138,7 +138,7 @@ def triplets(seed=1, names=range(COUNT)) -> ItemComparisons:
 
 @pytest.fixture
 def liked(home):
-    """Items without labels whose first number is what makes them alike, small beside the noise of the others."""
+    """Items without labels whose first number is the hidden one, small beside the noise of the others."""
     noise = np.random.default_rng(4).normal(size=(COUNT, WIDTH - 1))
     rows = np.column_stack([liking(), noise]).astype(np.float32)
     with home.create("liked", [f"one=vectors:dim={WIDTH}", "two=vectors:dim=1"]) as made:
@@ -147,7 +147,7 @@ def liked(home):
 
 
 def test_comparisons_measure_spaces_without_labels(liked):
-    """The views themselves included: a metric learned from the like of them agrees better, by a paired difference."""
+    """The views are among them: a metric learned from such comparisons agrees better, by a paired difference."""
     liked.train(Recipe(spec="fantope", views=("one",), dim=1, constraints=triplets(), settings=QUICK))
     test = triplets(seed=2)
     found = liked.evaluate(EvaluationRequest(view="one", spaces=("raw", "fantope"), constraints=test))
@@ -167,7 +167,7 @@ def _query(number):
 
 
 def test_comparisons_that_a_space_knows_are_counted(liked):
-    """Those that name items that it was trained on, and those that it learned from, also with a pair the other way."""
+    """They name items that it was trained on, or it learned from them, also with a pair the other way."""
     given = triplets(names=range(30))
     liked.train(
         Recipe(spec="fantope", views=("one",), dim=1, constraints=given, settings=QUICK, holdout=0.3), space="held"

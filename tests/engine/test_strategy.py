@@ -77,7 +77,7 @@ def test_options_state_a_strategy(options: dict[str, Any], query: Query, strateg
 @pytest.mark.parametrize("other", OPTIONS)
 @pytest.mark.parametrize("query", [QUERY, Query("v")], ids=["query", "list"])
 def test_an_option_is_held_or_refused(options: dict[str, Any], other: str, query: Query) -> None:
-    """None is silently left out."""
+    """No option is silently left out."""
     asked = {other: OPTIONS[other], **options}
     try:
         held = vars(SearchRequest([query], **asked).strategy)

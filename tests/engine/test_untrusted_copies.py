@@ -1,8 +1,8 @@
-"""A copy of somebody else becomes a collection, or is refused with a reason; nothing in it runs or leaves the home.
+"""A stranger's copy becomes a collection, or is refused with a reason; nothing in the copy runs or leaves the home.
 
 CROSSVIEW_COPIES says how many changed copies the long test restores, about three in a second; the form of a release:
 
-    CROSSVIEW_COPIES=5000 .venv/bin/python -m pytest -q -n 0 -s -m long tests/engine/test_untrusted_copies.py
+CROSSVIEW_COPIES=5000 .venv/bin/python -m pytest -q -n 0 -s -m long tests/engine/test_untrusted_copies.py
 """
 
 import gzip
@@ -58,7 +58,7 @@ def change(copy: Path, *statements: str, values: tuple[object, ...] = ()) -> Non
 
 @pytest.fixture
 def put_in_place(copy: Path, home: Home) -> Path:
-    """The catalog of a folder that was copied into the home, not restored."""
+    """Put a catalog into the home as a folder that was copied, not restored."""
     folder = home.path / "placed"
     folder.mkdir(parents=True)
     return Path(shutil.copyfile(copy, folder / "catalog.db"))
@@ -75,7 +75,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("what", FOREIGN)
 def test_what_runs_by_itself_is_refused(home: Home, copy: Path, put_in_place: Path, what: str):
-    """In a copy to be restored, and in a folder that was put into a home."""
+    """It may be in a copy to be restored, or in a folder that was put into a home."""
     change(copy, FOREIGN[what])
     change(put_in_place, FOREIGN[what])
     with pytest.raises(
@@ -90,7 +90,7 @@ def test_what_runs_by_itself_is_refused(home: Home, copy: Path, put_in_place: Pa
 
 
 def test_a_view_in_place_of_a_table_is_not_read(home: Home, copy: Path):
-    """One without an end would keep whoever reads it for ever."""
+    """A view without an end would keep its reader for ever."""
     columns = ", ".join(["x"] * 4)
     endless = f"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT {columns} FROM n"
     change(copy, "ALTER TABLE rows RENAME TO t", f"CREATE VIEW rows AS {endless}")
@@ -165,7 +165,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_no_collection_can_hold_is_refused_with_a_reason(home: Home, copy: Path, what: str):
-    """Also where it is to replace a collection, which stays as it was."""
+    """The copy may be to replace a collection, which stays as it was."""
     statement, words = REFUSED[what]
     change(copy, *statement.split(";"))
     for replace in (False, True):
@@ -248,7 +248,7 @@ def restored(home: Home, copy: Path) -> Collection:
 
 @pytest.mark.parametrize("way", [name for name, _ in mutations.BOMBS if name != "keys"])
 def test_a_damaged_state_is_a_reason_and_no_fault(home: Home, copy: Path, way: str):
-    """Whatever a space was fitted to: bytes that are no state, or would become many more. Other spaces go on."""
+    """The bytes of a fitted space are not a state, or would become many more. Other spaces go on."""
     random = np.random.default_rng(3)
     with_state(copy, dict(mutations.BOMBS)[way](b"PK" * 500, random))
     with restored(home, copy) as made:
@@ -260,7 +260,7 @@ def test_a_damaged_state_is_a_reason_and_no_fault(home: Home, copy: Path, way: s
 
 
 def test_a_view_that_was_fitted_to_other_types_is_damaged(home: Home, copy: Path):
-    """It is reported where a text is to be read; what else an item has is stored."""
+    """It is reported when a text is to be read; the other values of an item are stored."""
     with closing(sqlite3.connect(copy)) as database:
         (data,) = database.execute("SELECT state FROM view_revisions").fetchone()
     tree = state.unpack(data)
@@ -274,7 +274,7 @@ def test_a_view_that_was_fitted_to_other_types_is_damaged(home: Home, copy: Path
 
 @pytest.mark.parametrize("changed", [{"revisions": 7}, {"settings": 7}, {"pipeline": []}, {"seed": "x"}])
 def test_a_state_of_other_types_is_damaged(home: Home, copy: Path, changed: dict[str, object]):
-    """Before anything is made of it."""
+    """It is found before any learner is made."""
     with closing(sqlite3.connect(copy)) as database:
         (data,) = database.execute("SELECT state FROM generations WHERE space = 'pca'").fetchone()
     with_state(copy, state.pack(state.unpack(data) | changed))
@@ -283,7 +283,7 @@ def test_a_state_of_other_types_is_damaged(home: Home, copy: Path, changed: dict
 
 
 def test_a_state_that_does_not_fit_its_view_is_damaged(home: Home, copy: Path):
-    """It is found where the space is loaded, not where it computes nonsense."""
+    """It is found when the space is loaded, not when it computes nonsense."""
     with closing(sqlite3.connect(copy)) as database:
         (data,) = database.execute("SELECT state FROM generations WHERE space = 'pca'").fetchone()
     tree = state.unpack(data)
@@ -336,7 +336,7 @@ def test_a_copy_of_an_earlier_version_is_brought_up_to_date(home: Home, base: Pa
 
 
 def test_a_pipe_is_refused_at_once(home: Home, tmp_path: Path):
-    """Whoever opened it would wait for somebody who writes into it."""
+    """A program that opened it would wait for another one to write."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InvalidInputError, match="pipe cannot be read: not a regular file"):
         home.restore("new", tmp_path / "pipe")
@@ -346,7 +346,7 @@ def test_a_pipe_is_refused_at_once(home: Home, tmp_path: Path):
 
 
 class Tried(NamedTuple):
-    """What became of a changed copy."""
+    """The result of restoring a changed copy."""
 
     seed: int
     done: str
@@ -354,11 +354,11 @@ class Tried(NamedTuple):
     megabytes: int
     """More than the process held before: tests that ran in it earlier leave memory behind."""
     seconds: float
-    """Of the processor: other processes may be busy."""
+    """Seconds of the processor: other processes may be busy."""
 
 
 def tried(base: Path, root: Path, seeds: range) -> Iterator[Tried]:
-    """Restore changed copies, one after another, and see that nothing outside the home is touched."""
+    """Restore changed copies, one after another, and check that nothing outside the home changes."""
     home, case = Home(root / "outer" / "inner" / "home"), root / "case.db"
     home.path.mkdir(parents=True)
     for seed in seeds:
@@ -382,7 +382,7 @@ def seeds_of(case: int, count: int) -> range:
 
 
 def reset_peak() -> int:
-    """Let peak() begin anew, and return the megabytes that this process uses now."""
+    """Reset the peak, and return the megabytes that this process uses now."""
     Path("/proc/self/clear_refs").write_text("5")
     return peak()
 
@@ -395,7 +395,7 @@ def peak() -> int:
 
 @pytest.mark.random
 def test_changed_copies_open_or_are_refused(base: Path, tmp_path: Path):
-    """A few of those that the long test goes through."""
+    """These are a few of the copies of the long test."""
     found = Counter("refused" if one.why else "opened" for one in tried(base, tmp_path, seeds_of(100_000, 16)))
     assert found["refused"] > 0
     assert found["opened"] > 0
@@ -404,7 +404,7 @@ def test_changed_copies_open_or_are_refused(base: Path, tmp_path: Path):
 @pytest.mark.random
 @pytest.mark.long
 def test_thousands_of_changed_copies_open_or_are_refused(base: Path, tmp_path: Path, monkeypatch):
-    """With at most a gigabyte and half a minute for each, and no file outside the home."""
+    """Each takes at most a gigabyte and half a minute, and changes no file outside the home."""
     monkeypatch.setattr(mutations, "bomb_bytes", 3 << 29)
     outcomes = list(tried(base, tmp_path, seeds_of(0, COPIES)))
     reasons = Counter(one.why.removeprefix(str(tmp_path))[:60] for one in outcomes if one.why)

@@ -1,4 +1,4 @@
-"""Collections with views by models: what goes on without the model, and which row an item with two inputs has."""
+"""Collections with views by models work on without the model, and give one row to an item with two inputs."""
 
 import json
 import shutil
@@ -53,12 +53,12 @@ def art(home: Home) -> Iterator[Collection]:
 
 
 def nearest(collection: Collection, **query: object) -> str:
-    """The first hit of a query of the view of the model."""
+    """Return the first hit of a query of the view of the model."""
     return collection.search(SearchRequest([Query("clip", **query)], k=1))[0].hits[0].key  # type: ignore[arg-type]
 
 
 def row(collection: Collection, key: str) -> tuple[float, ...]:
-    """The stored row of an item."""
+    """Return the stored row of an item."""
     (found,) = collection.embed([Query("clip", key=key)], targets=["clip"], space="raw")
     return tuple(np.asarray(found.vector).round(5).tolist())
 
@@ -95,7 +95,7 @@ def restored(home: Home, place: Path) -> Home:
 def test_a_collection_loses_nothing_without_its_model(
     home: Home, tmp_path: Path, folder: Path, away: Callable[[Home, Path], Home]
 ) -> None:
-    """Whatever needs no row goes on, whatever does names the way out, and a model under any name is found."""
+    """Work without rows goes on, other work names the remedy, and a model under any name is found."""
     with home.open("art") as art:
         before, neighbor = {name: row(art, name) for name in COLORS}, nearest(art, key="red")
     other = away(home, tmp_path)
@@ -192,7 +192,7 @@ def add_the_view_later(home: Home, pictures: Path) -> Collection:
 def test_the_row_of_an_item_with_both_is_that_of_its_picture(
     home: Home, art: Collection, tmp_path: Path, way: Callable[[Home, Path], Collection]
 ) -> None:
-    """In whichever order picture and text come; the text of an item without a picture is its row."""
+    """Picture and text come in either order; the text of an item without a picture is its row."""
     pictures = tmp_path / "pictures"
     pictures.mkdir()
     for name, picture in PICTURES.items():
@@ -227,7 +227,7 @@ def test_a_view_names_a_registered_model_and_nothing_else(art: Collection, spec:
 
 
 def change(copy: Path, statement: str, *values: object) -> Path:
-    """Return a copy whose content somebody changed, as its checksum does not show."""
+    """Return a copy with changed content, which its checksum does not show."""
     changed = copy.with_name("changed.db")
     with closing(sqlite3.connect(copy)) as database, database:
         database.execute(statement, values)

@@ -14,7 +14,7 @@ FOLDERS = sorted(path.parent.name for path in EXAMPLES.glob("*/README.md"))
 
 
 def test_every_folder_is_described() -> None:
-    """By a README, and by a line of the list."""
+    """Each has a README, and a line of the list."""
     folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir()} - {"__pycache__"}
     listed = re.findall(r"^\| \[(\S+)\]\((\S+)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"), re.M)
     assert {name for name, _ in listed} == folders | {"waterfall.py"}
@@ -24,7 +24,7 @@ def test_every_folder_is_described() -> None:
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_the_page_of_an_example_states_how_to_run_it(name: str) -> None:
-    """And what it prints; its links lead somewhere."""
+    """It also states what the example prints, and its links lead to files."""
     page = (EXAMPLES / name / "README.md").read_text(encoding="utf-8")
     assert {"## Run", "## Output"} <= set(page.splitlines())
     links = [link.partition("#")[0] for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page)]
@@ -32,7 +32,7 @@ def test_the_page_of_an_example_states_how_to_run_it(name: str) -> None:
 
 
 def used_names(program: str) -> Iterator[tuple[str, str]]:
-    """Yield each module of crossview that a program imports, or "crossview", with the names that it uses of it."""
+    """Yield each module of crossview that a program imports, or "crossview", with the name that it uses there."""
     for node in ast.walk(ast.parse(program)):
         match node:
             case ast.Attribute(value=ast.Name("crossview"), attr=name):
@@ -44,7 +44,7 @@ def used_names(program: str) -> Iterator[tuple[str, str]]:
 
 
 def test_examples_use_only_public_names() -> None:
-    """Those of ``crossview``, ``crossview.extractors`` and ``crossview.learners``."""
+    """Programs import from ``crossview``, ``crossview.extractors`` and ``crossview.learners``."""
     public = {
         "crossview": {"", "open", *crossview.__all__},
         "crossview.extractors": set(crossview.extractors.__all__),

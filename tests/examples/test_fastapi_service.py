@@ -54,7 +54,7 @@ def uploaded(client: TestClient, content: bytes, **fields: Any) -> httpx.Respons
 
 
 def test_a_picture_finds_itself(client: TestClient, pictures: Path) -> None:
-    """First, with its label, a match and a thumbnail."""
+    """It comes first, with its label, a match and a thumbnail."""
     found = uploaded(client, (pictures / "waves" / "waves-00.jpg").read_bytes(), k=3).json()
     assert len(found) == 3
     assert (found[0]["key"], found[0]["labels"]) == ("pictures/waves/waves-00.jpg", ["waves"])
@@ -65,7 +65,7 @@ def test_a_picture_finds_itself(client: TestClient, pictures: Path) -> None:
 
 
 def test_words_find_pictures(client: TestClient) -> None:
-    """Those of the class that the words mean come first."""
+    """Pictures of the class that the words mean come first."""
     found = client.get("/search", params={"text": "surf, tide and swell", "k": 4}).json()
     assert "waves" in found[0]["labels"]
 
@@ -78,7 +78,7 @@ def test_a_browser_gets_a_form(client: TestClient) -> None:
 
 
 def test_errors_have_statuses(client: TestClient, service: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is no picture, a missing item, wrong arguments and a large upload."""
+    """A file that is not a picture, a missing item, wrong arguments and a large upload."""
     refused = uploaded(client, b"no picture")
     assert (refused.status_code, refused.json()["error"]) == (415, "NotAnImageError")
     missing = client.get("/thumbnails/pictures/absent.jpg")
@@ -108,7 +108,7 @@ def test_a_server_that_does_not_answer_is_unavailable(service: ModuleType, monke
 
 
 def test_a_server_with_too_much_work_states_when_to_try_again(service: ModuleType) -> None:
-    """In the header of HTTP."""
+    """The header of HTTP states the seconds."""
     app = service.app
 
     async def overloaded() -> None:

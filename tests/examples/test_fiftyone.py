@@ -77,7 +77,7 @@ def samples(exported: Path) -> list[dict[str, Any]]:
 
 
 def test_the_samples_have_the_format(samples: list[dict[str, Any]]) -> None:
-    """Each by the schema, with its own id, and with a file that exists."""
+    """Each sample fits the schema, and has its own id and a file that exists."""
     validator = Draft202012Validator(SAMPLE)
     assert [error.message for sample in samples for error in validator.iter_errors(sample)] == []
     assert len({sample["_id"]["$oid"] for sample in samples}) == len(samples)
@@ -85,7 +85,7 @@ def test_the_samples_have_the_format(samples: list[dict[str, Any]]) -> None:
 
 
 def test_the_description_names_every_field(exported: Path, samples: list[dict[str, Any]]) -> None:
-    """By the name in the samples, with a type."""
+    """It gives the name of the samples, and a type."""
     described = json.loads((exported / "metadata.json").read_text(encoding="utf-8"))
     assert (described["name"], described["media_type"]) == ("art", "image")
     fields = {field["db_field"] for field in described["sample_fields"]}
@@ -111,7 +111,7 @@ def test_the_values_are_those_of_the_collection(exported: Path, samples: list[di
 
 
 def test_fiftyone_reads_it(exported: Path) -> None:
-    """With the labels and the vectors, if FiftyOne and its database are here."""
+    """If FiftyOne and its database are here, it reads the labels and the vectors."""
     fiftyone = pytest.importorskip("fiftyone", reason="needs FiftyOne, which needs a MongoDB")
     kind = fiftyone.types.FiftyOneDataset
     dataset = fiftyone.Dataset.from_dir(dataset_dir=str(exported), dataset_type=kind)

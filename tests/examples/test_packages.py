@@ -1,4 +1,4 @@
-"""The example packages, installed by pip, work through the command line, and the guide of them is true."""
+"""The example packages, installed by pip, work through the command line, and their guide is true."""
 
 import json
 import re
@@ -22,7 +22,7 @@ INSTALL = re.compile(r"^python -m pip install (.*?) ((?:\./\S+ ?)+)$", re.M)
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the installed packages, as the guide installs them but for the place."""
+    """A folder with the packages, installed as the guide states except for the place."""
     folder = tmp_path_factory.mktemp("packages")
     for name in EXAMPLES:  # pip builds in the folder of a package
         shutil.copytree(ROOT / "examples" / name, folder / "examples" / name)
@@ -76,7 +76,7 @@ def test_they_work_like_extractors_and_learners_of_crossview(work: Path, site: P
 
 
 def test_a_server_computes_rows_by_them(work: Path, site: Path) -> None:
-    """In its processes that read pictures."""
+    """The server's processes that read pictures compute them."""
     program = (
         "import sys, crossview\n"
         "from crossview.server.edge.listen import RunningServer\n"
@@ -93,7 +93,7 @@ def test_a_server_computes_rows_by_them(work: Path, site: Path) -> None:
 
 
 def test_without_them_a_collection_stays_usable(work: Path, site: Path) -> None:
-    """It is listed and searched by stored rows, and messages name what is missing and the remedy, as in the guide."""
+    """It is listed and searched by stored rows; messages name the missing package and the remedy, as in the guide."""
     for line in ("show art", "view list art", "list art --limit 2", "space list art"):
         assert result(work, line) == result(work, line, site)
     stored = "search art --key pictures/red/1.png --view edges --space raw -k 3"
@@ -112,7 +112,7 @@ def test_without_them_a_collection_stays_usable(work: Path, site: Path) -> None:
 
 
 def test_the_commands_of_the_guide_run(tmp_path: Path, site: Path) -> None:
-    """All lines but the one that installs, with the packages where this test installed them."""
+    """They are all lines except the one that installs; this test has installed the packages elsewhere."""
     (lines,) = re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
     output = started(["bash", "-euc", INSTALL.sub("", lines)], tmp_path, PYTHONPATH=str(site))
     assert "240 added" in output

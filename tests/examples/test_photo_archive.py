@@ -53,5 +53,5 @@ def test_photographs_without_subfolders(tmp_path: Path) -> None:
 
 
 def test_the_usage_is_printed(tmp_path: Path) -> None:
-    """Without a folder."""
+    """Without a folder the script prints it."""
     assert "usage: bash archive.sh PHOTOS" in started(["bash", SCRIPT], tmp_path, status=1)

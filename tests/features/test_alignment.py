@@ -1,4 +1,4 @@
-"""Two pictures are aligned, whatever was done to one of them, and different ones do not agree."""
+"""Two pictures are aligned after any turn or change of one of them, and different ones do not agree."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_every_orientation_is_found_and_undone(number: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_copy_agrees(kind: str) -> None:
-    """In most cells nearly everywhere, also if it shows a part only."""
+    """Nearly all cells agree nearly everywhere, also if the copy shows only a part."""
     for seed in range(3):
         first = small(photograph(seed))
         second = SmallPicture(altered(first.image, kind, np.random.default_rng(seed)))

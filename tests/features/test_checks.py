@@ -1,4 +1,4 @@
-"""The check of extractors that authors call: it accepts sound ones, and names the promise that another one breaks."""
+"""The check of extractors that authors call accepts sound ones, and names the promise that another one breaks."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -60,7 +60,7 @@ class Mean(ImageExtractor):
 
 
 class Both(Mean, TextExtractor):
-    """Of pictures and of texts."""
+    """An extractor of pictures and of texts."""
 
     inputs = frozenset({"image", "text"})
 
@@ -72,7 +72,7 @@ class Both(Mean, TextExtractor):
 
 @pytest.mark.parametrize("sound", [Mean, Mean(scale=3.0), Both, Text(dim=4), Text(model="lda", dim=3)])
 def test_sound_extractors_pass(sound: Extractor | type[Extractor]) -> None:
-    """Of pictures, of texts or of both; a class, or an extractor with parameters."""
+    """It extracts from pictures, texts or both, and is a class, or an extractor with parameters."""
     check_extractor(sound)
 
 

@@ -9,7 +9,7 @@ from crossview.features.registry import extractor
 
 
 def histogram(image: np.ndarray) -> np.ndarray:
-    """The definition, pixel by pixel: hue in 256 steps of a turn, the others in 0..255, cut into 8 x 4 x 2 bins."""
+    """Return the definition, pixel by pixel: hue in 256 steps of a turn, the others in 0..255; 8 x 4 x 2 bins."""
     counts = np.zeros((8, 4, 2))
     for blue, green, red in image.reshape(-1, 3) / 255:
         hue, saturation, value = colorsys.rgb_to_hsv(red, green, blue)
@@ -19,7 +19,7 @@ def histogram(image: np.ndarray) -> np.ndarray:
 
 
 def test_histogram_is_the_definition():
-    """Compared with plain Python over random pixels, at most the few on a bin's edge differ."""
+    """Only the few random pixels on a bin's edge may differ from plain Python."""
     image = np.random.default_rng(1).integers(0, 256, (60, 50, 3), dtype=np.uint8)
     row = extractor("color").row(image)
     assert row.shape == (64,)
@@ -60,7 +60,7 @@ def test_hue_bins_are_equally_wide():
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1))
 def test_shares_sum_to_one_and_forget_where_pixels_are(height, width, seed):
-    """Whatever the size, the row is a distribution, and shuffling the pixels does not change it."""
+    """The row of a picture of any size is a distribution, and shuffling the pixels does not change it."""
     rng = np.random.default_rng(seed)
     image = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
     row = extractor("color").row(image)

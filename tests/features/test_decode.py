@@ -18,7 +18,7 @@ def saved(picture: Pillow.Image, form: str, **options: object) -> bytes:
 
 
 def gradient(width: int = 48, height: int = 32) -> Pillow.Image:
-    """Red grows to the right, green downwards, blue is steady: every corner differs."""
+    """Return a picture whose red grows to the right and green downwards; blue is steady, and every corner differs."""
     y, x = np.mgrid[0:height, 0:width]
     red, green = 255 * x // (width - 1), 255 * y // (height - 1)
     return Pillow.fromarray(np.stack([red, green, np.full_like(red, 64)], 2).astype(np.uint8))
@@ -49,7 +49,7 @@ def assert_close(actual: np.ndarray, expected: np.ndarray, tolerance: float) -> 
     ],
 )
 def test_every_format_gives_its_colours_as_contiguous_bgr(form, options, tolerance):
-    """A picture comes back as BGR uint8 whatever format it was saved in."""
+    """A picture of any saved format comes back as BGR uint8."""
     picture = decode(saved(gradient(), form, **options))
     assert isinstance(picture, Picture)
     assert (picture.width, picture.height) == (48, 32)
@@ -59,14 +59,14 @@ def test_every_format_gives_its_colours_as_contiguous_bgr(form, options, toleran
 
 
 def test_gif_gives_its_first_frame():
-    """Of an animation, only the first frame counts."""
+    """The other frames of the animation do not count."""
     frames = [Pillow.new("RGB", (8, 6), colour) for colour in ("red", "blue")]
     data = saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
     assert_close(decode(data).image, np.full((6, 8, 3), RED, np.uint8), 0)
 
 
 def test_animated_webp_and_png_give_their_first_frame():
-    """Of an animation, only the first frame counts."""
+    """The other frames of the animation do not count."""
     frames = [Pillow.new("RGB", (8, 6), colour) for colour in ("lime", "blue")]
     for form in ("WEBP", "PNG"):
         data = saved(frames[0], form, save_all=True, append_images=frames[1:], lossless=True)
@@ -96,7 +96,7 @@ def test_every_mode_that_a_format_holds_is_read(form, mode):
 
 
 def test_transparency_is_laid_on_white():
-    """Where a picture is transparent it is white, half transparent half white, in every way of saying so."""
+    """A transparent pixel is white, a half transparent one half white, for every way to state transparency."""
     layer = np.zeros((1, 3, 4), np.uint8)
     layer[0, :, 3] = (0, 128, 255)
     for form in ("PNG", "TIFF", "WEBP"):
@@ -163,20 +163,20 @@ def test_16_bit_colour_png_is_scaled_not_clipped():
     ],
 )
 def test_float_tiff_is_read_by_its_range(values, expected):
-    """Unit, 8-bit and 16-bit ranges are read as such; others are stretched; what is not finite is black."""
+    """Unit, 8-bit and 16-bit ranges are read as such; others are stretched; values that are not finite are black."""
     data = saved(Pillow.fromarray(np.array([values], np.float32)), "TIFF")
     assert_close(decode(data).image[0, :, 1], np.array(expected), 1)
 
 
 def test_32_bit_integer_tiff_is_read_by_its_range():
-    """The same rule as for floats, except that 0 and 1 are dark."""
+    """The rule is that of floats, except that 0 and 1 are dark."""
     for values, expected in (([0, 1, 1], [0, 1, 1]), ([0, 300, 65535], [0, 1, 255]), ([-500, 0, 500], [0, 128, 255])):
         data = saved(Pillow.fromarray(np.array([values], np.int32)), "TIFF")
         assert_close(decode(data).image[0, :, 1], np.array(expected), 1)
 
 
 def test_cmyk_jpeg_has_the_same_colours_with_and_without_adobes_inversion():
-    """CMYK from Adobe is stored inverted, other CMYK is not; both come out right."""
+    """CMYK from Adobe is stored inverted, other CMYK is not; both show the right colours."""
     ink = np.zeros((16, 16, 4), np.uint8)
     ink[:, :, 1:3] = 255
     assert_close(decode(saved(Pillow.fromarray(ink, "CMYK"), "JPEG", quality=95)).image, np.full((16, 16, 3), RED), 6)
@@ -232,7 +232,7 @@ def test_longest_side_is_shrunk_to_the_limit_and_never_enlarged(form, size, shru
 
 
 def test_a_shrunk_camera_jpeg_is_close_to_its_average():
-    """Decoding at a fraction of the size still gives the picture: compared with decoding it whole and averaging."""
+    """A picture that is decoded at a fraction of its size is close to the average of the whole one."""
     big = gradient(2600, 1300)
     image = decode(saved(big, "JPEG", quality=95)).image
     assert_close(image, bgr(big.resize((640, 320), Pillow.Resampling.BOX)), 6)

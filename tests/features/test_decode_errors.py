@@ -46,20 +46,20 @@ def test_a_jpeg_that_lacks_only_the_marker_at_its_end_is_read(progressive):
 
 
 def test_empty_bytes_are_named_so():
-    """No bytes: EmptyImageError."""
+    """No bytes raise EmptyImageError."""
     with pytest.raises(EmptyImageError, match="empty"):
         decode(b"")
 
 
 @pytest.mark.parametrize("data", [b"x", b"hello world" * 50, b"%PDF-1.7\n", b"<svg/>", b"\0" * 1000, b"RIFF1234WAVE"])
 def test_other_files_are_not_images(data):
-    """Bytes of no known format: NotAnImageError, with the formats that are read."""
+    """Bytes of no known format raise NotAnImageError, with the formats that are read."""
     with pytest.raises(NotAnImageError, match=KNOWN):
         decode(data)
 
 
 def test_formats_outside_the_list_are_refused():
-    """A format Pillow could read but that is not listed is not opened."""
+    """A format that Pillow reads and the list lacks is not opened."""
     for form in ("PPM", "ICO", "TGA", "PCX", "SGI"):
         with pytest.raises(NotAnImageError):
             decode(saved(gradient(), form))
@@ -67,7 +67,7 @@ def test_formats_outside_the_list_are_refused():
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF"])
 def test_a_file_cut_short_is_truncated(form):
-    """A picture whose bytes end early is refused by name, wherever it was cut."""
+    """A picture whose bytes end early is refused by name, for a cut at any place."""
     noise = Pillow.fromarray(np.random.default_rng(0).integers(0, 255, (40, 40, 3), dtype=np.uint8))
     data = saved(noise, form)
     for share in (0.05, 0.3, 0.6, 0.9):
@@ -76,7 +76,7 @@ def test_a_file_cut_short_is_truncated(form):
 
 
 def test_too_many_pixels_are_refused_before_they_are_decoded():
-    """The header alone decides: a file whose pixels could never be decoded is still 'too large', not 'damaged'."""
+    """The header alone decides: a file whose pixels could never be decoded is still "too large", not "damaged"."""
     for form in ("PNG", "BMP", "GIF", "JPEG", "TIFF"):
         data = saved(Pillow.new("L", (400, 300)), form)
         with pytest.raises(ImageTooLargeError, match=r"400 x 300.*100,000"):
@@ -89,7 +89,7 @@ def test_too_many_pixels_are_refused_before_they_are_decoded():
 
 @pytest.mark.parametrize("side", [10_001, 14_000, 60_000])
 def test_a_decompression_bomb_is_refused(side):
-    """100 megapixels is the limit unless told; nothing of Pillow's own limits shows, and what to do is named."""
+    """The default limit is 100 megapixels; the message names the remedy, and nothing of Pillow's own limits."""
     bomb = bytearray(saved(Pillow.new("1", (8, 8)), "BMP"))
     bomb[18:26] = side.to_bytes(4, "little") * 2
     with pytest.raises(
@@ -100,7 +100,7 @@ def test_a_decompression_bomb_is_refused(side):
 
 
 def test_pillows_warnings_do_not_show():
-    """Damaged metadata, transparency in palettes and the like warn inside Pillow; nothing reaches the caller."""
+    """Pillow warns about damaged metadata, transparency in palettes and the like; no warning reaches the caller."""
     tags = TiffImagePlugin.ImageFileDirectory_v2()
     tags[270] = "a" * 2000
     data = saved(gradient(), "TIFF", tiffinfo=tags)
@@ -124,14 +124,14 @@ def test_threads_may_decode_at_once_and_leave_the_warning_filters_as_they_were()
 
 
 def test_heic_says_what_it_needs():
-    """The bytes begin as HEIC; where the plugin is installed they are merely damaged."""
+    """The bytes begin as HEIC; with the plugin they are merely damaged."""
     with pytest.raises(ImageError, match=r"pillow-heif|damaged|not a picture"):
         decode(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + b"\0" * 64)
 
 
 @pytest.mark.skipif(not pillow_features.check("avif"), reason="this Pillow reads no AVIF")
 def test_avif_is_read_and_its_files_are_found():
-    """By content, and by name in a folder; one that is cut short says so."""
+    """Its content and the suffix of its name identify it; a file that is cut short is an error."""
     data = saved(gradient(), "AVIF", quality=90)
     assert (decode(data).width, decode(data).height) == (48, 32)
     assert ".avif" in SUFFIXES

@@ -38,7 +38,7 @@ SIGNATURES = [data[:length] for data in VALID.values() for length in (2, 4, 8, 1
 
 
 def is_sound_or_refused(data: bytes) -> bool:
-    """Whether bytes give a sound image or an ImageError; any other exception or warning fails the test."""
+    """Return whether bytes give a sound image or an ImageError; any other exception or warning fails the test."""
     try:
         picture = decode(data, max_pixels=1_000_000)
     except ImageError:
@@ -51,21 +51,21 @@ def is_sound_or_refused(data: bytes) -> bool:
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=300))
 def test_arbitrary_bytes_never_surprise(data):
-    """Any bytes: an image or a named error."""
+    """Any bytes give an image or a named error."""
     assert is_sound_or_refused(data)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(SIGNATURES), st.binary(max_size=300))
 def test_arbitrary_bytes_after_a_true_beginning_never_surprise(beginning, rest):
-    """Bytes that begin as a picture does: an image or a named error."""
+    """Bytes that begin as a picture does give an image or a named error."""
     assert is_sound_or_refused(beginning + rest)
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(FORMS), st.floats(0, 1))
 def test_truncations_never_surprise(form, share):
-    """A valid file cut anywhere: an image or a named error."""
+    """A valid file cut anywhere gives an image or a named error."""
     assert is_sound_or_refused(VALID[form][: int(share * len(VALID[form]))])
 
 
@@ -73,7 +73,7 @@ def test_truncations_never_surprise(form, share):
 @settings(max_examples=120, deadline=None)
 @given(flips=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1, max_size=6))
 def test_flipped_bits_never_surprise(form, flips):
-    """A valid file with some bytes changed: an image or a named error."""
+    """A valid file with some bytes changed gives an image or a named error."""
     data = bytearray(VALID[form])
     for place, mask in flips:
         data[int(place * len(data))] ^= mask
@@ -84,7 +84,7 @@ def test_flipped_bits_never_surprise(form, flips):
 @settings(max_examples=60, deadline=None)
 @given(place=st.integers(0, 120), value=st.binary(min_size=4, max_size=4))
 def test_changed_headers_never_surprise(form, place, value):
-    """A valid file with a header field overwritten: an image or a named error."""
+    """A valid file with a header field overwritten gives an image or a named error."""
     data = bytearray(VALID[form])
     place = min(place, len(data) - 4)
     data[place : place + 4] = value

@@ -1,4 +1,4 @@
-"""The parts of rows that explanations name: they share the columns; the places that they count are those of rows."""
+"""The parts of rows that explanations name share the columns, and count the places that rows count."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def test_a_cell_of_gist_has_the_columns_of_its_place() -> None:
 
 
 def test_key_points_are_those_that_the_row_counts() -> None:
-    """With their words, in shares of the picture; none in a flat picture."""
+    """They have their words, in shares of the picture; a flat picture has none."""
     sift = extractor("sift", {"words": 8})
     assert isinstance(sift, ImageExtractor)
     with pytest.raises(ValueError, match="no visual words yet"):

@@ -37,7 +37,7 @@ VIEWS = {name: ready(name) for name in IMAGES}
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1), st.booleans())
 def test_any_picture_gives_a_sound_row(name, height, width, seed, flat):
-    """Every size from one pixel up, noise or flat: a finite row of dim floats, no smaller than zero."""
+    """A picture of any size from one pixel up, noise or flat, gives a row of dim finite floats, none negative."""
     rng = np.random.default_rng(seed)
     image = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
     row = VIEWS[name].row(np.full_like(image, image[0, 0]) if flat else image)
@@ -53,7 +53,7 @@ def _row(name: str, threads: int) -> np.ndarray:
 
 
 def test_rows_are_identical_in_every_thread_and_process():
-    """Threads, spawned processes and OpenCV's own thread count change nothing, fitting included."""
+    """Threads, spawned processes and OpenCV's own thread count change nothing, neither in rows nor in fitting."""
     expected = {name: VIEWS[name].row(scene(9)) for name in IMAGES}
     for name in IMAGES:
         with ThreadPoolExecutor(4) as pool:
@@ -67,7 +67,7 @@ def test_rows_are_identical_in_every_thread_and_process():
 
 @pytest.mark.parametrize("name", IMAGES)
 def test_every_registered_extractor_keeps_the_contract(name):
-    """Named as registered, and sound by the check that authors of packages use."""
+    """It has its registered name, and is sound by the check that authors of packages use."""
     assert VIEWS[name].name == name
     check_extractor(IMAGES[name](**VIEWS[name].params()))
 
@@ -85,7 +85,7 @@ def test_extractors_that_learn_nothing_are_ready():
 
 
 def test_unknown_names_list_the_known():
-    """A wrong extractor or parameter is a ValueError that lists what there is."""
+    """A wrong extractor or parameter is a ValueError that lists the ones that exist."""
     with pytest.raises(ValueError, match="no extractor 'colour'; there are: color, conse, forest, gist, lab"):
         extractor("colour")
     with pytest.raises(ValueError, match="'sift' has no parameter 'size'; it has: words"):
@@ -97,7 +97,7 @@ def test_unknown_names_list_the_known():
 
 
 def test_every_extractor_says_what_its_rows_are_computed_from():
-    """Pictures, texts, or nothing: rows from outside."""
+    """They are computed from pictures, from texts, or outside."""
     inputs = {name: set(one.inputs) for name, one in EXTRACTORS.items()}
     assert {name for name, kinds in inputs.items() if kinds == {"image"}} == {"color", "lab", "sift", "forest", "gist"}
     assert (inputs["text"], inputs["vectors"]) == ({"text"}, set())

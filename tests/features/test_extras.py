@@ -1,4 +1,4 @@
-"""The command that installs an extra is right for the way in which this copy was installed, and one place builds it."""
+"""The command that installs an extra fits the way in which this copy was installed, and one place builds it."""
 
 import json
 import re
@@ -75,7 +75,7 @@ def test_an_error_names_the_extra_and_its_detail_the_command():
 
 
 def test_no_other_place_builds_such_a_command():
-    """Messages on extras pass here, so that all name what works."""
+    """Messages on extras are built in one place, so that all name a command that works."""
     own = re.compile(r"pip install (?:--upgrade )?['\"]?crossview")
     paths = (path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
     assert [str(path) for path in paths if own.search(path.read_text(encoding="utf-8"))] == []

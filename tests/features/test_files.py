@@ -1,4 +1,4 @@
-"""Files that people name are read by one function, which waits for no pipe and reads no device without an end."""
+"""One function reads the files that people name; it waits for no pipe and reads no device without an end."""
 
 import ast
 import os
@@ -16,9 +16,8 @@ _OTHERS = {
     "engine/catalog/models.py": "a file of the home, copied",
     "engine/findings/changes/label_file.py": "a person may name a pipe, which a shell connects",
     "engine/collections/home.py": "a file of the home",
-    "engine/catalog/ingest/key_file.py": "a person may name a pipe, which a shell connects",
-    "engine/catalog/ingest/orderings_file.py": "a person may name a pipe, which a shell connects",
     "engine/catalog/ingest/table.py": "a person may name a pipe, which a shell connects",
+    "engine/catalog/ingest/orderings_file.py": "a person may name a pipe, which a shell connects",
     "engine/catalog/ingest/taxonomy_file.py": "a person may name a pipe, which a shell connects",
     "engine/values/labels.py": "a file of the package",
     "engine/publishing/serving.py": "a copy that this process made",
@@ -48,11 +47,11 @@ def test_the_other_readers_are_listed() -> None:
 
 
 def _reads(node: ast.AST) -> bool:
-    """Whether a call reads a file by its path."""
+    """Return whether a call reads a file by its path."""
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr in _READERS:
-        return not node.args or node.func.attr != "read_bytes"  # that of an index takes an effort
+        return not node.args or node.func.attr != "read_bytes"  # ``read_bytes`` of an index takes an argument
     if isinstance(node.func, ast.Name):
         modes = [one.value for one in node.args[1:2] if isinstance(one, ast.Constant)] or ["r"]
         return node.func.id == "open" and "r" in modes[0]
@@ -69,7 +68,7 @@ def _reads(node: ast.AST) -> bool:
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder", "missing", "loop"])
 def test_only_regular_files_are_read(tmp_path: Path, kind: str) -> None:
-    """At once: a pipe without a writer would wait for ever, and /dev/zero never ends."""
+    """Others are refused at once: a pipe without a writer would wait for ever, and /dev/zero never ends."""
     path = tmp_path / kind
     match kind:
         case "pipe":
@@ -85,7 +84,7 @@ def test_only_regular_files_are_read(tmp_path: Path, kind: str) -> None:
 
 
 def test_links_are_followed_unless_the_folder_is_a_strangers(tmp_path: Path) -> None:
-    """A link in a bundle could lead out of it."""
+    """A link in a stranger's bundle could lead out of the folder."""
     (tmp_path / "a").write_bytes(b"abc")
     (tmp_path / "link").symlink_to("a")
     assert read_regular(tmp_path / "link", 2) == b"ab"

@@ -42,7 +42,7 @@ def test_the_first_is_that_of_imagehash_to_the_bit(seed, height, width):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_others_are_those_of_the_turned_picture(seed):
-    """Up to a bit at the median: resizing rounds pixels differently from left and from right."""
+    """They differ by at most a bit at the median: resizing rounds pixels differently from left and from right."""
     image = drawn(seed, 150, 201)
     rows = fingerprints(image)
     assert rows.shape == (8, 8)

@@ -5,21 +5,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import rel_entr
 
-from crossview.features.channels import CHANNELS, LUV, gradient_channels, integral_image
 from crossview.features.errors import NotFittedError
 from crossview.features.forest import (
+    CELLS,
+    CHANNELS,
+    GRID,
     LEAST_WORDS,
+    LUV,
     PATCHES_PER_IMAGE,
     ROOTS,
     TESTS,
     TREES,
     WORKING_SIDE,
     Forest,
+    Responses,
     candidates,
+    gradient_channels,
+    grow_tree,
+    integral_image,
+    join_trees,
+    patches,
 )
-from crossview.features.haar import CELLS, GRID, Responses, patches
 from crossview.features.registry import extractor
-from crossview.features.trees import grow_tree, join_trees
 
 
 def scene(seed: int, height: int = 100, width: int = 130) -> np.ndarray:
@@ -28,7 +35,7 @@ def scene(seed: int, height: int = 100, width: int = 130) -> np.ndarray:
 
 
 def tinted(seed: int, red: bool) -> np.ndarray:
-    """Clouds of one random brightness: only a slight tint tells the two classes apart."""
+    """Return clouds of one random brightness: only a slight tint separates the two classes."""
     rng = np.random.default_rng(seed)
     clouds = cv2.GaussianBlur(rng.normal(scale=100, size=(90, 90, 3)), (0, 0), 4)
     image = rng.uniform(50, 200) + clouds
@@ -45,7 +52,7 @@ def fitted() -> Forest:
 
 
 def test_integral_images_are_running_sums_of_all_channels():
-    """Colour as OpenCV converts it, then the gradients of the luma, summed from the top left corner."""
+    """The channels are colour as OpenCV converts it, then gradients of the luma, summed from the top left corner."""
     image = scene(0, 20, 30)
     sums = integral_image(image)
     assert sums.shape == (21, 31, CHANNELS)
@@ -56,7 +63,7 @@ def test_integral_images_are_running_sums_of_all_channels():
 
 
 def test_gradients_stand_in_the_channel_of_their_direction():
-    """Compared with a loop over pixels: one channel, the one of the nearest direction, holds the magnitude."""
+    """A loop over pixels agrees: one channel, the one of the nearest direction, holds the magnitude."""
     luma = np.random.default_rng(0).integers(0, 256, (9, 12)).astype(np.uint8)
     padded = np.pad(luma.astype(float), 1, mode="edge")
     channels = gradient_channels(luma)
@@ -72,7 +79,7 @@ def test_gradients_stand_in_the_channel_of_their_direction():
 
 @given(st.integers(1, 200), st.integers(1, 200))
 def test_patches_lie_inside_the_image_and_only_once(height, width):
-    """Whatever its size: at least one of the least size where that fits, else none; margins are equal."""
+    """An image of any size has a patch of the least size, if that fits, and otherwise none; margins are equal."""
     found = patches(height, width)
     assert (len(found) > 0) == (min(height, width) >= GRID * min(CELLS))
     assert len(np.unique(found, axis=0)) == len(found)
@@ -95,7 +102,7 @@ def _channels(image: np.ndarray) -> np.ndarray:
 
 
 def test_responses_are_differences_of_box_sums():
-    """Every candidate at some patches of each size, compared with sums over the pixels."""
+    """Every candidate agrees with sums over the pixels, at some patches of each size."""
     image, tests = scene(1), candidates()
     found = patches(*image.shape[:2])
     found, channels = found[:: len(found) // 7], _channels(image)
@@ -135,7 +142,7 @@ def _slow_counts(view: Forest, image: np.ndarray) -> np.ndarray:
 
 
 def test_counts_are_those_of_a_plain_walk(fitted):
-    """One patch and one tree at a time, with sums over pixels, gives the same row."""
+    """A walk of one patch and one tree at a time, with sums over pixels, gives the same row."""
     row = fitted.row(scene(7))
     assert row.dtype == np.float32
     assert np.array_equal(row, _slow_counts(fitted, scene(7)))
@@ -168,7 +175,7 @@ def test_trees_route_as_scikit_learn_s():
 
 @pytest.mark.parametrize("words", [LEAST_WORDS, 50, 126, 300])
 def test_there_are_as_many_words_as_asked_for(words):
-    """In trees of nearly equal size, half of them on colour and half on gradients."""
+    """The trees have nearly equal sizes; half of them test colour, and half gradients."""
     view = Forest(words=words).fit(SAMPLES)
     state = view.to_state()
     assert view.dim == len(view.row(scene(1))) == words
@@ -184,7 +191,7 @@ def test_there_are_as_many_words_as_asked_for(words):
 
 
 def _information(view: Forest) -> float:
-    """How many nats the leaves of new pictures tell of their class, on the mean of the trees."""
+    """Return how many nats of information about the class the leaves of new pictures have, on the mean of the trees."""
     leaves = view.to_state()["children"] == 0
     joint = np.array([sum(view.row(tinted(seed, red))[leaves] for seed in range(50, 60)) for red in (False, True)])
     joint /= joint.sum()
@@ -192,7 +199,7 @@ def _information(view: Forest) -> float:
 
 
 def test_labels_make_words_tell_more_of_the_class():
-    """Splits that saw the labels tell the classes of pictures that they never saw apart better than blind ones."""
+    """Splits that saw the labels separate the classes of unseen pictures better than blind ones."""
     labels = [("red",), ("green",)] * 12
     samples = [Forest().sample(tinted(seed, red)) for seed in range(12) for red in (True, False)]
     informed = [_information(Forest(words=60).fit(samples, seed, labels)) for seed in range(3)]
@@ -201,7 +208,7 @@ def test_labels_make_words_tell_more_of_the_class():
 
 
 def test_only_differences_of_labels_count():
-    """Other names for the classes give the same trees; labels that are all alike, or none, are as good as not given."""
+    """Other names for the classes give the same trees; labels that are all equal, or empty, count as absent."""
     plain, other = [("a",), ("a", "b"), ("a",), (), ("b",), ()], [("x",), ("y",), ("x",), (), ("z",), ()]
     first, second = (Forest(words=60).fit(SAMPLES, 3, labels).to_state() for labels in (plain, other))
     assert all(np.array_equal(first[name], second[name]) for name in first)
@@ -211,7 +218,7 @@ def test_only_differences_of_labels_count():
 
 
 def test_labels_that_are_too_easy_do_not_starve_the_trees():
-    """Where a few words tell the labels apart, pictures are told apart instead: no word is missing."""
+    """If a few words separate the labels, further splits separate pictures instead: no word is missing."""
     dark, light = np.full((60, 60, 3), 20, np.uint8), np.full((60, 60, 3), 220, np.uint8)
     samples = [Forest().sample(base + scene(seed, 60, 60) // 8) for seed in range(3) for base in (dark, light)]
     easy = Forest(words=300).fit(samples, 0, [("dark",), ("light",)] * 3).to_state()
@@ -227,7 +234,7 @@ def test_fitting_is_repeatable_and_seeded():
 
 
 def test_sample_is_bounded_and_the_same_every_time():
-    """One picture gives at most 60 of its patches, whole numbers; one without patches gives none."""
+    """One picture gives at most 60 of its patches, as whole numbers; one without patches gives none."""
     image = scene(0, 200, 300)
     sample = Forest().sample(image)
     assert sample.shape == (PATCHES_PER_IMAGE, 2 * TESTS)
@@ -245,7 +252,7 @@ def test_large_pictures_are_looked_at_in_working_size(fitted):
 
 
 def test_too_few_patches_name_the_remedy():
-    """Without enough different patches, fitting says what to do."""
+    """Without enough different patches, fitting names the remedy."""
     flat = Forest().sample(np.full((100, 100, 3), 7, np.uint8))
     with pytest.raises(
         ValueError, match=r"patches for 8 words, not 2000: give more pictures.*such as forest:words=500"
@@ -257,7 +264,7 @@ def test_too_few_patches_name_the_remedy():
 
 
 def test_state_round_trip_gives_equal_rows(fitted):
-    """What to_state gives, load_state takes, and rows are equal."""
+    """``load_state`` takes the value of ``to_state``, and rows are equal."""
     copy = extractor("forest", fitted.params()).load_state(fitted.to_state())
     assert copy.fitted
     assert np.array_equal(copy.row(scene(5)), fitted.row(scene(5)))
@@ -291,13 +298,13 @@ def test_a_state_that_is_no_trees_is_refused(fitted, name, change):
 
 
 def test_rows_before_fitting_are_refused():
-    """An unfitted view says so."""
+    """An unfitted view is an error that states so."""
     with pytest.raises(NotFittedError, match="fit"):
         Forest().row(scene(0))
 
 
 @pytest.mark.parametrize("words", [0, -2, LEAST_WORDS - 2, 301, 300.0, "300", True, None])
 def test_words_must_be_an_even_number_that_gives_every_tree_a_split(words):
-    """Anything else is a ValueError: binary trees have odd numbers of nodes, and there are eight."""
+    """Others are a ValueError: binary trees have odd numbers of nodes, and there are eight."""
     with pytest.raises(ValueError, match="even number from 24 to 65,536"):
         Forest(words=words)

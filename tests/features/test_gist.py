@@ -10,13 +10,13 @@ SIDE = SIZE + 2 * PAD
 
 
 def frequencies() -> tuple[np.ndarray, np.ndarray]:
-    """Horizontal and vertical frequency of every DFT coefficient, cycles per pixel."""
+    """Return the horizontal and vertical frequency of every DFT coefficient, in cycles per pixel."""
     whole = np.array([k if k < SIDE / 2 else k - SIDE for k in range(SIDE)]) / SIDE
     return np.meshgrid(whole, whole)
 
 
 def slow_filter(scale: int, orientation: int) -> np.ndarray:
-    """One log-Gabor transfer function, from its formula, float64."""
+    """Return one log-Gabor transfer function, from its formula, in float64."""
     fx, fy = frequencies()
     f = np.hypot(fx, fy)
     f[0, 0] = 1.0
@@ -28,7 +28,7 @@ def slow_filter(scale: int, orientation: int) -> np.ndarray:
 
 
 def slow_gist(image: np.ndarray) -> np.ndarray:
-    """GIST from its definition: numpy, float64, one filter at a time."""
+    """Return GIST from its definition, with NumPy, in float64, one filter at a time."""
     grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY).astype(np.float64)
     padded = np.pad(cv2.resize(grey, (SIZE, SIZE), interpolation=cv2.INTER_AREA), PAD, mode="symmetric")
     fx, fy = frequencies()
@@ -49,7 +49,7 @@ def slow_gist(image: np.ndarray) -> np.ndarray:
 
 
 def waves(angle: float, cycles_per_pixel: float, side: int = SIZE) -> np.ndarray:
-    """A grating whose brightness changes along ``angle`` (radians, x to the right, y down)."""
+    """Return a grating whose brightness changes along ``angle`` (radians, x to the right, y down)."""
     y, x = np.mgrid[0:side, 0:side]
     wave = np.cos(2 * np.pi * cycles_per_pixel * (np.cos(angle) * x + np.sin(angle) * y))
     return np.repeat((127.5 + 100 * wave)[:, :, None], 3, 2).astype(np.uint8)
@@ -87,7 +87,7 @@ def test_a_grating_answers_at_its_own_scale_and_orientation(scale, orientation):
 
 
 def test_cells_keep_their_place():
-    """What is in one corner of the picture shows in that corner's cells."""
+    """Structure in one corner of the picture shows in that corner's cells."""
     image = np.full((128, 128, 3), 128, np.uint8)
     image[:32, 96:] = np.random.default_rng(0).integers(0, 256, (32, 32, 3))
     finest = extractor("gist").row(image).reshape(4, 8, 4, 4)[0].mean(0)
@@ -114,6 +114,6 @@ def test_a_finer_grid_divides_the_cells_of_a_coarser_one(grid: int, size: int):
     "params", [{"grid": 0}, {"grid": 3}, {"size": 100}, {"size": 8}, {"grid": True}, {"size": "a"}]
 )
 def test_sizes_that_a_grid_does_not_divide_are_refused(params: dict[str, object]):
-    """The message names the parameter and what it may be."""
+    """The message names the parameter and its allowed values."""
     with pytest.raises(ValueError, match=r"gist: (grid|size) must be"):
         extractor("gist", params)

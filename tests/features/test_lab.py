@@ -10,7 +10,7 @@ TO_XYZ = np.array([[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169
 
 
 def lab(image: np.ndarray) -> np.ndarray:
-    """The definition, CIE 1976 of sRGB with a D65 white, (pixels, 3)."""
+    """Return the definition, CIE 1976 of sRGB with a D65 white, (pixels, 3)."""
     rgb = image.reshape(-1, 3)[:, ::-1] / 255
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     ratios = linear @ TO_XYZ.T / WHITE
@@ -19,7 +19,7 @@ def lab(image: np.ndarray) -> np.ndarray:
 
 
 def histogram(image: np.ndarray) -> np.ndarray:
-    """15 bins of each, over the 8-bit codes that sRGB takes: 0 to 255 of L, 42 to 226 of a, 20 to 223 of b."""
+    """Return 15 bins of each, over the 8-bit codes that sRGB takes: 0 to 255 of L, 42 to 226 of a, 20 to 223 of b."""
     codes = np.rint(lab(image) * [2.55, 1, 1] + [0, 128, 128])
     edges = zip(codes.T, ((0, 256), (42, 227), (20, 224)), strict=True)
     counts = [np.histogram(of, bins=np.linspace(*ends, 16))[0] for of, ends in edges]
@@ -27,7 +27,7 @@ def histogram(image: np.ndarray) -> np.ndarray:
 
 
 def test_histogram_is_the_definition():
-    """Compared with the formulas over random pixels, at most the few on a bin's edge differ."""
+    """Only the few random pixels on a bin's edge may differ from the formulas."""
     image = np.random.default_rng(1).integers(0, 256, (60, 50, 3), dtype=np.uint8)
     row = extractor("lab").row(image)
     assert row.shape == (45,)
@@ -53,7 +53,7 @@ def test_known_colours_fall_in_known_bins(bgr, bins):
 
 
 def test_every_bin_can_be_filled():
-    """Over the whole cube of colours none is empty."""
+    """No bin is empty over the whole cube of colours."""
     codes = np.arange(0, 256, 5, dtype=np.uint8)
     cube = np.stack(np.meshgrid(codes, codes, codes), axis=-1).reshape(52, -1, 3)
     assert extractor("lab").row(cube).min() > 0
@@ -62,7 +62,7 @@ def test_every_bin_can_be_filled():
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1))
 def test_each_channel_sums_to_a_third_and_forgets_where_pixels_are(height, width, seed):
-    """Whatever the size, and shuffling the pixels does not change the row."""
+    """This holds for any size, and shuffling the pixels does not change the row."""
     rng = np.random.default_rng(seed)
     image = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
     row = extractor("lab").row(image)

@@ -1,4 +1,4 @@
-"""Large pictures: read at a reduced size where the format can, in bounded memory, else refused with the remedy."""
+"""Large pictures are read at a reduced size in bounded memory if their format allows, and otherwise refused."""
 
 import io
 import subprocess
@@ -35,7 +35,7 @@ def saved(picture: Pillow.Image, form: str, **options: object) -> bytes:
 
 
 def tiled(compressed: bool, side: int = 256, prefix: bytes = b"II") -> bytes:
-    """A TIFF of tiles, as scanners and microscopes write them."""
+    """Return a TIFF of tiles, as scanners and microscopes write them."""
     rows = np.zeros((-(-HEIGHT // side) * side, -(-WIDTH // side) * side, 3), np.uint8)
     rows[:HEIGHT, :WIDTH] = np.asarray(drawn())
     down, across = rows.shape[0] // side, rows.shape[1] // side
@@ -56,12 +56,12 @@ def tiled(compressed: bool, side: int = 256, prefix: bytes = b"II") -> bytes:
 
 @pytest.fixture(autouse=True)
 def narrow_bands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that small pictures have several."""
+    """Make bands narrow, so that small pictures have several."""
     monkeypatch.setattr("crossview.features.decode._BAND_PIXELS", 100_000)
 
 
 def assert_alike(data: bytes, max_pixels: int = 400_000) -> None:
-    """A picture that is read at a reduced size is that which is read whole, but for rounding."""
+    """Check that a picture that is read at a reduced size equals the whole one, except for rounding."""
     with pytest.raises(ImageTooLargeError):
         pixels_to_decode(data, max_pixels=max_pixels)
     whole, reduced = decode(data, max_side=SIDE), decode(data, max_side=SIDE, max_pixels=max_pixels)
@@ -73,14 +73,14 @@ def assert_alike(data: bytes, max_pixels: int = 400_000) -> None:
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_a_tiff_is_read_strip_by_strip(compression: str) -> None:
-    """However its strips are compressed; the limit is of what is in memory at once."""
+    """Its strips may have any compression; the limit counts the pixels that are in memory at once."""
     assert_alike(saved(drawn(), "TIFF", compression=compression, tiffinfo={278: 16}))
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("rows", [1, 7, 16])
 def test_strips_of_every_mode_are_read(mode: str, rows: int) -> None:
-    """As the whole picture is: palettes, transparency, bits and 16 bits, at any number of rows in a strip."""
+    """They equal those of the whole picture: palettes, transparency, bits, 16 bits, and strips of any height."""
     assert_alike(saved(drawn(mode), "TIFF", tiffinfo={278: rows}))
 
 
@@ -92,12 +92,12 @@ def test_a_tiff_is_read_tile_by_tile(compressed: bool, prefix: bytes) -> None:
 
 
 def test_bilevel_scans_are_read_strip_by_strip() -> None:
-    """As fax machines and scanners compress them."""
+    """Fax machines and scanners compress them so."""
     assert_alike(saved(drawn("1"), "TIFF", compression="group4", tiffinfo={278: 32}))
 
 
 def test_a_turned_tiff_is_upright() -> None:
-    """By its orientation, as a small one."""
+    """Its orientation turns it, as it turns a small one."""
     exif = Pillow.Exif()
     exif[0x0112] = 6
     assert_alike(saved(drawn(), "TIFF", tiffinfo={278: 10}, exif=exif))
@@ -123,7 +123,7 @@ def test_a_jpeg_counts_with_the_pixels_that_are_decoded() -> None:
     ids=["PNG", "WebP", "progressive JPEG", "one strip", "planes"],
 )
 def test_what_must_be_decoded_whole_names_the_limit_that_suffices(form: str, options: dict) -> None:
-    """The option of the message, with its value."""
+    """The message has the option with its value."""
     picture = drawn("F") if "planes" in str(options) else drawn()
     data = saved(picture, form, **options)
     with pytest.raises(ImageTooLargeError, match=r"900 x 1300 pixels, and at most 400,000 .* `max_pixels=1170000`,"):
@@ -133,7 +133,7 @@ def test_what_must_be_decoded_whole_names_the_limit_that_suffices(form: str, opt
 
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.95])
 def test_a_large_tiff_that_is_cut_short_says_so(share: float) -> None:
-    """As a small one does."""
+    """The error is that of a small one."""
     strips, tiles = saved(drawn(), "TIFF", compression="tiff_lzw", tiffinfo={278: 10}), tiled(compressed=True)
     for data in (strips, tiles):
         with pytest.raises(TruncatedImageError, match="cut short or damaged"):
@@ -175,7 +175,7 @@ print((after - before) // 1024 - len(data) // 2**20)
     ],
 )
 def test_a_scan_of_400_megapixels_is_decoded_in_bounded_memory(tmp_path, name: str, options: dict) -> None:
-    """In less than 400 MB beside its file, where the whole picture has 1.2 GB."""
+    """It takes less than 400 MB beside its file; the whole picture has 1.2 GB."""
     path = tmp_path / name
     subprocess.run([sys.executable, "-c", _SCAN, path, repr(options)], check=True)
     run = subprocess.run([sys.executable, "-c", _DECODE, path], check=True, capture_output=True, text=True)

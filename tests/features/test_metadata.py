@@ -27,7 +27,7 @@ FORMATS = ("JPEG", "PNG", "WEBP", "TIFF")
 
 
 def saved(kind: str = "JPEG", tags: dict[int, Any] | None = None, **saving: Any) -> bytes:
-    """A picture of 30 x 20 pixels with EXIF tags."""
+    """Return a picture of 30 x 20 pixels with EXIF tags."""
     exif, made = Image.Exif(), BytesIO()
     for tag, value in (tags or {}).items():
         exif[tag] = value
@@ -79,7 +79,7 @@ def test_a_picture_without_metadata_has_a_format_and_a_size(kind: str) -> None:
 
 
 def test_exif_data_after_the_pixels_of_a_png_is_found() -> None:
-    """As ExifTool writes it; no pixel is decoded for it."""
+    """ExifTool writes it there; no pixel is decoded for it."""
     data, exif = saved("PNG"), Image.Exif()
     exif[0x0110] = "Late"
     early = saved("PNG", {0x0110: "Late"})
@@ -124,7 +124,7 @@ def test_an_absurd_date_is_left_out(taken: str) -> None:
 
 
 def test_keywords_of_windows_and_of_packets_are_joined() -> None:
-    """Each once, in their order; a packet with declarations or of another encoding is not read."""
+    """Each is there once, in their order; a packet with declarations or of another encoding is not read."""
     packet = (
         '<x xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
         'xmlns:xmp="http://ns.adobe.com/xap/1.0/"><dc:subject><r:Bag><r:li>sea</r:li><r:li> a  b </r:li></r:Bag>'
@@ -239,7 +239,7 @@ IPTC = base64.b64decode(  # the segment that exiftool writes for -IPTC:DateCreat
     ],
 )
 def test_a_date_in_a_packet_alone_is_when_a_picture_was_taken(program, fact, written, taken, seconds) -> None:
-    """Of every program and format; a day stays a day."""
+    """This holds for every program and format; a day stays a day."""
     packet = program.format(*fact, written).encode()
     for kind, saving in (("JPEG", {"xmp": packet}), ("WEBP", {"xmp": packet}), ("TIFF", {"tiffinfo": {700: packet}})):
         found = metadata(saved(kind, **saving))
@@ -247,7 +247,7 @@ def test_a_date_in_a_packet_alone_is_when_a_picture_was_taken(program, fact, wri
 
 
 def test_a_date_in_iptc_records_alone_is_when_a_picture_was_taken() -> None:
-    """With its time and its offset; EXIF data come first."""
+    """The record has its time and its offset; EXIF data come first."""
     picture = saved()
     assert metadata(picture[:2] + IPTC + picture[2:]).facts["taken"] == "2019-05-04T12:30:15+02:00"
     picture = saved(tags={CAMERA: {0x9003: "2021:05:03 10:11:12"}})

@@ -1,4 +1,4 @@
-"""Pages as they are found: links, images, what is malformed, what is too large, and time in proportion to length."""
+"""Pages of the web: links, images, malformed ones, too large ones, and time in proportion to length."""
 
 import os
 import time
@@ -58,7 +58,7 @@ def test_order_and_number_of_mentions_do_not_count(page: Path) -> None:
     ],
 )
 def test_time_is_in_proportion_to_length(page: Path, unit: str) -> None:
-    """Eight times as much takes about eight times as long; what compares all with all takes sixty-four times."""
+    """Eight times the length takes about eight times as long; comparing all with all would take sixty-four times."""
 
     def seconds(length: int) -> float:
         page.write_text((unit * (length // len(unit) + 1))[:length])
@@ -76,7 +76,7 @@ def test_many_attributes_of_one_element_take_no_longer(page: Path) -> None:
 
 
 def check_proportion(seconds: Callable[[int], float], length: int) -> None:
-    """Some measurement shows the proportion: what compares all with all never does, and a busy machine seldom."""
+    """Check that some measurement shows the proportion: comparing all with all never does, a busy machine seldom."""
     end = time.monotonic() + 120
     while seconds(8 * length) >= 24 * max(seconds(length), 1e-3):
         assert time.monotonic() < end
@@ -108,7 +108,7 @@ def test_what_is_too_large_is_refused(page: Path) -> None:
 
 
 def test_what_is_no_file_is_refused(page: Path) -> None:
-    """A named pipe would be waited for without end."""
+    """A wait for a named pipe would have no end."""
     with pytest.raises(PageError, match="No such file"):
         read_page(page)
     os.mkfifo(page)

@@ -1,4 +1,4 @@
-"""Pictures read by processes of their own: the same results, and a bad picture takes down nothing but its process."""
+"""Pictures read by processes of their own: the same results, and a bad picture ends nothing but its process."""
 
 import os
 import pickle
@@ -39,31 +39,31 @@ def until(holds: Callable[[], Any]) -> None:
 
 
 def wanted() -> None:
-    """A checkpoint of a call that somebody waits for."""
+    """A checkpoint of a call whose caller waits."""
 
 
 def named(*names: str) -> list[PictureTask]:
-    """Tasks of pictures that say in their last bytes what becomes of them."""
+    """Return tasks of pictures whose last bytes say what they do to the process."""
     return [PictureTask(PICTURES[0] + name.encode().ljust(8), {}) for name in names]
 
 
 class Gate:
-    """Pictures whose reading begins, and ends only when they are let through."""
+    """Pictures whose reading begins, and ends only when the test lets them through."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def tasks(self, count: int = 1) -> list[PictureTask]:
-        """Tasks of such pictures, by number from 0."""
+        """Return tasks of such pictures, by number from 0."""
         paths = [str(self._folder / str(number)).encode() for number in range(count)]
         return [PictureTask(PICTURES[0] + path.ljust(200) + b"gate".ljust(8), {}) for path in paths]
 
     def readers(self, number: int = 0) -> list[int]:
-        """The processes that have begun to read a picture."""
+        """Return the processes that have begun to read a picture."""
         return [int(path.suffix[1:]) for path in self._folder.glob(f"{number}.*") if path.suffix != ".through"]
 
     def begun(self) -> int:
-        """How many pictures somebody has begun to read."""
+        """Return the number of pictures that a process has begun to read."""
         return len({path.stem for path in self._folder.iterdir() if path.suffix != ".through"})
 
     def let_through(self, number: int = 0) -> None:
@@ -71,7 +71,7 @@ class Gate:
 
     @staticmethod
     def read(path: Path) -> str:
-        """Wait for somebody to let the picture through."""
+        """Wait until the test lets the picture through."""
         path.with_suffix(f".{os.getpid()}").touch()
         until(path.with_suffix(".through").exists)
         return path.name
@@ -83,7 +83,7 @@ def gate(tmp_path: Path) -> Gate:
 
 
 def act(data: bytes, extractors: object, max_pixels: int) -> Any:
-    """Do what a picture says."""
+    """Do what the last bytes of a picture say."""
     name = data[-8:].decode().strip()
     if name == "gate":
         return Gate.read(Path(data[-208:-8].decode().strip()))
@@ -125,7 +125,7 @@ def fitted() -> dict[str, ImageExtractor]:
 
 
 def test_rows_are_those_of_this_process(pool: PicturePool):
-    """To the bit and in order, of fitted views too, and so are the reasons of pictures that cannot be read."""
+    """They are equal to the bit and in order, of fitted views too; so are the reasons of unreadable pictures."""
     tasks = [PictureTask(data, views) for views in [fitted()] for data in [*PICTURES, b"no picture", b""]]
     for work in (rows, samples):
         here, there = (one.run(work, tasks, wanted) for one in (IN_PROCESS, pool))
@@ -147,7 +147,7 @@ def test_an_extractor_travels_once(pool: PicturePool):
 
 
 def test_a_picture_that_kills_its_process_is_an_error_and_the_others_are_read(pool: PicturePool):
-    """Whatever is read at the same time, by the same call or by others."""
+    """Pictures of the same call and of other calls are read at the same time."""
     other: list[Any] = []
     beside = threading.Thread(target=lambda: other.extend(pool.run(act, named(*"abcdefgh"), wanted)))
     beside.start()
@@ -159,7 +159,7 @@ def test_a_picture_that_kills_its_process_is_an_error_and_the_others_are_read(po
 
 
 def test_a_process_that_somebody_else_ends_costs_no_picture(pool: PicturePool, gate: Gate):
-    """The picture is read again: it may be the system that was short of memory."""
+    """The picture is read again: the system may have ended the process because it was short of memory."""
     found: list[Any] = []
     reading = threading.Thread(target=lambda: found.extend(pool.run(act, gate.tasks(), wanted)))
     reading.start()
@@ -173,7 +173,7 @@ def test_a_process_that_somebody_else_ends_costs_no_picture(pool: PicturePool, g
 
 
 def test_a_process_that_is_asked_to_end_finishes_its_picture(pool: PicturePool, gate: Gate):
-    """Those who stop a server may send SIGTERM to all of its processes: calls under way are answered first."""
+    """A person who stops a server may send SIGTERM to all of its processes: calls under way are answered first."""
     found: list[Any] = []
     reading = threading.Thread(target=lambda: found.extend(pool.run(act, gate.tasks(), wanted)))
     reading.start()
@@ -191,7 +191,7 @@ def test_a_process_that_is_asked_to_end_finishes_its_picture(pool: PicturePool, 
 
 @pytest.mark.long
 def test_a_picture_that_takes_too_long_is_an_error():
-    """Its process is ended, so that it keeps no place."""
+    """Its process ends, and so keeps no place."""
     limited, unlimited = PictureLimits(seconds=2.0), PictureLimits(seconds=PATIENCE)
     pool = PicturePool(1, unlimited)
 
@@ -215,13 +215,13 @@ def test_a_picture_that_takes_too_long_is_an_error():
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells how much memory a process has")
 def test_a_picture_that_takes_too_much_memory_is_an_error(pool: PicturePool):
-    """And the process has its memory back."""
+    """The process has its memory back afterwards."""
     found = pool.run(act, named("fill", "one", "fill", "two"), wanted)
     assert [type(one) for one in found] == [ImageTooLargeError, str, ImageTooLargeError, str]
 
 
 def test_a_picture_of_too_many_pixels_is_refused_undecoded(pool: PicturePool):
-    """By its header: nothing is done with it."""
+    """Its header decides: no process reads the picture."""
     large = encode(np.zeros((1001, 1000, 3), np.uint8)) + b"kill".ljust(8)
     (found,) = pool.run(act, [PictureTask(large, {})], wanted)
     assert isinstance(found, ImageTooLargeError)
@@ -230,7 +230,7 @@ def test_a_picture_of_too_many_pixels_is_refused_undecoded(pool: PicturePool):
 
 
 def test_a_trusted_picture_counts_by_its_pixels_in_memory(tmp_path: Path):
-    """As in this process: a large JPEG is read at a reduced size. Its file needs no copy in the program."""
+    """A large JPEG is read at a reduced size, as in this process. Its file needs no copy in the program."""
     large = tmp_path / "large.jpg"
     large.write_bytes(encode(np.zeros((2000, 1500, 3), np.uint8), ".jpg"))
     task = [PictureTask(large, {"color": Color()})]
@@ -243,7 +243,7 @@ def test_a_trusted_picture_counts_by_its_pixels_in_memory(tmp_path: Path):
 
 
 def test_a_stream_takes_tasks_as_it_needs_them(pool: PicturePool):
-    """So that neither the pictures nor the results of a long run are in memory at once."""
+    """Neither the pictures nor the results of a long run are in memory at once."""
     taken = []
 
     def tasks() -> Iterator[PictureTask]:
@@ -259,7 +259,7 @@ def test_a_stream_takes_tasks_as_it_needs_them(pool: PicturePool):
 
 @pytest.mark.long
 def test_what_is_decoded_at_once_is_bounded():
-    """Two pictures at the limit at a time by default, however many processes there are."""
+    """The default is two pictures at the limit at a time, for any number of processes."""
     pool = PicturePool(4, PictureLimits(pixels=96 * 72, largest_at_once=1, seconds=PATIENCE))
     try:
         began = time.monotonic()
@@ -270,14 +270,14 @@ def test_what_is_decoded_at_once_is_bounded():
 
 
 def test_a_fault_of_ours_is_raised(pool: PicturePool):
-    """It is no picture's fault, and the process goes on."""
+    """The picture has no fault, and the process goes on."""
     with pytest.raises(LookupError, match="a bug"):
         pool.run(act, named("one", "fail"), wanted)
     assert pool.run(act, named("two"), wanted) == ["two"]
 
 
 def test_who_leaves_does_not_wait(pool: PicturePool, gate: Gate):
-    """Not for what is being read, either; what was not begun is never done; the pool serves others."""
+    """The caller does not wait for pictures that are being read; its others are never read; the pool goes on."""
 
     def leave() -> None:
         if gate.begun() == 2:
@@ -285,14 +285,14 @@ def test_who_leaves_does_not_wait(pool: PicturePool, gate: Gate):
 
     with pytest.raises(InterruptedError):
         pool.run(act, gate.tasks(50), leave)
-    for number in range(50):  # nobody has let a picture through before
+    for number in range(50):  # the test has let no picture through before
         gate.let_through(number)
     assert pool.run(act, named("next"), wanted) == ["next"]
     assert gate.begun() == 2
 
 
 def test_calls_with_many_pictures_and_with_one_take_turns(pool: PicturePool, gate: Gate):
-    """One picture does not wait until all those of another call are done."""
+    """One picture does not wait for all pictures of another call."""
     many, one, asked = list[Any](), list[Any](), threading.Event()
 
     def single() -> Iterator[PictureTask]:
@@ -307,7 +307,7 @@ def test_calls_with_many_pictures_and_with_one_take_turns(pool: PicturePool, gat
     until(lambda: gate.begun() == 2)
     calling[1].start()
     assert asked.wait(PATIENCE)
-    for number in range(4):  # those that the call may have before the one; the others are never let through
+    for number in range(4):  # those that the call may have before the one picture; the others wait for ever
         gate.let_through(number)
     calling[1].join(PATIENCE)
     assert (many, one) == ([], ["one"])
@@ -318,7 +318,7 @@ def test_calls_with_many_pictures_and_with_one_take_turns(pool: PicturePool, gat
 
 
 def test_a_pool_that_closes_ends_its_processes_during_a_picture(gate: Gate):
-    """The call fails; nothing is left running."""
+    """The call fails, and no process is left."""
     pool = PicturePool(1, LIMITS)
     pool.run(act, named("one"), wanted)
     (process,) = pool.pids()
@@ -357,7 +357,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("end", ["kill", "return"])
 def test_the_processes_end_with_the_program(end: str):
-    """With one that is killed, and with one that forgets to close its pool."""
+    """The program may be killed, or forget to close its pool."""
     command = [sys.executable, "-c", _PROGRAM, end]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as program:
         assert program.stdout is not None
@@ -369,7 +369,7 @@ def test_the_processes_end_with_the_program(end: str):
 
 
 def alive(process: int) -> bool:
-    """Whether a process exists that has not ended."""
+    """Return whether a process exists that has not ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -377,7 +377,7 @@ def alive(process: int) -> bool:
 
 
 def test_limits_travel():
-    """They are values."""
+    """They are values, and can be pickled."""
     assert pickle.loads(pickle.dumps(LIMITS)) == LIMITS  # noqa: S301
 
 

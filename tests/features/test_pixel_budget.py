@@ -12,7 +12,7 @@ PATIENCE = 300.0
 
 
 class Waiting:
-    """A thread that takes some of a budget, and holds it until it is told."""
+    """A thread that takes some of a budget, and holds it until the test lets it go."""
 
     def __init__(self, budget: PixelBudget, pixels: int) -> None:
         self.has, self.lets_go, self.wanted = threading.Event(), threading.Event(), True
@@ -38,7 +38,7 @@ class Waiting:
 
 
 def test_what_is_held_at_once_never_exceeds_the_budget():
-    """Sixteen at once of a fifth of it each: at most five have theirs."""
+    """Sixteen threads want a fifth of the budget each, and at most five of them have theirs at once."""
     budget, inside, most = PixelBudget(100), [0], [0]
 
     def take() -> None:
@@ -58,7 +58,7 @@ def test_what_is_held_at_once_never_exceeds_the_budget():
 
 
 def test_a_small_one_does_not_overtake_a_large_one_that_waits():
-    """Else large pictures would wait for ever on a busy server."""
+    """Otherwise large pictures would wait for ever on a busy server."""
     budget = PixelBudget(100)
     with budget.held(60, lambda: True):
         large, small = Waiting(budget, 80), Waiting(budget, 10)
@@ -71,7 +71,7 @@ def test_a_small_one_does_not_overtake_a_large_one_that_waits():
 
 
 def test_who_leaves_makes_room_for_those_behind():
-    """They need not wait for what nobody wants."""
+    """They need not wait for pixels that no caller wants any more."""
     budget = PixelBudget(100)
     with budget.held(60, lambda: True):
         large, small = Waiting(budget, 80), Waiting(budget, 10)
@@ -83,7 +83,7 @@ def test_who_leaves_makes_room_for_those_behind():
 
 
 def test_one_above_the_budget_has_it_alone():
-    """It is not refused: what one picture may have is another limit."""
+    """It is not refused: the limit of one picture is another one."""
     budget = PixelBudget(100)
     with ExitStack() as alone:
         alone.enter_context(budget.held(500, lambda: True))

@@ -18,7 +18,7 @@ FIELDS = [(255, 255, 255), (200, 60, 40), (30, 90, 200)]
 
 
 def fields(image: np.ndarray) -> np.ndarray:
-    """The colours in the middle of the three fields, RGB."""
+    """Return the colours in the middle of the three fields, RGB."""
     return image[2, [4, 12, 20], ::-1].astype(int)
 
 
@@ -34,7 +34,7 @@ def saved(picture: Pillow.Image, form: str, profile: bytes | None, **options: ob
 
 
 def ink_profile() -> bytes:
-    """A profile of CMYK as the ICC describes it: black ink is black, and other ink leaves the paper white."""
+    """Return a profile of CMYK as the ICC describes it: black ink is black, and other ink leaves the paper white."""
     curve = bytes(range(256))
     lab = bytes(byte for inks in range(16) for byte in ((0 if inks & 1 else 255), 128, 128))
     table = b"mft1" + bytes(4) + bytes((4, 3, 2, 0)) + struct.pack(">9i", *(65536 * (n % 4 == 0) for n in range(9)))
@@ -51,7 +51,7 @@ def ink_profile() -> bytes:
 
 @pytest.mark.parametrize("name", ["adobe.png", "adobe.jpg", "adobe.tif", "adobe.webp", "adobe-exif.jpg"])
 def test_a_picture_in_adobe_rgb_has_the_colours_of_its_original(name):
-    """In every format; without its profile the colours are dull, as an earlier reading of a view expects."""
+    """This holds for every format; without its profile the colours are dull, as earlier readings of a view expect."""
     data = (DATA / name).read_bytes()
     picture, plain = decode(data), decode(data, profiles=False)
     assert picture.has_profile
@@ -65,7 +65,7 @@ def test_a_picture_in_adobe_rgb_has_the_colours_of_its_original(name):
 
 
 def test_a_profile_of_srgb_leaves_every_pixel_as_it_is():
-    """So rows of most pictures are the same in both readings."""
+    """Rows of most pictures are therefore the same in both readings."""
     srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     noise = np.random.default_rng(0).integers(0, 256, (9, 7, 3), np.uint8)
     picture = decode(saved(Pillow.fromarray(noise), "PNG", srgb))
@@ -74,7 +74,7 @@ def test_a_profile_of_srgb_leaves_every_pixel_as_it_is():
 
 
 def test_a_profile_that_is_damaged_or_of_another_colour_model_is_ignored():
-    """As other programs do, and without an error."""
+    """Other programs ignore it, too, and without an error."""
     adobe = adobe_rgb()
     grey, colour = Pillow.new("L", (8, 8), 90), Pillow.new("RGB", (8, 8), (200, 60, 40))
     for wrong in (b"x", adobe[:100], adobe[:-200], adobe[:128] + bytes(len(adobe) - 128), ink_profile()):
@@ -86,7 +86,7 @@ def test_a_profile_that_is_damaged_or_of_another_colour_model_is_ignored():
 
 @pytest.mark.parametrize("form", ["TIFF", "JPEG"])
 def test_inks_have_the_colours_of_their_profile(form):
-    """A profile decides what the inks of CMYK look like, also in a TIFF that is read band by band."""
+    """A profile decides the colours of the inks of CMYK, also in a TIFF that is read band by band."""
     inks = np.zeros((400, 600, 4), np.uint8)
     inks[:, :300, 0] = 255
     inks[:, 300:, 3] = 255

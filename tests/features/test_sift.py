@@ -19,7 +19,7 @@ from crossview.features.words import count_words, fit_words
 
 
 def scene(seed: int, height: int = 120, width: int = 160) -> np.ndarray:
-    """Smooth coloured noise: many key points, different for every seed."""
+    """Return smooth coloured noise: many key points, different for every seed."""
     noise = np.random.default_rng(seed).normal(size=(height, width, 3)).astype(np.float32)
     smooth = cv2.GaussianBlur(noise, (0, 0), 2)
     return cv2.normalize(smooth, None, 0, 255, cv2.NORM_MINMAX).astype(np.uint8)
@@ -73,7 +73,7 @@ def test_half_density_descriptors_stay_close_to_sifts_own():
 
 
 def test_shares_are_the_mean_change_around_a_point():
-    """Compared with plain loops over the formula, also where the square is cut by the image's edge."""
+    """Plain loops over the formula agree, also if the image's edge cuts the square."""
     image = scene(0)
     points = np.array([[0.0, 0.0, 3.0], [80.2, 60.7, 5.0], [158.9, 118.2, 30.0], [100.0, 3.0, 0.1]])
     channels = image.astype(float) @ (OPPONENT * np.array([[CHROMA_GAIN], [CHROMA_GAIN], [1]])).T
@@ -98,7 +98,7 @@ def test_means_of_nothing_are_never_negative():
 
 
 def test_descriptors_have_the_length_and_whole_numbers_they_promise():
-    """(n, 384) whole numbers; dot products stay where float32 is exact."""
+    """They have shape (n, 384) and whole numbers; dot products stay where float32 is exact."""
     descriptors = color_sift(scene(0))
     assert descriptors.shape[1] == 384
     assert descriptors.dtype == np.float32
@@ -108,7 +108,7 @@ def test_descriptors_have_the_length_and_whole_numbers_they_promise():
 
 
 def test_half_of_the_chroma_changes_the_chroma_alone():
-    """The key points and what is said of light stay; colours are described nearly as before."""
+    """The key points and the descriptors of light stay; those of colour change little."""
     full, half = color_sift(scene(0), False), color_sift(scene(0), True)
     assert np.array_equal(full[:, 256:], half[:, 256:])
     assert not np.array_equal(full[:, :256], half[:, :256])
@@ -136,7 +136,7 @@ def test_a_grey_picture_has_nothing_in_its_colour_channels():
 
 
 def test_counts_sum_to_the_number_of_key_points(fitted):
-    """A row holds how often each word is said."""
+    """A row holds how often each word occurs."""
     row = fitted.row(scene(3))
     assert row.shape == (20,)
     assert row.dtype == np.float32
@@ -154,7 +154,7 @@ def test_words_are_the_nearest_centres():
 
 
 def test_a_picture_without_key_points_gives_zeros(fitted):
-    """Nothing stands out: all counts are zero, and sampling gives (0, 384)."""
+    """Without a key point all counts are zero, and sampling gives (0, 384)."""
     for shape in ((1, 1), (1, 500), (5, 5), (60, 60)):
         flat = np.full((*shape, 3), 90, np.uint8)
         assert not fitted.row(flat).any()
@@ -191,7 +191,7 @@ def test_pooled_descriptors_are_bounded(monkeypatch):
 
 
 def test_too_few_descriptors_name_the_remedy():
-    """With fewer distinct descriptors than words, fitting says what to do."""
+    """Without as many distinct descriptors as words, fitting names the remedy."""
     sample = Sift().sample(scene(0))[:40]
     with pytest.raises(ValueError, match=r"give more pictures, or use fewer words, such as sift:words=10"):
         Sift().fit([sample, sample])
@@ -202,7 +202,7 @@ def test_too_few_descriptors_name_the_remedy():
 
 
 def test_state_round_trip_gives_equal_rows(fitted):
-    """What to_state gives, load_state takes, and rows are equal."""
+    """``load_state`` takes the value of ``to_state``, and rows are equal."""
     copy = extractor("sift", fitted.params()).load_state(fitted.to_state())
     assert copy.fitted
     assert np.array_equal(copy.row(scene(5)), fitted.row(scene(5)))
@@ -219,13 +219,13 @@ def test_a_state_of_another_shape_is_refused(fitted):
 
 
 def test_rows_before_fitting_are_refused():
-    """An unfitted view says so."""
+    """An unfitted view is an error that states so."""
     with pytest.raises(NotFittedError, match="fit"):
         Sift().row(scene(0))
 
 
 @pytest.mark.parametrize("words", [0, -1, 2.5, "300", True, None])
 def test_words_must_be_a_positive_whole_number(words):
-    """Anything but a whole number of at least 1 is a ValueError."""
+    """Other values are a ValueError."""
     with pytest.raises(ValueError, match="words"):
         Sift(words=words)

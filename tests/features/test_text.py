@@ -1,4 +1,4 @@
-"""The text view: words of any script, rows that say something or are none, the same ones every time."""
+"""The text view knows words of any script; its rows have a meaning or do not exist, and are the same each time."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ VIEWS = {model: ready(model) for model in MODELS}
 
 
 def test_words_are_lower_case_without_accents_and_tags_give_words():
-    """Any script; underscores, hyphens and punctuation separate; overlong runs are no words."""
+    """Words have any script; underscores, hyphens and punctuation separate them; overlong runs are left out."""
     assert words_of("Red_flower, CAFÉ-bar! (2nd)") == ["red", "flower", "cafe", "bar", "2nd"]
     assert words_of("Straße ΝΑΌΣ Ёлка naïve") == ["strasse", "ναοσ", "елка", "naive"]
     assert words_of("ﬁsh ＡＢＣ 한국어 日本") == ["fish", "abc", "한국어", "日本"]
@@ -43,7 +43,7 @@ def test_words_are_lower_case_without_accents_and_tags_give_words():
 
 @given(st.text(max_size=60))
 def test_words_of_words_are_the_same_words(text):
-    """Whatever is typed; upper case, accents and decomposed letters change nothing that was not already lost."""
+    """A second reading changes no word: the first has removed upper case, accents and decomposed letters."""
     words = words_of(text)
     assert words_of(" ".join(words)) == words
     assert all(0 < len(word) <= LONGEST_WORD and " " not in word for word in words)
@@ -53,7 +53,7 @@ def test_words_of_words_are_the_same_words(text):
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(["red", "sky", "FLOWERS", "zebra", "the", "sea", "\u0301", "", "7"]), max_size=8))
 def test_a_row_has_unit_length_or_is_none(model, words):
-    """Never a row of zeros: a text without a known word has no row."""
+    """A text without a known word has no row; no row consists of zeros."""
     text = " ".join(words)
     row = VIEWS[model].row(text)
     known = {"red", "sky", "flowers", "the", "sea"} & set(words_of(text))
@@ -65,7 +65,7 @@ def test_a_row_has_unit_length_or_is_none(model, words):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_equal_texts_and_seeds_give_equal_rows_also_after_storing(model):
-    """Fitting again, and taking the state, which is arrays without objects, change nothing."""
+    """Fitting again, and storing the state, which is arrays without objects, change nothing."""
     view = VIEWS[model]
     state = view.to_state()
     assert not any(array.dtype.hasobject for array in state.values())
@@ -80,7 +80,7 @@ def test_equal_texts_and_seeds_give_equal_rows_also_after_storing(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_texts_of_one_matter_are_near(model):
-    """Texts without a common word are near where other texts connect their words."""
+    """Texts without a common word are near if other texts connect their words."""
     rng = np.random.default_rng(0)
     matters = (["red", "rose", "garden", "tulip", "petal", "flower"], ["sea", "tide", "wave", "beach", "surf", "ocean"])
     texts = [" ".join(rng.choice(matters[number % 2], 3, replace=False)) for number in range(80)]
@@ -90,7 +90,7 @@ def test_texts_of_one_matter_are_near(model):
 
 
 def test_tfidf_is_scikit_learn_s_latent_semantic_analysis():
-    """Up to unit length, and zeros where the texts have fewer directions than asked for."""
+    """Rows are equal up to unit length, and zeros fill them if the texts have fewer directions than requested."""
     vectorizer = TfidfVectorizer(analyzer=words_of, sublinear_tf=True)
     weighted = vectorizer.fit_transform([text for text in TEXTS if text])
     svd = TruncatedSVD(5, random_state=3).fit(weighted)
@@ -104,7 +104,7 @@ def test_tfidf_is_scikit_learn_s_latent_semantic_analysis():
 
 
 def test_lda_is_scikit_learn_s():
-    """Its shares of topics, as square roots."""
+    """Rows are its shares of topics, as square roots."""
     vectorizer = CountVectorizer(analyzer=words_of)
     counts = vectorizer.fit_transform([text for text in TEXTS if text])
     lda = LatentDirichletAllocation(5, max_iter=20, random_state=3).fit(counts)
@@ -114,7 +114,7 @@ def test_lda_is_scikit_learn_s():
 
 
 def test_stop_words_and_rare_words_are_left_out_when_asked():
-    """Only in fitting; the vocabulary keeps the most frequent words."""
+    """They are left out only in fitting; the vocabulary keeps the most frequent words."""
     assert ready("tfidf").row("the") is not None
     assert ready("tfidf", stop_words="english").row("the") is None
     assert "rose" not in ready("tfidf", words=3, stop_words="english").to_state()["vocabulary"]
@@ -122,7 +122,7 @@ def test_stop_words_and_rare_words_are_left_out_when_asked():
 
 
 def test_words_of_a_query_are_known_or_unknown_and_no_stop_words():
-    """In order, each once; the row of a query is that of its words without stop words."""
+    """They are in order, each once; the row of a query is that of its words without stop words."""
     view = VIEWS["tfidf"]
     assert view.words_of_query("The red, RED dog at l'océan") == QueryWords(("red", "ocean"), ("dog",))
     assert view.words_of_query("in the") == QueryWords((), ())
@@ -139,7 +139,7 @@ def test_stop_words_of_one_language_are_no_words_of_things_in_another():
 
 
 def test_a_word_that_the_directions_miss_gives_no_row():
-    """One direction cannot hold two matters that share no word: what it does not see is missing, not zero."""
+    """One direction cannot hold two subjects that share no word: the other subject's row is missing, not zero."""
     view = Text(dim=1).fit(["red flower"] * 9 + ["blue sea"])
     assert view.row("red") is not None
     assert view.row("sea") is None
@@ -147,7 +147,7 @@ def test_a_word_that_the_directions_miss_gives_no_row():
 
 @pytest.mark.parametrize("texts", [[], ["", "?!"], ["red sky"], ["red", "red"]])
 def test_too_few_texts_are_refused(texts):
-    """With what is needed."""
+    """The message states what is needed."""
     with pytest.raises(ValueError, match="at least 2 texts"):
         Text().fit(texts)
 
@@ -165,13 +165,13 @@ def test_too_few_texts_are_refused(texts):
     ],
 )
 def test_parameters_that_cannot_be_are_refused(params):
-    """By name."""
+    """The message names the parameter."""
     with pytest.raises(ValueError, match=f"text: {next(iter(params))} must be"):
         extractor("text", params)
 
 
 def test_a_state_of_something_else_is_refused():
-    """Another model's, another dimension's, half a state; an unfitted view says so."""
+    """The state of another model or dimension and half a state are refused; an unfitted view states so."""
     for state in (VIEWS["lda"].to_state(), ready("tfidf", dim=4).to_state(), {"vocabulary": np.array(["a"])}):
         with pytest.raises(ValueError, match="the state must contain"):
             Text(dim=5).load_state(state)

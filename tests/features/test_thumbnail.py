@@ -8,7 +8,7 @@ from crossview.features.image import thumbnail
 
 
 def test_thumbnail_is_a_small_jpeg_of_the_picture():
-    """A JPEG in the right colours, with the longest side asked for."""
+    """It is a JPEG in the right colours, with the requested longest side."""
     image = np.zeros((300, 600, 3), np.uint8)
     image[:, 300:] = (0, 0, 255)
     with Pillow.open(io.BytesIO(thumbnail(image))) as small:
@@ -27,7 +27,7 @@ def test_thumbnail_never_enlarges():
 
 
 def test_thumbnail_refuses_what_is_no_image():
-    """Anything but a BGR image, or a side below one, is a ValueError."""
+    """Anything except a BGR image, or a side below one, is a ValueError."""
     with pytest.raises(ValueError, match="an image is"):
         thumbnail(np.zeros((5, 5), np.uint8))
     with pytest.raises(ValueError, match="at least 1"):

@@ -14,7 +14,7 @@ BRIEF: dict[str, dict[str, Any]] = {
     "posteriors": {"scaling": "both"},
     "qwise": {"max_iter": 5, "n_constraints": 200},
 }
-"""By the names of the learners that take long; the others are as they are by default."""
+"""By the names of the learners that take long; the others keep their defaults."""
 
 
 def brief(name: str, **settings: Any) -> MultiViewLearner:

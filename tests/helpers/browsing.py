@@ -31,7 +31,7 @@ class Browsing(httpx.Client):
 
     @property
     def token(self) -> str:
-        """The token of the session."""
+        """Return the token of the session."""
         found = _TOKEN.search(self.get("/login", follow_redirects=True).text)
         assert found is not None
         return found[1]
@@ -46,7 +46,7 @@ class Browsing(httpx.Client):
 
 
 class Markup(HTMLParser):
-    """Collects what the pages never write: other elements, handlers, styles, scripts and addresses of other sites."""
+    """Collects parts that pages never write: other elements, handlers, styles, scripts and foreign addresses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ def until(page: Any, expression: str) -> None:
 
 
 def axe_script() -> str:
-    """The source of axe-core, which finds what keeps people out; the test is skipped without it."""
+    """The source of axe-core, which finds obstacles to people; the test is skipped without it."""
     root = Path(__file__).resolve().parents[2]
     for folder in (root, *root.parents):
         script = folder / "node_modules/axe-core/axe.min.js"

@@ -13,7 +13,7 @@ class Authority:
 
     @property
     def ca(self) -> Path:
-        """The certificate that others trust."""
+        """Return the certificate that others trust."""
         return self.folder / "ca.pem"
 
     def sign(self, name: str, *, days: int = 30) -> tuple[Path, Path]:

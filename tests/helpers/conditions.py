@@ -73,7 +73,7 @@ def contents(draw: st.DrawFn, view: str = "v") -> list[NewItem]:
 
 @st.composite
 def tests_of(draw: st.DrawFn, items: list[NewItem]) -> FieldTest:
-    """A test that some of the items are likely to pass: what it compares with is often theirs."""
+    """A test that some of the items are likely to pass: its values are often theirs."""
     kind = draw(st.sampled_from(["attribute", "attribute", "attribute", "label", "key", "text", "view", "path"]))
     if kind == "attribute":
         path, value = draw(_attributes(items))

@@ -19,7 +19,7 @@ class Deadly(Color):
     name: ClassVar[str] = "deadly"
 
     def row(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """As of colours, unless the picture is fatal."""
+        """Return the row of colours, unless the picture is fatal."""
         if image[0, 0, 0] == FATAL:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().row(image)

@@ -1,4 +1,4 @@
-"""A disk that fails when it is to: the n-th time that something is written, synced, renamed, linked or made on it.
+"""A disk that fails at a chosen access: the n-th write, sync, rename, link or new file.
 
 SQLite reaches the disk through a table of functions, its VFS, which is wrapped here by means of ctypes; files that
 Python writes are reached through ``os``.
@@ -27,10 +27,10 @@ _IOERR = {"write": 10 | 3 << 8, "sync": 10 | 4 << 8, "make": 14}
 
 @dataclass
 class Disk:
-    """What is done to the disk, counted; from the ``failing``-th time on, or only then, it fails."""
+    """A count of the accesses to the disk; from the ``failing``-th time on, or only then, it fails."""
 
     failing: int = 0
-    """Which time fails, the first one is 1; 0 for none."""
+    """The number of the access that fails, from 1; 0 for none."""
     lasting: bool = False
     error: int = errno.EIO
     kinds: tuple[str, ...] = KINDS
@@ -69,9 +69,9 @@ class Disk:
 
 @contextmanager
 def failing_disk() -> Iterator[Disk]:
-    """Give a disk that can be made to fail, for whatever opens catalogs and writes files in the block.
+    """Yield a disk that can be made to fail, for all catalogs and files of the block.
 
-    Skips the test where the SQLite that Python uses cannot be reached.
+    Skips the test if the SQLite that Python uses cannot be reached.
     """
     disk = Disk()
     with pytest.MonkeyPatch.context() as patch, _wrapped_sqlite(disk):
@@ -118,7 +118,7 @@ class _File(io.FileIO):
         self._disk = disk
 
     def write(self, data: Any, /) -> int:
-        """Write, unless that is to fail."""
+        """Write, unless this access is to fail."""
         if self._disk.fails("write"):
             raise self._disk.refusal()
         return super().write(data)
@@ -151,7 +151,7 @@ _Write = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes
 _Truncate = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
 _Sync = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
 _alive: list[Any] = []
-"""What SQLite keeps pointers to, for as long as the process lives."""
+"""Objects that SQLite keeps pointers to, for as long as the process lives."""
 
 
 @contextmanager
@@ -204,7 +204,7 @@ SmallDisk = Callable[[Path], AbstractContextManager[Callable[[], AbstractContext
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """A small file system at a folder, and what fills it up for a block."""
+    """Mount a small file system at a folder, and yield a function that fills it for a block."""
     folder.mkdir()
     options = ["-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
     if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
@@ -212,7 +212,7 @@ def small_disk(folder: Path) -> Iterator[Callable[[], AbstractContextManager[Non
 
     @contextmanager
     def full() -> Iterator[None]:
-        gc.collect()  # files that nobody holds any more give their room back now, and not later
+        gc.collect()  # files that no object holds any more give their room back now
         with (folder / "filler").open("wb", buffering=0) as filler, suppress(OSError):
             for size in (1 << 20, 1 << 12, 1):
                 with suppress(OSError):

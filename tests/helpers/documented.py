@@ -1,4 +1,4 @@
-"""Whether a JSON value has the type that the reference of a command documents."""
+"""Checks that a JSON value has the type that the reference of a command documents."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -9,7 +9,7 @@ from crossview.server.commands.result_types import field_types, named
 
 
 def unlike(value: Any, annotation: Any, where: str = "result") -> Iterator[str]:
-    """Yield where a JSON value is not of a type."""
+    """Yield the places at which a JSON value is not of a type."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if annotation is Any:
         return

@@ -19,7 +19,7 @@ names = st.sampled_from(NAMES)
 
 
 def picture(content: int) -> bytes:
-    """A file that differs from those of other numbers; many have the same size."""
+    """Return a file that differs from those of other numbers; many have the same size."""
     return encode(np.random.default_rng(content).integers(0, 255, (12, 16, 3), np.uint8))
 
 

@@ -17,7 +17,7 @@ COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operato
 
 
 class Oracle(Visitor[bool]):
-    """Whether an item, and its scores by axis, fulfil a condition."""
+    """Decides whether an item, and its scores by axis, fulfil a condition."""
 
     def __init__(self, item: Item, scores: Mapping[str, float] = MappingProxyType({})) -> None:
         self.item, self.scores = item, scores

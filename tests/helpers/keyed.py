@@ -13,7 +13,7 @@ OPERATIONS = "google.longrunning.Operations"
 
 
 def requests_naming(method: Method, name: str, own: str, new: str) -> list[Message]:
-    """The requests of a method that name a collection, in each field that can; the others name ``own`` or ``new``."""
+    """Return the requests of a method that name a collection, in each field that can; others name ``own``, ``new``."""
     request = method.request()
     fields = request.DESCRIPTOR.fields_by_name
     if method.request is jobs_pb2.SubmitJobRequest:
@@ -38,14 +38,14 @@ def requests_naming(method: Method, name: str, own: str, new: str) -> list[Messa
 
 
 def below(method: Method) -> str:
-    """The part of the name of a request after the collection, such as an item."""
+    """Return the part of the name of a request after the collection, such as an item."""
     if method.name in ("GetItem", "DeleteItem", "GetThumbnail"):
         return "/items/a"
     return "/spaces/raw" if "Space" in method.name or method.name == "AssignLabel" else ""
 
 
 def packed(kind: str, request: Message) -> jobs_pb2.SubmitJobRequest:
-    """A request as a job."""
+    """Return a request as a job."""
     made = jobs_pb2.SubmitJobRequest()
     getattr(made, kind).CopyFrom(request)
     return made
@@ -54,7 +54,7 @@ def packed(kind: str, request: Message) -> jobs_pb2.SubmitJobRequest:
 def called(
     channel: grpc.Channel, method: Method, request: Message, key: str | None
 ) -> tuple[grpc.StatusCode, str, Any]:
-    """The status, the message and the response of a call; a stream has one message."""
+    """Return the status, the message and the response of a call; a stream has one message."""
     metadata = () if key is None else (("authorization", f"Bearer {key}"),)
     streams = "stream" if method.streams else "unary"
     answers = "stream" if method.descriptor.server_streaming else "unary"
@@ -74,7 +74,7 @@ def called(
 
 
 def operation_requests(job: str) -> dict[Method, Message]:
-    """The requests on one job."""
+    """Return the requests on one job."""
     name = f"operations/{job}"
     made = {
         "GetOperation": operations_pb2.GetOperationRequest(name=name),

@@ -1,4 +1,4 @@
-"""A plain model of a collection of vectors with labels: its states, the changes between them, what searches find."""
+"""A plain model of a collection of vectors with labels: its states, the changes between them, and its answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,7 +84,7 @@ def make(collection: Collection, change: Change) -> None:
 
 @dataclass
 class Asked:
-    """A search, the numbers of the states that it may see, and what it found."""
+    """A search, the numbers of the states that it may see, and its answer."""
 
     first: int
     query: tuple[float, ...]
@@ -104,7 +104,7 @@ class Asked:
         self.found = [(hit.key, hit.distance) for hit in collection.search(request)[0].hits]
 
     def matches(self, state: Items) -> bool:
-        """Return whether it found what the exact twin finds in a state."""
+        """Return whether the answer is that of the exact twin in a state."""
         passing = {key: values for key, (values, of) in state.items() if not self.label or self.label in of}
         gaps = {key: float(np.linalg.norm(np.subtract(values, self.query))) for key, values in passing.items()}
         return are_nearest(self.found, gaps, K)

@@ -45,12 +45,12 @@ class Logged:
 
     @property
     def readers(self) -> int | None:
-        """Those of the executor."""
+        """Return those of the executor."""
         return self.executor.readers
 
     @property
     def elsewhere(self) -> bool:
-        """That of the executor."""
+        """Return that of the executor."""
         return self.executor.elsewhere
 
     def results(self, work: Any, tasks: Iterable[Any]) -> Iterator[Any]:

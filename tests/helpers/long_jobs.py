@@ -30,7 +30,7 @@ def endless(spec: str = "multi-npp") -> Recipe:
 
 
 def until(holds: Callable[[], Any], seconds: float = 300.0) -> None:
-    """Wait until something holds; AssertionError where it takes too long."""
+    """Wait until something holds; AssertionError if it takes too long."""
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "it took too long"

@@ -1,4 +1,4 @@
-"""Work that others do between what a change of a collection has read and its commit."""
+"""Work that others do between the read of a change of a collection and its commit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from crossview.engine.collections.collection import Collection
 
 
 def before_next_commit(monkeypatch: pytest.MonkeyPatch, collection: Collection, work: Callable[[], object]) -> None:
-    """Do other work between what the next change of a collection has read and its commit."""
+    """Do other work between the read of the next change of a collection and its commit."""
     catalog, left = collection._opened.catalog, [work]
     write = catalog.write
 

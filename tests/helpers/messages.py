@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from crossview.features.errors import Argument, Remedy, call
 from crossview.server.commands.cli import COMMANDS
@@ -17,7 +17,7 @@ LIBRARY = ("crossview", "engine", "features", "index")
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Yield the place and text of what names a command in the sources, docstrings and help texts left out."""
+    """Yield the place and text of strings that name a command in the sources, without docstrings and help texts."""
     for folder in ("crossview", "engine", "features", "index", "server"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             if {"pb", "demo"} & set(path.parts[len(ROOT.parts) :]):
@@ -92,13 +92,15 @@ def _name(node: ast.AST) -> str:
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
-def _is_remedy(node: ast.AST) -> bool:
-    return _name(node) in ("call", "Argument") and node.args and isinstance(node.args[0], ast.Constant)
+def _is_remedy(node: ast.AST) -> TypeGuard[ast.Call]:
+    if not isinstance(node, ast.Call) or _name(node) not in ("call", "Argument"):
+        return False
+    return bool(node.args) and isinstance(node.args[0], ast.Constant)
 
 
-def _is_message(node: ast.AST) -> bool:
+def _is_message(node: ast.AST) -> TypeGuard[ast.Call]:
     """Return whether a node makes a message of several parts."""
-    return _name(node).endswith(("Error", "Text")) and any(map(_is_remedy, node.args))
+    return isinstance(node, ast.Call) and _name(node).endswith(("Error", "Text")) and any(map(_is_remedy, node.args))
 
 
 def _part(node: ast.AST) -> str:

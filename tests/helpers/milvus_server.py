@@ -75,7 +75,7 @@ class MilvusServer:
             )
 
     def stop(self) -> None:
-        """End it; it writes what it has in memory."""
+        """End it; it writes its memory."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -104,7 +104,7 @@ class MilvusServer:
             return
         self._process.send_signal(sent)
         try:
-            self._process.wait(30)  # an orderly end may never come; what is acknowledged is kept anyway
+            self._process.wait(30)  # an orderly end may never come; acknowledged writes stay
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

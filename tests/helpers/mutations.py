@@ -75,7 +75,7 @@ def make(home: Home, name: str = "base") -> Path:
 
 
 def mutate(path: Path, random: np.random.Generator) -> list[str]:
-    """Change a copy in one to three ways, and return what was done."""
+    """Change a copy in one to three ways, and return the changes."""
     done = []
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("PRAGMA writable_schema=ON")
@@ -97,7 +97,7 @@ def mutate(path: Path, random: np.random.Generator) -> list[str]:
 def attempt(home: Home, copy: Path, use: bool = True) -> str:
     """Restore a copy and use the collection; return the reason of a refusal, or "".
 
-    Whatever is raised by restoring or using it, but for an error that a user can understand, is raised here.
+    Any exception of the restoring or the use is raised here, except an error that a user can understand.
     """
     try:
         restored = home.restore("case", copy)
@@ -138,7 +138,7 @@ def _use(collection: Collection) -> None:
         try:
             call()
         except (CrossviewError, ImageError, InputWarning):  # tests turn warnings into errors
-            continue  # of what is restored, some can be of no use
+            continue  # some restored content is unusable
 
 
 def _any(random: np.random.Generator, values: Any) -> Any:

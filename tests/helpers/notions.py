@@ -1,4 +1,4 @@
-"""Items that are alike in two ways, and what people would say of them."""
+"""Items that are alike in two ways, and the answers of people about them."""
 
 from pathlib import Path
 

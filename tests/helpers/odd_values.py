@@ -1,4 +1,4 @@
-"""Values of every kind that items are given: usual and odd ones, and such as none can be."""
+"""Values of every kind that items are given: usual ones, odd ones, and impossible ones."""
 
 import random
 from typing import Any
@@ -62,7 +62,7 @@ class OddValues:
         self._random = random.Random(seed)
 
     def item(self, number: int) -> NewItem:
-        """Return an item; most are as they may be in all but one field at most."""
+        """Return an item; most have at most one field out of order."""
         odd = self._random.randrange(12)
         return NewItem(
             f"{number:06}{self._text() if odd == 0 else 'é'}",

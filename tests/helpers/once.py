@@ -30,7 +30,7 @@ class Once:
         shutil.copytree(self._pictures, folder)
 
     def copy_of_pictures(self, home: Home, make: Callable[[Home, Path], Collection], pictures: Path) -> Collection:
-        """Open in ``home`` what ``make(another home, pictures)`` returns, as if made of these copied pictures."""
+        """Open in ``home`` the result of ``make(another home, pictures)``, as if made of these copied pictures."""
         copied = self._copied(home, make, self._pictures)
         paths = str(self._pictures), str(pictures)
         with closing(sqlite3.connect(copied / "catalog.db")) as catalog, catalog:

@@ -18,8 +18,8 @@ class DrawnPage:
     """A page visited every hour.
 
     Attributes:
-        hours: how many versions there are.
-        seed: of what is drawn.
+        hours: the number of versions.
+        seed: the seed of the drawings.
     """
 
     hours: int = 40
@@ -27,13 +27,13 @@ class DrawnPage:
 
     @property
     def news(self) -> list[int]:
-        """The number of the news of each hour: one in four hours brings another."""
+        """Return the number of the news of each hour: one in four hours brings another."""
         arrives = np.random.default_rng([self.seed, 1]).random(self.hours) < 0.25
         return [int(number) for number in np.cumsum(arrives)]
 
     @property
     def important(self) -> list[bool]:
-        """Whether each version but the first shows other news than the one before."""
+        """Return whether each version but the first shows other news than the one before."""
         return [earlier != later for earlier, later in zip(self.news, self.news[1:], strict=False)]
 
     def picture(self, hour: int) -> Image.Image:

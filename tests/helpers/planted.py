@@ -1,4 +1,4 @@
-"""Rows of which each group of classes tells its own apart by its own columns."""
+"""Rows of which each group of classes separates its own by its own columns."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ def planted(
 ) -> tuple[NDArray[np.float64], NDArray[np.str_], NDArray[np.intp]]:
     """Return (n, groups width) rows, (n,) class names and (C,) groups of the classes in sorted order.
 
-    A class has a code on its group's columns, which its rows keep but for some flips; on all other columns its rows
+    A class has a code on its group's columns, which its rows keep except some flips; on all other columns its rows
     are noise.
     """
     generator = np.random.default_rng(seed)

@@ -5,14 +5,14 @@ from contextlib import suppress
 
 
 def free_port() -> int:
-    """A port that no program uses now."""
+    """Return a port that no program uses now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def free_neighbors() -> int:
-    """The first of two ports in a row that no program uses now."""
+    """Return the first of two ports in a row that no program uses now."""
     while True:
         first = free_port()
         with socket.socket() as probe, suppress(OSError):

@@ -44,7 +44,7 @@ def row(number: int, view: str, seed: int = 0) -> NDArray[np.float32]:
 
 
 def item(number: int, seed: int = 0) -> NewItem:
-    """Return an item with a row in each view, and all that conditions ask."""
+    """Return an item with a row in each view, and all fields that conditions test."""
     return NewItem(
         f"k/{number:03}",
         labels=(LABELS[number % len(LABELS)],),
@@ -88,7 +88,7 @@ class Published:
         return publish(self.collection, self.request(dry_run))
 
     def opened(self) -> PublishedCollection:
-        """Open what is published."""
+        """Open the published collection."""
         return PublishedCollection(self.name, ObjectStorage(self.bundles), self.engine)
 
     def check(self, request: SearchRequest) -> Sequence[HitList]:

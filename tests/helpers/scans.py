@@ -1,4 +1,4 @@
-"""A progressive JPEG of many scans that say nothing: each makes a decoder go over all of the picture again."""
+"""A progressive JPEG of many empty scans: each makes a decoder go over all of the picture again."""
 
 _DC_TABLE = b"\xff\xc4\x00\x14\x00\x01" + bytes(15) + b"\x00"
 _AC_TABLE = b"\xff\xc4\x00\x14\x10\x01" + bytes(15) + b"\xe0"

@@ -70,7 +70,7 @@ def killed_driver(arguments: list[str], log: Logged, folder: Path) -> int:
         first.send_signal(signal.SIGKILL)
         first.wait()
     until(lambda: not any(is_alive(process) for _, process in log.lines("start")))
-    time.sleep(2)  # a cluster ends what it was about to begin
+    time.sleep(2)  # a cluster ends the tasks that it was about to begin
     before = {number for number, _ in log.lines("end")}
     started = len(log.lines("start"))
     again = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)

@@ -39,7 +39,7 @@ class Stage:
         }
 
     def says(self, *arguments: object) -> str:
-        """Return what a command prints, also one that fails."""
+        """Return the output of a command, also of one that fails."""
         return run(*arguments, "--home", self.home.path).output
 
     def paste(self, hint: str) -> None:

@@ -50,7 +50,7 @@ def result_of(*arguments: object, home: Path) -> Any:
 
 
 def refused(*arguments: object, home: Path) -> str:
-    """Return the one line in which a command says what is wrong."""
+    """Return the one line in which a command names its fault."""
     result = run(*arguments, home=home)
     assert result.returncode == 1, result.stdout + result.stderr
     (line,) = result.stderr.strip().splitlines()

@@ -59,7 +59,7 @@ def found(collection: Collection, possible: Sequence[Items], random: np.random.G
 
 
 def survived(home: Home, possible: Sequence[Items], random: np.random.Generator, name: str = "bad") -> Items:
-    """Return the state that is found by who opens the collection next; nobody else has it open."""
+    """Return the state that the next opening of the collection finds; no other process has it open."""
     with home.open(name) as collection:
         state = found(collection, possible, random)
     check_order(home, name)

@@ -27,17 +27,17 @@ def save(
 
 
 def value(name: str, shape: Sequence[int | str], kind: Any = None) -> Any:
-    """An input or output of a graph."""
+    """Return an input or output of a graph."""
     return onnx.helper.make_tensor_value_info(name, kind or onnx.TensorProto.FLOAT, list(shape))
 
 
 def weights(name: str, array: Any) -> Any:
-    """Weights of a graph."""
+    """Return weights of a graph."""
     return onnx.numpy_helper.from_array(np.asarray(array), name)
 
 
 def node(kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> Any:
-    """A node of a graph."""
+    """Return a node of a graph."""
     return onnx.helper.make_node(kind, list(inputs), list(outputs), **attributes)
 
 

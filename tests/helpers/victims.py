@@ -33,7 +33,7 @@ _CONTEXT.set_forkserver_preload(
 
 
 class Victim:
-    """A process, and what it reports while it lives."""
+    """A process, and its reports while it lives."""
 
     def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
         self._reports, theirs = _CONTEXT.Pipe(duplex=False)
@@ -43,7 +43,7 @@ class Victim:
         assert self._reports.recv() == "begun"
 
     def killed(self, after: float | None = None) -> list[Any]:
-        """Kill it some seconds from now, by default wait until it ends by itself; return what it has reported."""
+        """Kill it some seconds from now, by default wait until it ends by itself; return its reports."""
         if after is not None:
             time.sleep(after)
             self._process.kill()
@@ -88,7 +88,7 @@ def switch(reports: Connection, path: Path, alias: str, names: Sequence[str]) ->
 
 
 def read(reports: Connection, path: Path, seed: int) -> None:
-    """Open the collection, search it and close it, again and again; report what was found."""
+    """Open the collection, search it and close it, again and again; report the answers."""
     random = np.random.default_rng(seed)
     reports.send("begun")
     while True:

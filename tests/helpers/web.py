@@ -16,7 +16,7 @@ def frame(data: bytes, flags: int = 0) -> bytes:
 
 
 def frames(body: bytes) -> Iterator[tuple[int, bytes]]:
-    """The flags and the data of each frame."""
+    """Return the flags and the data of each frame."""
     while body:
         flags, size = struct.unpack(">BI", body[:5])
         assert len(body) >= 5 + size
@@ -25,14 +25,14 @@ def frames(body: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def json_frames(body: bytes) -> list[Any]:
-    """The values of the frames of a Connect stream; the last ends it."""
+    """Return the values of the frames of a Connect stream; the last ends it."""
     found = list(frames(body))
     assert [flags for flags, _ in found] == [0] * (len(found) - 1) + [2]
     return [json.loads(data) for _, data in found]
 
 
 def trailers(body: bytes) -> tuple[list[bytes], dict[str, str]]:
-    """The messages and the trailers of a response of gRPC-Web."""
+    """Return the messages and the trailers of a response of gRPC-Web."""
     *messages, (flags, last) = frames(body)
     assert flags == 0x80
     lines = dict(line.split(": ", 1) for line in last.decode("ascii").split("\r\n") if line)
@@ -40,9 +40,9 @@ def trailers(body: bytes) -> tuple[list[bytes], dict[str, str]]:
 
 
 def raw(port: int, data: bytes) -> bytes:
-    """The answer of a server to bytes: a whole one, or what came before it closed the connection.
+    """Return the answer of a server to bytes: a whole one, or the part before it closed the connection.
 
-    Raises TimeoutError where it does neither.
+    Raises TimeoutError if it does neither.
     """
     with socket.create_connection(("127.0.0.1", port), timeout=300) as connection:
         found = b""

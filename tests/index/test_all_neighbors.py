@@ -1,4 +1,4 @@
-"""The neighbours of all rows are the nearest ones; by cells, near copies are still among them."""
+"""The neighbours of all rows are the nearest ones; a search by cells still finds near copies."""
 
 import numpy as np
 import pytest

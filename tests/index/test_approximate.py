@@ -1,4 +1,4 @@
-"""Approximate kinds miss neighbours at most: what they find is true, present, chosen, and as many as there are."""
+"""Approximate kinds may miss neighbours: the items that they find are true, present, chosen, and as many as exist."""
 
 import faiss
 import numpy as np
@@ -43,7 +43,7 @@ def built(kind, count: int = 400, **parameters):
 
 
 def recall(found, truth) -> float:
-    """The share of true neighbours, or of others at the same distance, that were found."""
+    """Return the share of true neighbours, or of others at the same distance, that were found."""
     return float((found.distances <= truth.distances[:, -1:] * (1 + 1e-5)).mean())
 
 
@@ -59,7 +59,7 @@ def test_efforts_ascend_and_small_indexes_have_none(kind):
 
 
 def test_filters_allow_no_greater_effort(kind):
-    """A scan of codes even less: with many candidates, a scan of the matches is faster."""
+    """With a filter, a scan of codes allows even less: with many candidates, a scan of the matches is faster."""
     index, _ = built(kind)
     assert index.efforts(10, 0.02)[-1] <= index.efforts(10)[-1]
     if kind is CodeScanIndex:
@@ -87,7 +87,7 @@ def test_the_greatest_effort_misses_next_to_nothing_and_the_least_finds_as_many(
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32 - 1), rows=st.sampled_from([64, 1000]))
 def test_found_items_are_true_present_and_chosen_after_any_history(kind, seed, rows):
-    """Additions, replacements, removals and compactions; every filter gets k items if k match."""
+    """The histories have additions, replacements, removals and compactions; every filter gets k items if k match."""
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunk, "MOST_ROWS", rows)
@@ -178,7 +178,7 @@ def test_kept_centroids_are_not_in_the_snapshot_that_they_came_from(tmp_path):
 
 
 def test_a_filter_far_from_the_query_still_finds_its_nearest_items():
-    """Lists without a match are not probed: else a filter on one cluster would lose queries from another."""
+    """Lists without a match are not probed: otherwise a filter on one cluster would lose queries from another."""
     index, vectors = built(IvfIndex, 2000)
     centers = np.random.default_rng(0).normal(size=(8, DIM))
     cluster = ((vectors[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)

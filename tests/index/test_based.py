@@ -1,4 +1,4 @@
-"""A base under rows: what a new kind of approximate index has to write, and what it gets from the others."""
+"""A base under rows: the code that a new kind of approximate index needs, and the parts that it shares."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class Cells(NamedTuple):
 
 
 class CellSearcher(BasedSearcher[Cells]):
-    """Approximate: it looks into the cell of the query alone."""
+    """An approximate searcher, which looks into the cell of the query alone."""
 
     capabilities = SearchCapabilities(exact=False)
 
@@ -47,7 +47,7 @@ class CellSearcher(BasedSearcher[Cells]):
 
 
 class CellIndex(StoredIndex):
-    """Nothing else is needed for versions, removals, lookups and snapshots."""
+    """An index that needs nothing else for versions, removals, lookups and snapshots."""
 
     _kind, _searcher_type = "cells", CellSearcher
 
@@ -58,14 +58,14 @@ def vectors() -> np.ndarray:
 
 
 def nearest_in_cell(vectors: np.ndarray, ids: np.ndarray, later: np.ndarray, query: np.ndarray, k: int):
-    """The k nearest by the oracle, among the ids of the query's cell and those that came later."""
+    """Return the k nearest by the oracle, among the ids of the query's cell and those that came later."""
     near = np.concatenate([ids[(vectors[ids, 0] >= 0) == (query[0] >= 0)], later])
     return ExactIndex(DIM).changed([], near, vectors[near]).search(query[None], k)
 
 
 @pytest.mark.parametrize("rows", [32, 1000])
 def test_an_approximate_base_answers_beside_an_exact_scan_of_later_rows(vectors, rows, monkeypatch):
-    """Rows that were removed since are never found, those that were added always are, and all distances are true."""
+    """Rows that were removed since are never found, rows that were added always are, and all distances are true."""
     monkeypatch.setattr(chunk, "MOST_ROWS", rows)
     index = CellIndex(DIM).changed([], np.arange(300), vectors[:300]).compacted()
     later = index.changed(np.arange(0, 60, 2), np.arange(300, 340), vectors[300:340])
@@ -81,14 +81,14 @@ def test_an_approximate_base_answers_beside_an_exact_scan_of_later_rows(vectors,
 
 
 def test_a_filter_is_answered_exactly_by_the_scan(vectors):
-    """However few rows it leaves in a cell."""
+    """It may leave few rows in a cell."""
     index, flat = (kind(DIM).changed([], np.arange(400), vectors).compacted() for kind in (CellIndex, FlatIndex))
     only = np.arange(0, 400, 7)
     assert (index.search(vectors[:9], 6, only).ids == flat.search(vectors[:9], 6, only).ids).all()
 
 
 def test_a_base_is_built_anew_when_a_quarter_has_changed(vectors):
-    """By a compaction, as searches become slower by then."""
+    """A compaction builds it, since searches become slower by then."""
     index = CellIndex(DIM).changed([], np.arange(200), vectors[:200]).compacted()
     later = index.changed([], np.arange(200, 300), vectors[200:300])
     assert later.worth_compacting

@@ -1,4 +1,4 @@
-"""The promises of the Index protocol, kept by every index."""
+"""Every index keeps the promises of the Index protocol."""
 
 import json
 import os
@@ -100,7 +100,7 @@ def test_a_filter_limits_the_answer_to_the_ids_given(kind):
 @pytest.mark.parametrize("count", [50, 300])
 @pytest.mark.parametrize("filtered", [True, False])
 def test_everything_within_a_radius_is_found(kind, count, filtered):
-    """Nearest first, the radius included; as many columns as the longest list needs."""
+    """Neighbours come nearest first, the radius included; the longest list sets the number of columns."""
     index, ids, vectors = filled(kind, count)
     only = ids[::2] if filtered else None
     every = index.search(vectors[:5], count, only)
@@ -126,7 +126,7 @@ def test_a_kind_states_what_its_searches_can_do(kind):
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.6, 0.97])
 @pytest.mark.parametrize("queries", [1, 30])
 def test_what_a_filter_allows_is_found_however_far_it_is(kind, share, queries):
-    """Where everything near the queries is filtered out, or dead."""
+    """Everything near the queries is filtered out, or dead."""
     count, dim = 400, 16
     bits = np.random.default_rng(0).random((count, dim)) < 0.1
     far = np.arange(count) < max(1, share * count)
@@ -157,7 +157,7 @@ def test_get_returns_the_vectors_in_the_order_asked(kind):
 
 
 def test_blocks_have_every_vector_once(kind):
-    """Also after changes; an index that re-ranks codes gives the codes."""
+    """They have it also after changes; an index that re-ranks codes gives the codes."""
     index, ids, vectors = filled(kind)
     index = index.changed(ids[:7], ids[20:24][::-1], vectors[:4]).changed([], [int(ids.min())], vectors[:1])
     found = [(item, row) for some, rows in index.blocks() for item, row in zip(some.tolist(), rows, strict=True)]
@@ -262,7 +262,7 @@ def test_an_index_from_a_mapped_file_changes_without_writing_to_it(kind, monkeyp
 
 
 def test_the_arrays_of_a_snapshot_are_aligned(kind, tmp_path: Path):
-    """So that they can be mapped, and read by any instruction of the processor."""
+    """They can therefore be mapped, and read by any instruction of the processor."""
     filled(kind)[0].save(tmp_path / "a.idx", {})
     content = (tmp_path / "a.idx").read_bytes()
     magic, _, _, length = struct.unpack_from("<16sIIQ", content)
@@ -273,7 +273,7 @@ def test_the_arrays_of_a_snapshot_are_aligned(kind, tmp_path: Path):
 
 
 def test_a_flipped_byte_of_any_array_is_found(kind, tmp_path: Path):
-    """The first and the last byte of each, and every byte of the header and the table."""
+    """It may be the first or the last byte of each, or any byte of the header and the table."""
     path = tmp_path / "a.idx"
     filled(kind)[0].save(path, {})
     content = path.read_bytes()
@@ -292,7 +292,7 @@ def test_a_flipped_byte_of_any_array_is_found(kind, tmp_path: Path):
 
 
 def test_a_snapshot_of_an_earlier_version_is_told_from_a_damaged_one(kind, tmp_path: Path):
-    """Its index is built again without a word."""
+    """The index of an earlier version is built again without a message."""
     (tmp_path / "a.idx").write_bytes(b'crossview-index 2\n01234567{"kind": "flat-l2"}\n')
     with pytest.raises(EarlierSnapshotError):
         kind.load(tmp_path / "a.idx")

@@ -1,4 +1,4 @@
-"""Every index answers as its exact twin does, whatever has become of it."""
+"""After any history, an index answers as its exact twin does."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,8 @@ _actions = st.lists(
     actions=_actions, dim=st.integers(1, 6), rows=st.sampled_from([3, 16, 1000]), queries=st.sampled_from([1, 3, 25])
 )
 def test_floats_are_found_as_by_the_exact_twin_after_any_history(actions, dim, rows, queries):
-    """Additions, replacements, removals, compactions, and changes of earlier versions, with and without filters."""
+    """The histories have additions, replacements, removals, compactions and changes of earlier versions, with filters
+    and without."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunk, "MOST_ROWS", rows)
         patch.setattr(float_scan, "_CACHED", 50)
@@ -49,7 +50,7 @@ def test_floats_are_found_as_by_the_exact_twin_after_any_history(actions, dim, r
 
 
 def agree(mine, theirs):
-    """Equal distances, and equal ids but for those at the last distance, of which any may be answered."""
+    """Check for equal distances, and equal ids except those at the last distance, any of which may be answered."""
     assert (mine.distances == theirs.distances).all()
     inside = mine.distances < mine.distances.max(axis=1, keepdims=True)
     assert (mine.ids[inside] == theirs.ids[inside]).all()
@@ -66,8 +67,8 @@ def agree(mine, theirs):
 def test_every_binary_index_gives_the_answers_of_the_exact_twin_after_any_history(
     actions, dim, spread, scan_words, rows
 ):
-    """Whatever is changed and compacted, with duplicates and ties, under filters, for k beyond the size, and whether
-    queries are looked up or, being too dear to look up, scanned for."""
+    """Histories change and compact, with duplicates and ties, under filters, for k beyond the size. Queries are looked
+    up or, if that costs too much, scanned for."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunk, "MOST_ROWS", rows)
         patch.setattr(multi_index, "_LOOKUP", scan_words)

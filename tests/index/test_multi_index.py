@@ -1,4 +1,4 @@
-"""Multi-index hashing looks up what it can, is as exact where it scans, and keeps its tables where they are faster."""
+"""Multi-index hashing looks up what it can, is equally exact when it scans, and keeps tables that are faster."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from crossview.index.substrings import SubstringTables
 
 
 def clustered(count: int, bits: int, seed: int) -> np.ndarray:
-    """Codes whose bits differ from one of 20 centres' each with probability 0.04."""
+    """Return codes whose bits differ from those of one of 20 centres with probability 0.04 each."""
     centers = np.random.default_rng(0).random((20, bits)) < 0.5
     rng = np.random.default_rng(seed)
     return np.packbits(centers[rng.integers(20, size=count)] ^ (rng.random((count, bits)) < 0.04), axis=1)
@@ -19,7 +19,7 @@ def clustered(count: int, bits: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("bits", [16, 30, 64, 100])
 def test_after_each_step_every_group_at_its_distance_was_there(bits):
-    """The pigeonhole bound of multi-index hashing, and no group twice within a step."""
+    """This is the pigeonhole bound of multi-index hashing; no group comes twice within a step."""
     codes = np.unique(clustered(400, bits, seed=1), axis=0)
     tables = SubstringTables.of(codes, bits)
     for query in clustered(5, bits, seed=2):
@@ -69,7 +69,7 @@ def test_tables_are_built_anew_only_by_compaction_after_a_quarter_has_changed(mo
 
 @pytest.mark.parametrize("spread", ["clustered", "uniform"])
 def test_a_snapshot_contains_the_tables_or_that_none_are_worth_it(monkeypatch, tmp_path, spread):
-    """So that opening builds nothing, and answers the same; also after changes."""
+    """Opening therefore builds nothing, and answers the same; also after changes."""
     monkeypatch.setattr(multi_index, "_LARGE", 1000)
     monkeypatch.setattr(multi_index, "_LOOKUP", 2)
     codes = clustered(2000, 64, seed=1)
@@ -88,7 +88,7 @@ def test_a_snapshot_contains_the_tables_or_that_none_are_worth_it(monkeypatch, t
 
 @pytest.mark.parametrize("spread", ["clustered", "uniform"])
 def test_the_tables_of_large_sets_are_kept_where_neighbours_are_near(monkeypatch, spread):
-    """Of clustered codes but not of uniform ones, and of no small set; equal codes give equal choices."""
+    """Clustered codes have them; uniform codes and small sets have not. Equal codes give equal choices."""
     monkeypatch.setattr(multi_index, "_LARGE", 1000)
     monkeypatch.setattr(multi_index, "_LOOKUP", 2)
     codes = clustered(2000, 64, seed=1)

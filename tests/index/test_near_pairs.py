@@ -64,14 +64,14 @@ def test_the_pairs_are_those_of_brute_force(data, width, radius, substrings):
 @pytest.mark.parametrize(("width", "radius"), [(8, 0), (8, 8), (32, 12), (3, 2)])
 @pytest.mark.parametrize("flips", [0.02, 0.5])
 def test_large_sets_are_joined_as_exactly(width, radius, flips):
-    """The own choice between substrings and a scan, on more codes than the property tests take."""
+    """The join itself chooses between substrings and a scan, for more codes than the property tests take."""
     codes, others = (clustered(2500, width, 500, flips, seed) for seed in (1, 2))
     for right in (None, others[:900]):
         assert np.array_equal(np.column_stack(near_pairs(codes, radius, right)), by_force(codes, radius, right))
 
 
 def test_the_choice_counts_the_work():
-    """Substrings of a large uniform set are looked up; scans serve few, far and alike codes."""
+    """Substrings of a large uniform set are looked up; scans serve few, far and similar codes."""
     uniform = np.random.default_rng(0).integers(0, 256, (50_000, 8), np.uint8)
     same = uniform.copy()
     same[:, :6] = 0

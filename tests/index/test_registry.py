@@ -1,4 +1,4 @@
-"""Kinds of index by name: what a stored space states of its index is enough to make it again."""
+"""Kinds of index have names: the stored statement of a space's index is enough to make it again."""
 
 import json
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from crossview.index.reranked import RerankedIndex
 
 
 def test_every_kind_makes_an_empty_index_of_the_width():
-    """Of components or of bits; what re-ranks has both, and its factor is a parameter."""
+    """The width counts components or bits; an index that re-ranks has both, and its factor is a parameter."""
     for kind in KINDS:
         made = IndexSpec(kind, {"factor": 3}).empty(12, 5) if kind == "reranked" else IndexSpec(kind).empty(12)
         assert (len(made), made.dim) == (0, 12)
@@ -21,7 +21,7 @@ def test_every_kind_makes_an_empty_index_of_the_width():
 
 
 def test_a_spec_comes_back_from_json():
-    """Equal to what was stored, and of the same kind."""
+    """It is equal to the stored one, and of the same kind."""
     spec = IndexSpec("binary")
     again = IndexSpec(**json.loads(json.dumps(asdict(spec))))
     assert again == spec
@@ -29,6 +29,6 @@ def test_a_spec_comes_back_from_json():
 
 
 def test_an_unknown_kind_is_refused_with_the_known_ones():
-    """A space that a later version stored may name one."""
+    """A space that a later version stored may name such a kind."""
     with pytest.raises(ValueError, match="no kind of index 'graph'; there are: exact, flat"):
         IndexSpec("graph")

@@ -1,4 +1,4 @@
-"""Re-ranked codes: exact where everything is a candidate, and true distances of the nearest codes where not."""
+"""Re-ranked codes: exact if everything is a candidate, and otherwise true distances of the nearest codes."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ BITS, FLOATS = 12, 5
 
 
 def rows(rng, count):
-    """Codes that say nothing of the floats, which are whole numbers, so that ties are ties."""
+    """Return codes without a relation to the floats, which are whole numbers, so that ties are ties."""
     codes = np.packbits(rng.random((count, BITS)) < 0.5, axis=1)
     floats = rng.integers(-3, 4, size=(count, FLOATS)).astype(np.float32)
     return codes, floats, with_floats(codes, floats)
@@ -44,7 +44,7 @@ def test_the_nearest_floats_of_the_nearest_codes(seed, k, factor, filtered):
 
 
 def test_bad_rows_are_refused_and_change_nothing():
-    """Floats without codes, other widths, NaN among the floats, bits behind the code."""
+    """Floats without codes, other widths, NaN among the floats, and bits behind the code."""
     codes, floats, both = rows(np.random.default_rng(0), 2)
     index = RerankedIndex(BITS, FLOATS, 2).changed([], [0], both[:1])
     nan, bit = floats.copy(), codes.copy()
@@ -67,7 +67,7 @@ def test_bad_rows_are_refused_and_change_nothing():
 
 
 def test_a_snapshot_keeps_the_factor(tmp_path):
-    """So that the index answers as it did."""
+    """The loaded index therefore answers as the saved one did."""
     *_, both = rows(np.random.default_rng(0), 30)
     index = RerankedIndex(BITS, FLOATS, 3).changed([], np.arange(30), both)
     index.save(tmp_path / "a.idx", {})

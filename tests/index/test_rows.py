@@ -19,7 +19,7 @@ def filled(count: int = 100) -> FlatIndex:
 
 
 def shared(one: FlatIndex, other: FlatIndex) -> list[bool]:
-    """Which chunks of an index lie in the memory of another's at the same place."""
+    """Return which chunks of an index lie in the memory of another's at the same place."""
     return [np.shares_memory(a.rows, b.rows) for a, b in zip(one._rows.chunks, other._rows.chunks, strict=False)]
 
 
@@ -34,7 +34,7 @@ def test_a_change_copies_no_rows():
 
 
 def test_of_two_versions_with_one_parent_the_second_copies_the_open_chunk_alone():
-    """The first has taken the memory behind it; sealed chunks are shared by all three."""
+    """The first has taken the memory behind it; all three share the sealed chunks."""
     parent = filled()
     first, second = (parent.changed([], [200 + number], np.full((1, DIM), number)) for number in range(2))
     assert shared(parent, first) == [True] * 7
@@ -45,7 +45,7 @@ def test_of_two_versions_with_one_parent_the_second_copies_the_open_chunk_alone(
 
 
 def test_compaction_rewrites_only_chunks_with_waste():
-    """One dead row of sixteen is not worth it; a chunk without rows goes; strays go where their ids belong."""
+    """One dead row of sixteen is not worth it; a chunk without rows goes; strays go to the chunk of their ids."""
     index = filled().changed([0, *range(16, 48), 70, 71], [72], np.zeros((1, DIM)))
     compacted = index.compacted()
     kept = [any(np.shares_memory(one.rows, old.rows) for old in index._rows.chunks) for one in compacted._rows.main]
@@ -57,7 +57,7 @@ def test_compaction_rewrites_only_chunks_with_waste():
 
 
 def test_long_rows_make_short_chunks():
-    """So that a chunk's memory is bounded; one row at least."""
+    """The memory of a chunk is therefore bounded; a chunk has at least one row."""
     assert chunk.chunk_rows(np.empty((0, 4), np.float32)) == ROWS
     assert chunk.chunk_rows(np.empty((0, chunk.CHUNK_BYTES // 8), np.float32)) == 2
     assert chunk.chunk_rows(np.empty((0, chunk.CHUNK_BYTES), np.float32)) == 1

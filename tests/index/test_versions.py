@@ -12,7 +12,7 @@ from crossview.index.flat import FlatIndex
 
 @pytest.mark.parametrize("removed", [True, False])
 def test_an_id_that_comes_again_is_replaced(kind, removed):
-    """Whether it is said to be removed or not; the old vector is found no more."""
+    """The change may name the id as removed or not; the old vector is found no more."""
     index, ids, vectors = filled(kind)
     again = index.changed(ids[:5] if removed else [], ids[:5], vectors[5:10])
     assert len(again) == 50
@@ -23,7 +23,7 @@ def test_an_id_that_comes_again_is_replaced(kind, removed):
 
 
 def test_versions_of_one_index_do_not_change_each_other(kind):
-    """Two that come from the same one hold their own rows; and so does what comes from these, and their parent."""
+    """Two versions of the same one hold their own rows, and so do their descendants and their parent."""
     index, ids, vectors = filled(kind, count=60)
     old = index.changed(ids[30:], [], vectors[:0])
     left = old.changed(ids[:3], ids[30:40], vectors[30:40])
@@ -45,7 +45,7 @@ def test_versions_of_one_index_do_not_change_each_other(kind):
 
 
 def test_a_compacted_index_has_no_waste_and_the_same_answers(kind):
-    """And goes on, beside the one that it was made from."""
+    """It goes on, beside the one that it was made from."""
     index, ids, vectors = filled(kind, count=60)
     index = index.changed(ids[:20], ids[20:30], vectors[30:40])
     compacted = index.compacted()
@@ -60,7 +60,7 @@ def test_a_compacted_index_has_no_waste_and_the_same_answers(kind):
 
 
 def test_threads_read_old_versions_while_new_ones_are_made(kind):
-    """Every version, for as long as it is kept, answers as its vectors want."""
+    """Every version that is kept answers from its own vectors."""
     _, ids, vectors = filled(kind, count=60)
     ids = np.sort(ids)
     versions, wrong, done = [kind(20).changed([], ids[:20], vectors[:20])], [], threading.Event()
@@ -92,7 +92,7 @@ def test_threads_read_old_versions_while_new_ones_are_made(kind):
 
 
 def test_a_selection_serves_later_versions_too(kind):
-    """It stands for its ids, whatever has become of them."""
+    """It stands for its ids, for any later change of their items."""
     index, ids, vectors = filled(kind)
     selection = index.selection(ids[:20])
     later = index.changed(ids[:5], ids[10:12], vectors[30:32]).compacted()

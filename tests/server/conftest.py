@@ -16,7 +16,7 @@ from crossview.server.wire.settings import MESSAGE_BYTES, ServerSettings
 VIEWS = ("color", "sift:words=24")
 PER_CLASS = 6
 GRACE = 0.5
-"""Seconds that calls of clients that tests left have, when a server that all share stops."""
+"""Seconds for calls of clients that tests left, when a server that all share stops."""
 CLASSES = ("bricks", "dots", "waves")
 
 
@@ -64,7 +64,7 @@ def server(home: Home) -> Iterator[RunningServer]:
 
 @pytest.fixture
 def nothing_stays(server: RunningServer) -> Iterator[None]:
-    """What a test makes in the home that all share goes with it, so that tests may come in any order."""
+    """Delete what a test makes in the home that all share, so that tests may come in any order."""
     yield
     for alias in server.collections.home.aliases():
         server.collections.home.delete_alias(alias)

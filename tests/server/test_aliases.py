@@ -34,7 +34,7 @@ def origin(collection: CollectionBackend) -> str:
 
 
 def test_an_alias_is_usable_as_a_name(backend: Backend) -> None:
-    """To search, to write, and to describe; it follows a rename, and its collection cannot be deleted."""
+    """It serves to search, to write, and to describe; it follows a rename, and its collection cannot be deleted."""
     filled(backend, "first")
     filled(backend, "second")
     assert backend.set_alias("live", "first") == "first"
@@ -62,7 +62,7 @@ def test_an_alias_is_usable_as_a_name(backend: Backend) -> None:
 
 
 def test_names_are_taken_once(backend: Backend) -> None:
-    """By a collection or by an alias; every refusal names the way out."""
+    """A collection or an alias takes them; every refusal names the remedy."""
     filled(backend, "first")
     filled(backend, "second")
     backend.set_alias("live", "first")
@@ -102,7 +102,7 @@ def test_names_are_taken_once(backend: Backend) -> None:
 
 
 def test_a_collection_is_renamed_and_its_name_is_free(backend: Backend) -> None:
-    """With ``keep_alias`` the old name goes on."""
+    """With ``keep_alias`` the old name continues to work."""
     filled(backend, "first")
     with backend.open("first") as found:
         assert origin(found) == "first"
@@ -117,7 +117,7 @@ def test_a_collection_is_renamed_and_its_name_is_free(backend: Backend) -> None:
 
 
 def test_a_copy_is_a_collection_of_its_own(backend: Backend) -> None:
-    """Also one of a trained collection."""
+    """A copy of a trained collection is one, too."""
     with backend.copy("drawn", "again") as copy, backend.open("drawn") as drawn:
         assert copy.info().name == "again"
         assert copy.items(limit=3) == drawn.items(limit=3)
@@ -167,7 +167,7 @@ def test_open_clients_of_a_server_follow_an_alias(server: RunningServer, nothing
 
 
 def test_a_job_of_an_alias_stays_with_its_collection(server: RunningServer, nothing_stays: None) -> None:
-    """That of the moment of its submission; and no collection with a job is renamed."""
+    """Its collection is that of the moment of its submission; and no collection with a job is renamed."""
     with Client(server.address) as client:
         fill_rows(server.collections.home, 8)
         filled(client, "second")
@@ -198,7 +198,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 
 def test_the_commands_state_what_they_did(where: list[str]) -> None:
-    """A blue and green switch from the command line, and its mistakes."""
+    """The command line makes a blue and green switch, and its mistakes."""
     assert "no aliases; make one with: crossview alias" in done("alias", *where)
     assert done("rename", "pets", "pets-1", "--keep-alias", *where) == (
         "renamed pets to pets-1; pets is now its alias\n"

@@ -1,4 +1,4 @@
-"""Searches that wait are answered as one only where nothing but the input of their query differs."""
+"""Searches that wait share an answer only if nothing except the input of their query differs."""
 
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ CHANGED: dict[str, Any] = {
     "options": Struct(fields={"new": {"bool_value": True}}),  # type: ignore[dict-item]
     "filter": types_pb2.Filter(labels=["cat"]),
 }
-"""A value of each field that is no plain number, text, list or map of them."""
+"""A value of each field that is not a plain number, text, list or map of them."""
 
 
 def changed(field: Any) -> Any:
-    """A value of a field that is not its default."""
+    """Return a value of a field that is not its default."""
     if field.name in CHANGED:
         return CHANGED[field.name]
     if field.message_type is not None:
@@ -33,7 +33,7 @@ def changed(field: Any) -> Any:
 
 @pytest.mark.parametrize("field", list(search_pb2.SearchRequest.DESCRIPTOR.fields), ids=lambda field: field.name)
 def test_a_search_is_never_answered_with_one_that_differs_in_a_field(field: Any) -> None:
-    """Whichever field it is: each of them is a part of what alike searches have in common."""
+    """Every field belongs to the common part of searches that share an answer."""
     plain = search_pb2.SearchRequest(**PLAIN)
     other = search_pb2.SearchRequest(**{**PLAIN, field.name: changed(field)})
     assert other != plain
@@ -45,7 +45,7 @@ def test_a_search_is_never_answered_with_one_that_differs_in_a_field(field: Any)
 
 @pytest.mark.parametrize("inside", [False, True], ids=["request", "query"])
 def test_a_field_that_is_added_later_is_never_shared(inside: bool) -> None:
-    """A field that this version does not know, of a request or of its query."""
+    """The field of a request or of its query is unknown to this version."""
     plain, other = (search_pb2.SearchRequest(**PLAIN) for _ in range(2))
     (other.queries[0] if inside else other).MergeFromString(b"\xf8\x3f\x01")  # field 1023 = 1
     assert ALIKE(other) not in (None, ALIKE(plain))

@@ -63,7 +63,7 @@ def rows(tmp_path: Path) -> list[object]:
 
 
 def test_the_printed_time_is_that_of_the_whole_command(home, rows, tmp_path, monkeypatch):
-    """With the time that labels take, which is here made long by a clock that leaps."""
+    """A clock that leaps here makes labels take long; the time includes them."""
     clock, annotate, leaps = time.monotonic, annotations.annotate, []
 
     def slowly(*arguments, **options):
@@ -99,7 +99,7 @@ def test_progress_covers_labels(where, rows, tmp_path, monkeypatch):
 
 
 def test_ctrl_c_among_the_labels_keeps_the_vectors(home, rows, monkeypatch):
-    """And says so."""
+    """The command says so."""
 
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Answers are measured while they are made, and what items hold is bounded: no answer takes much memory."""
+"""Answers are measured while they are made, and the content of items is bounded: no answer takes much memory."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +41,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
 
 @pytest.mark.parametrize("known", [False, True], ids=["read", "known"])
 def test_a_search_that_would_show_too_much_is_refused(running: RunningServer, known: bool) -> None:
-    """Before all is read of the disk, and where it is in memory; fewer hits are shown."""
+    """The refusal comes before all is read from the disk, and also if it is in memory; fewer hits are shown."""
     few = replace(ALL, k=20)
     with Client(running.address) as client:
         long = client.open("long")
@@ -57,7 +57,7 @@ def test_a_search_that_would_show_too_much_is_refused(running: RunningServer, kn
 
 
 def test_nothing_is_read_beyond_the_room(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search for everything reads a part of it, and then knows."""
+    """A search for everything reads a part, and then refuses."""
     monkeypatch.setattr("crossview.engine.spaces.version._SHOWN_AT_ONCE", 8)
     with running.collections.home.open("long") as local, room_for(500_000):
         with pytest.raises(InvalidInputError):
@@ -67,7 +67,7 @@ def test_nothing_is_read_beyond_the_room(running: RunningServer, monkeypatch: py
 
 
 def test_long_hits_are_not_for_the_event_loop(running: RunningServer) -> None:
-    """Few of them take longer than many short ones."""
+    """A few of them take longer than many short ones."""
     service = SearchService(running.collections, running.settings)
     requests = [from_search_request(replace(ALL, k=k)) for k in (3, 20)]
     for request in requests:
@@ -79,7 +79,7 @@ def test_long_hits_are_not_for_the_event_loop(running: RunningServer) -> None:
 def test_a_page_of_long_items_is_shorter_and_none_is_left_out(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no more are read for it than it has room for."""
+    """No more items are read than the page has room for."""
     monkeypatch.setattr("crossview.engine.collections.items._MOST_CHARACTERS", 400_000)
     monkeypatch.setattr("crossview.engine.collections.items._FIRST_ITEMS", 4)
     read, real = list[int](), StoredItems.page
@@ -97,7 +97,7 @@ def test_a_page_of_long_items_is_shorter_and_none_is_left_out(
 
 
 def test_a_page_is_of_one_state(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Although it is read in parts, and somebody relabels every item in between."""
+    """It is, although it is read in parts, and another thread relabels every item in between."""
     monkeypatch.setattr("crossview.engine.collections.items._FIRST_ITEMS", 4)
     parts, real = list[int](), StoredItems.page
 
@@ -121,7 +121,7 @@ def test_a_page_is_of_one_state(running: RunningServer, monkeypatch: pytest.Monk
 
 
 def test_attributes_are_bounded(running: RunningServer) -> None:
-    """However they are written; the error names the longest."""
+    """This holds for every way to write them; the error names the longest."""
     with running.collections.home.open("long") as local:
         for attributes in (
             {"a": "x" * 100_001},

@@ -90,7 +90,7 @@ READS: Steps = {
     "evaluate": lambda c: c.evaluate(EvaluationRequest(view="color", k=(2, 3))),
     "questions": lambda c: c.questions.answers(),
 }
-"""What changes nothing; a refusal counts as an answer."""
+"""Steps that change nothing; a refusal counts as an answer."""
 
 SERVICES: dict[str, tuple[type, type]] = {
     "items": (AnyItems, Items),
@@ -99,7 +99,7 @@ SERVICES: dict[str, tuple[type, type]] = {
     "maps": (AnyMaps, Maps),
     "storage": (AnyStorage, Storage),
 }
-"""What both have of each service, and what a collection here has."""
+"""The names that both have of each service, and those of a collection here."""
 
 FLAT = {
     "items": "list_items",
@@ -144,7 +144,7 @@ FLAT = {
 
 
 def fed_back(c: Any) -> list[Any]:
-    """A story of feedback: judgements of two people, a search that goes on, and what is remembered."""
+    """Run a story of feedback: judgements of two people, a search that continues with them, and remembered answers."""
     others = [item.key for item in c.items("label = waves", limit=2)]
     return [
         c.feedback.judge("dots", [KEY], {OTHER: 0.5}, person="ann"),
@@ -164,7 +164,7 @@ def fed_back(c: Any) -> list[Any]:
 
 
 def writes(pictures: Path, folder: Path) -> Steps:
-    """What changes a collection, in the order of a story."""
+    """Return the steps that change a collection, in the order of a story."""
     (folder / "labels.csv").write_text(f"file,mood\n{KEY.rpartition('/')[2]},calm\n")
     np.save(folder / "rows.npy", np.eye(2, dtype=np.float32))
     (folder / "keys.txt").write_text("a\nb\n")
@@ -214,7 +214,7 @@ class Awaiting:
         return self.method(name)
 
     def method(self, name: str) -> Any:
-        """A method of the object itself."""
+        """Return a method of the object itself."""
         found = getattr(self._inner, name)
         if name in ("questions", "feedback", "duplicate_judgements"):
             return Awaiting(found, self._loop)
@@ -250,7 +250,7 @@ Open = Callable[[str], AnyCollection]
 
 @pytest.fixture(params=["local", "remote", "asynchronous"])
 def opened(request: pytest.FixtureRequest, server: RunningServer, nothing_stays: None) -> Iterator[Open]:
-    """Opens collections of one home in one of three ways."""
+    """Return a function that opens collections of one home in one of three ways."""
     if request.param == "local":
         yield server.collections.home.open
         return
@@ -275,13 +275,13 @@ def opened(request: pytest.FixtureRequest, server: RunningServer, nothing_stays:
 
 @pytest.mark.parametrize("name", READS)
 def test_what_is_read_is_the_same(opened: Open, server: RunningServer, name: str) -> None:
-    """From each side, an error as well as an answer."""
+    """Errors are, too, not only answers."""
     with server.collections.home.open("drawn") as local:
         assert outcome(READS[name], opened("drawn")) == outcome(READS[name], local)
 
 
 def test_what_is_written_is_the_same(opened: Open, server: RunningServer, pictures: Path, tmp_path: Path) -> None:
-    """A story of every change, performed on a collection here and to one on each side."""
+    """A story makes every change, on a collection here and on one of each side."""
     home, steps = server.collections.home, writes(pictures, tmp_path)
     for name in ("here", "there"):
         home.create(name, views=("color", "sift:words=8")).close()
@@ -292,7 +292,7 @@ def test_what_is_written_is_the_same(opened: Open, server: RunningServer, pictur
 
 
 def shared() -> set[str]:
-    """The names of what both have, those of services after the service."""
+    """Return the names that both have, those of services after the service."""
     names = {name for name in vars(AnyCollection) if not name.startswith("_") and name != "storage"}
     return names | {
         f"{service}.{name}"
@@ -303,14 +303,14 @@ def shared() -> set[str]:
 
 
 def test_every_method_is_in_the_suite(tmp_path: Path) -> None:
-    """A method that is added to the protocol comes with a step."""
+    """A method that is added to the protocol needs a step."""
     assert set(READS) | set(writes(tmp_path, tmp_path)) == shared() | {"short search", "explain by every view"}
 
 
 def test_the_clients_have_all_methods_with_the_same_parameters() -> None:
     """The asynchronous client has those of the blocking one, and both have those of the protocol."""
     for name in (name for name in vars(RemoteCollection) if not name.startswith("_")):
-        if name != "close":  # it does nothing there
+        if name != "close":  # which does nothing on a server
             assert parameters(AsyncCollection, name.removeprefix("list_")) == parameters(RemoteCollection, name)
     for name in shared() - {"name", "questions", "feedback", "duplicate_judgements"}:
         service, _, method = name.partition(".")
@@ -325,7 +325,7 @@ def test_the_clients_have_all_methods_with_the_same_parameters() -> None:
 
 
 def parameters(cls: type, name: str) -> list[tuple[str, Any, Any]]:
-    """Names, kinds and defaults of a method's parameters."""
+    """Return names, kinds and defaults of a method's parameters."""
     found = getattr(cls, name)
     if isinstance(found, property):
         return []
@@ -333,7 +333,7 @@ def parameters(cls: type, name: str) -> list[tuple[str, Any, Any]]:
 
 
 def outcome(step: Callable[[Any], Any], collection: Any) -> Any:
-    """What a step gives, as plain values without what differs from run to run."""
+    """Return the result of a step, as plain values without those that differ from run to run."""
     try:
         return plain(step(collection))
     except CrossviewError as error:

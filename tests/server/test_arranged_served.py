@@ -90,7 +90,7 @@ def test_commands_list_by_a_field_and_draw(where: list[str]) -> None:
 
 
 def test_pages_of_a_server_are_those_of_the_library(running: RunningServer, tmp_path: Path) -> None:
-    """Also while items come and go; the last page ends them."""
+    """They are, also while items come and go; the last page ends them."""
     request = SearchRequest([QUERY], filter="year > 2001")
     with Client(running.address) as client, Home(tmp_path).open("c") as here:
         expected = [list(one) for one in here.search_pages(request, 4)]

@@ -20,7 +20,7 @@ TUNED = replace(BRIEF, tune=Tune({"shrinkage": (0.1, 0.5)}, folds=2))
 
 
 def test_collections_are_made_opened_and_deleted(server: RunningServer, nothing_stays: None) -> None:
-    """As by the blocking client, with the same errors."""
+    """The blocking client does the same, with the same errors."""
 
     async def scene() -> None:
         async with AsyncClient(server.address, timeout=300) as client:
@@ -36,7 +36,7 @@ def test_collections_are_made_opened_and_deleted(server: RunningServer, nothing_
 
 
 def test_a_training_reports_its_progress_and_a_job_goes_on_alone(server: RunningServer, home: object) -> None:
-    """While the event loop does other things."""
+    """Meanwhile the event loop does other things."""
     steps: list[str] = []
 
     async def scene() -> None:
@@ -59,7 +59,7 @@ def test_a_training_reports_its_progress_and_a_job_goes_on_alone(server: Running
 
 @pytest.mark.parametrize("name", ["search_stream", "import_stream", "fit_views"])
 def test_an_error_in_the_requests_of_a_stream_reaches_the_caller(server: RunningServer, name: str) -> None:
-    """As with the blocking client: gRPC itself would cancel the call, and hide the error."""
+    """The blocking client does so, too: gRPC itself would cancel the call, and hide the error."""
 
     def requests() -> Iterator[Any]:
         raise KeyError("mine")
@@ -79,7 +79,7 @@ def test_an_error_in_the_requests_of_a_stream_reaches_the_caller(server: Running
 def test_an_index_that_nobody_awaits_any_more_ends(
     server: RunningServer, nothing_stays: None, pictures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its thread reads files; what was committed stays, and nothing further is sent."""
+    """Its thread reads files; committed items stay, and nothing further is sent."""
     monkeypatch.setattr("crossview.server.client.remote_index.batches.__defaults__", (4,))
     cancelled = threading.Event()
 

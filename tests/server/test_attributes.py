@@ -19,7 +19,7 @@ SEARCH = ("search", "animals", "--view", "view")
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with such items and their attributes learned, to be copied."""
+    """A home with these items and their learned attributes, to be copied."""
     folder = tmp_path_factory.mktemp("attributes")
     fill_animals(Home(folder / "home"))
     done("train", "animals", *learner(), "--home", folder / "home")
@@ -28,7 +28,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=BACKENDS)
 def where(request: pytest.FixtureRequest, trained: Path, tmp_path: Path) -> Iterator[list[str]]:
-    """The options by which commands reach a copy of it."""
+    """The options by which commands reach a copy of the home."""
     with reached(Home(shutil.copytree(trained, tmp_path / "home")), request.param) as options:
         yield options
 
@@ -43,7 +43,7 @@ def mean(found: list[dict], attribute: str) -> float:
 
 
 def test_a_space_names_its_attributes_and_hits_have_their_scores(where: list[str]) -> None:
-    """In standard deviations of the training items, which here are all."""
+    """Scores are in standard deviations of the training items, which here are all."""
     (space, raw) = result_of("show", "animals", *where)["spaces"]
     assert (space["axes"], raw["axes"]) == (["width", "height"], [])
     assert "scores of width, height" in done("show", "animals", *where)
@@ -58,7 +58,7 @@ def test_a_space_names_its_attributes_and_hits_have_their_scores(where: list[str
 
 
 def test_hits_are_sorted_by_a_score(where: list[str]) -> None:
-    """Those that a query finds, or without one all items; with filters, too."""
+    """The hits are those of a query, or all items without one; with filters, too."""
     near = hits(where, "--key", key(60))
     for sort_by, sign in (("height", 1), ("-height", -1)):
         found = hits(where, "--key", key(60), "--sort-by", sort_by)
@@ -73,7 +73,7 @@ def test_hits_are_sorted_by_a_score(where: list[str]) -> None:
 
 
 def test_bounds_of_scores_are_a_filter(where: list[str]) -> None:
-    """What is found is what is nearest of all that is within them, whichever other filters there are."""
+    """The hits are the nearest of all items within the bounds, beside any other filters."""
     nearest = hits(where, "--key", key(60), "-k", 1000)
     within = [hit["key"] for hit in nearest if hit["scores"]["width"] >= 0.5 and hit["scores"]["height"] <= 0.9]
     bounds = ("--where", "score.width >= .5 and score.height <= .9")
@@ -86,7 +86,7 @@ def test_bounds_of_scores_are_a_filter(where: list[str]) -> None:
 
 
 def test_more_of_an_attribute_and_others_held(where: list[str]) -> None:
-    """The hits have more of it, or less, than those of the query alone; what is held stays nearer."""
+    """The hits have more width, or less, than those of the query alone; held attributes stay nearer."""
     for number in range(60, 72):
         query = ("--key", key(number))
         plain, more = hits(where, *query), hits(where, *query, "--more", "width=1")
@@ -127,7 +127,7 @@ def test_what_cannot_be_answered_is_refused_with_the_way_out(
 
 
 def test_a_file_of_orderings_states_the_attributes(where: list[str], tmp_path: Path) -> None:
-    """It is the learner's settings, here and over gRPC, and no other learner takes it."""
+    """It becomes the learner's settings, here and over gRPC, and no other learner takes it."""
     path = tmp_path / "orderings.txt"
     path.write_text("width: ant < bee < cat < dog < elk\nheight: bee < ant < elk < cat < dog\n", encoding="utf-8")
     made = result_of("train", "animals", "--views", "view", "--orderings", path, "--space", "filed", *where)
@@ -140,7 +140,7 @@ def test_a_file_of_orderings_states_the_attributes(where: list[str], tmp_path: P
 
 
 def test_classes_that_no_line_orders_are_left_out_and_named(where: list[str], tmp_path: Path) -> None:
-    """Those that are ordered are learned from; every item has scores. Of one ordered class nothing can be learned."""
+    """The ordered classes teach; every item has scores. One ordered class alone teaches nothing."""
     path = tmp_path / "orderings.txt"
     path.write_text("width: ant < bee < yak\n", encoding="utf-8")
     train = ("train", "animals", "--views", "view", "--orderings", path, "--space", "some")
@@ -154,7 +154,7 @@ def test_classes_that_no_line_orders_are_left_out_and_named(where: list[str], tm
 
 
 def test_a_file_orders_items_beside_classes_or_in_their_place(where: list[str], tmp_path: Path) -> None:
-    """An attribute that no class is ordered by is learned from pairs of items alone."""
+    """An attribute without an order of classes is learned from pairs of items alone."""
     path, total = tmp_path / "orderings.txt", len(CLASSES) * EACH
     chains = "".join(f"height: items: {chain}\n" for chain in item_chains("height", np.arange(total)))
     path.write_text(f"width: ant < bee < cat < dog < elk\n{chains}", encoding="utf-8")
@@ -186,7 +186,7 @@ def test_a_file_orders_items_beside_classes_or_in_their_place(where: list[str], 
 
 
 def test_orderings_of_items_need_no_labels(where: list[str], tmp_path: Path) -> None:
-    """Of items that nobody labelled, also where some of them are in no line."""
+    """The items have no labels, and some of them are in no line."""
     done("create", "bare", "--views", "view=vectors:dim=6", *where)
     keys = [key(at) for at in range(len(CLASSES) * EACH)]
     np.savez(tmp_path / "rows.npz", keys=keys, vectors=rows())
@@ -220,7 +220,7 @@ def test_items_that_cannot_be_ordered_are_named(where: list[str], tmp_path: Path
 
 
 def item_chains(attribute: str, numbers: NDArray[np.intp]) -> list[str]:
-    """Chains of three items of different classes or two of one, three pairs for three items."""
+    """Return chains of three items of different classes or two of one, three pairs for three items."""
     order = np.random.default_rng(0).permutation(numbers)
     levels = dict(zip(CLASSES, LEVELS[attribute], strict=True))
     found = []
@@ -235,7 +235,7 @@ def item_chains(attribute: str, numbers: NDArray[np.intp]) -> list[str]:
 def test_a_class_is_searched_by_its_name_also_one_that_orderings_alone_describe(
     where: list[str], tmp_path: Path
 ) -> None:
-    """Items of a class that came without labels are found by where the others' order places it."""
+    """The place by the others' order finds items of a class that came without labels."""
     for label in CLASSES:
         assert {hit["labels"][0] for hit in hits(where, "--by-label", label)} == {label}
     assert "there are: ant, bee, cat, dog, elk" in run(*SEARCH, "--by-label", "fox", *where).output
@@ -274,7 +274,7 @@ def test_a_class_is_searched_by_its_name_also_one_that_orderings_alone_describe(
 
 
 def test_a_view_added_later_has_scores_of_its_own(where: list[str], tmp_path: Path) -> None:
-    """On the scale of its own training items; and a query of one view may ask for more in the other."""
+    """They are on the scale of its own training items; and a query of one view may ask for more in the other."""
     twice = [key(at) for at in range(len(CLASSES) * EACH)]
     np.savez(tmp_path / "rows.npz", keys=twice, vectors=10 * rows()[:, ::-1] + 3)
     done("index", "animals", "--view", "other", "--vectors", tmp_path / "rows.npz", *where)

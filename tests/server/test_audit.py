@@ -34,7 +34,7 @@ def where(request: pytest.FixtureRequest, pictures: Path, tmp_path: Path) -> Ite
 
 
 def test_each_finding_has_a_command_that_works(where: list[str], tmp_path: Path) -> None:
-    """In JSON and in the terminal; a server does not open files."""
+    """It is in the JSON and in the terminal; a server does not open files."""
     found = result_of("audit", "pets", *where)
     commands = {one["kind"]: one["command"] for one in found["findings"]}
     here = "--home" in where
@@ -59,7 +59,7 @@ def test_each_finding_has_a_command_that_works(where: list[str], tmp_path: Path)
 
 
 def test_the_page_contains_the_findings(where: list[str], tmp_path: Path) -> None:
-    """With thumbnails and commands, and keys that cannot become markup."""
+    """They have thumbnails and commands, and keys that cannot become markup."""
     done("audit", "pets", "--out", tmp_path / "audit.html", "--limit", 3, *where)
     text = (tmp_path / "audit.html").read_text()
     assert "<title>Audit: pets</title>" in text

@@ -70,7 +70,7 @@ def test_search_answers_within_and_across(collection: CollectionBackend, picture
 
 
 def test_targets_space_and_filter_are_passed_on(collection: CollectionBackend) -> None:
-    """Only what was asked for answers."""
+    """Only the requested targets answer."""
     query = Query("color", key=DOTS)
     (only,) = collection.search(SearchRequest([query], targets=("sift",), k=20, filter=Filter(labels=("waves",))))
     assert only.target == "sift"
@@ -82,7 +82,7 @@ def test_targets_space_and_filter_are_passed_on(collection: CollectionBackend) -
 
 
 def test_pages_follow_each_other(collection: CollectionBackend) -> None:
-    """Going on after the last key lists every item once, in order, and count agrees."""
+    """A page after the last key lists every item once, in order, and count agrees."""
     keys: list[str] = []
     while page := collection.items(after=keys[-1] if keys else "", limit=5):
         keys += [item.key for item in page]
@@ -192,7 +192,7 @@ def test_unfitted_views_name_the_remedy(backend: Backend, pictures: Path) -> Non
 
 
 def test_views_are_fitted_with_labels(backend: Backend, pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the files at the first indexing, and those that are given with pictures."""
+    """The first indexing takes those of the files, and pictures take the given ones."""
     seen: list[set[tuple[str, ...]]] = []
     fit = Forest.fit
 

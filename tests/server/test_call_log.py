@@ -33,7 +33,7 @@ def slow(tmp_path: Path) -> Iterator[RunningServer]:
 
 
 def lines(caplog: pytest.LogCaptureFixture, name: str) -> list[dict[str, Any]]:
-    """The lines of a logger, as JSON."""
+    """Return the lines of a logger, as JSON."""
     return [json.loads(JsonLines().format(record)) for record in caplog.records if record.name == name]
 
 
@@ -44,7 +44,7 @@ def lines(caplog: pytest.LogCaptureFixture, name: str) -> list[dict[str, Any]]:
 def test_a_call_has_the_id_of_its_header_or_a_random_one(
     slow: RunningServer, caplog: pytest.LogCaptureFixture, given: str, kept: bool
 ) -> None:
-    """Only a short and plain id is taken over: no other text comes into the log."""
+    """Only a short and plain id is accepted: no other text comes into the log."""
     with caplog.at_level(logging.INFO, REQUEST_LOG), grpc.insecure_channel(slow.address) as channel:
         channel.unary_unary(LIST)(b"", metadata=[("x-request-id", given)])
         slow.stop()
@@ -57,7 +57,7 @@ def test_a_call_has_the_id_of_its_header_or_a_random_one(
 def test_an_unexpected_error_has_the_id_of_its_call(
     slow: RunningServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the answer, in the line of the call, and beside the traceback, which only the log has."""
+    """It is in the answer, in the line of the call, and beside the traceback, which only the log has."""
 
     def broken(*_: object) -> pb.ListCollectionsResponse:
         raise ZeroDivisionError("of this server")

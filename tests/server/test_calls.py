@@ -32,7 +32,7 @@ LINE = re.compile(
 def test_a_request_that_cannot_be_decoded_is_the_caller_s_mistake(
     channel: grpc.Channel, caplog: pytest.LogCaptureFixture, method: str, data: bytes
 ) -> None:
-    """Text that is no UTF-8, or bytes that are no message: INVALID_ARGUMENT in plain words, and no traceback."""
+    """Text that is not UTF-8, or bytes that are not a message: INVALID_ARGUMENT in plain words, and no traceback."""
     with caplog.at_level(logging.DEBUG), pytest.raises(grpc.RpcError) as caught:
         channel.unary_unary(SERVICE + method)(data)
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
@@ -43,7 +43,7 @@ def test_a_request_that_cannot_be_decoded_is_the_caller_s_mistake(
 def test_a_stream_that_cannot_be_decoded_is_the_caller_s_mistake_too(
     channel: grpc.Channel, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In its first message and in a later one."""
+    """Its first message may be wrong, or a later one."""
     good = pb.FitViewsRequest(parent="collections/drawn", views=["sift"], refit=True).SerializeToString()
     for messages in ([b"\x0a\x02\xff\xfe"], [good, b"\x0a\x02\xff\xfe"]):
         with caplog.at_level(logging.DEBUG), pytest.raises(grpc.RpcError) as caught:
@@ -54,7 +54,7 @@ def test_a_stream_that_cannot_be_decoded_is_the_caller_s_mistake_too(
 
 @pytest.fixture
 def logged(tmp_path: Path) -> Iterator[RunningServer]:
-    """A server of its own, whose lines nobody else's calls join."""
+    """A server of its own, whose log has no lines of other calls."""
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
     with RunningServer(ServerSettings(home=home.path, port=0)) as running:
@@ -62,7 +62,7 @@ def logged(tmp_path: Path) -> Iterator[RunningServer]:
 
 
 def test_every_call_has_a_line(logged: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
-    """Method, collection, status, milliseconds and bytes, whether it succeeds or not; written when it ends."""
+    """The line has method, collection, status, milliseconds and bytes, for a success or a failure, at its end."""
     with caplog.at_level(logging.INFO, REQUEST_LOG), Client(logged.address) as client:
         client.names()
         client.open("rows").items.get("cat/0")
@@ -97,7 +97,7 @@ def test_a_call_that_is_given_up_has_a_line_too(logged: RunningServer, caplog: p
         client.open("rows")
     logged.stop()
     lines = [record.getMessage() for record in caplog.records if record.name == REQUEST_LOG]
-    assert lines  # the client repeats what changes nothing
+    assert lines  # the client repeats reads
     assert all("collection=rows status=UNAVAILABLE" in line for line in lines)
 
 
@@ -111,7 +111,7 @@ def test_a_line_holds_no_foreign_text(logged: RunningServer, caplog: pytest.LogC
 
 
 def test_lines_are_for_those_who_ask(logged: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
-    """Without the option the log holds what went wrong only."""
+    """Without the option the log holds only faults."""
     with Client(logged.address) as client:
         client.names()
     logged.stop()

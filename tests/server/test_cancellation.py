@@ -1,4 +1,4 @@
-"""A call that nobody waits for ends on the server too, and leaves nothing."""
+"""A call that no client waits for ends on the server too, and leaves nothing."""
 
 import os
 import signal
@@ -47,7 +47,7 @@ def rows(running: RunningServer) -> Iterator[RemoteCollection]:
 
 
 def nothing_is_left(running: RunningServer, rows: RemoteCollection) -> bool:
-    """No space, generation, activation or index file; and the server works on nothing any more."""
+    """Check that no space, generation, activation or index file is left, and that the server is idle."""
     spaces = [(space.name, space.active) for space in rows.spaces()]
     files = list((running.collections.home.path / "rows").glob("indexes/*"))
     until(lambda: running.stop(grace=0.0))
@@ -55,12 +55,12 @@ def nothing_is_left(running: RunningServer, rows: RemoteCollection) -> bool:
 
 
 def newest(client: Client) -> Job:
-    """The job that was submitted last, which must be there."""
+    """Return the job that was submitted last, which must be there."""
     return next(iter(client.jobs.list()))
 
 
 def test_a_training_past_its_deadline_is_given_up(running: RunningServer, rows: RemoteCollection) -> None:
-    """Whatever it learns by. The error names the method and the seconds; a change that waited for it goes through."""
+    """This holds for every learner. The error names the method and the seconds; a change that waited goes through."""
     jobs = rows.connection
     assert isinstance(jobs, Client)
     ready(jobs)
@@ -82,7 +82,7 @@ def test_a_training_past_its_deadline_is_given_up(running: RunningServer, rows: 
 
 
 def test_after_many_abandoned_trainings_the_server_is_idle(running: RunningServer, rows: RemoteCollection) -> None:
-    """More than it has threads, each waiting for the one before it; the collection can be deleted at once."""
+    """They are more than its threads, each waiting for the one before it; the collection can be deleted at once."""
     request = from_recipe(endless())
     request.parent = "collections/rows"
     with Client(running.address, timeout=SHORT) as client:
@@ -98,7 +98,7 @@ def test_after_many_abandoned_trainings_the_server_is_idle(running: RunningServe
 
 
 def test_who_waits_for_a_writer_gives_up_in_time(running: RunningServer, rows: RemoteCollection) -> None:
-    """And does not do it later, when the lock is free."""
+    """The call does not do its work later, when the lock is free."""
     cache = running.collections
     with (
         cache.use("rows") as collection,
@@ -117,7 +117,7 @@ def test_who_waits_for_a_writer_gives_up_in_time(running: RunningServer, rows: R
 
 
 def test_a_cut_stream_fits_nothing(running: RunningServer, rows: RemoteCollection) -> None:
-    """Half of the pictures are no sample."""
+    """Half of the pictures are not a sample."""
     rows.views.add("sift:words=4")
     read = threading.Event()
 
@@ -138,12 +138,12 @@ def test_a_cut_stream_fits_nothing(running: RunningServer, rows: RemoteCollectio
 
 @pytest.mark.long
 def test_control_c_on_the_client_stops_the_job(running: RunningServer, rows: RemoteCollection) -> None:
-    """The command ends with 130, the training it asked for as well."""
+    """The command ends with 130, and the training that it requested ends, too."""
     jobs = rows.connection
     assert isinstance(jobs, Client)
     settings = ["--set", "batch_size=8", "--set", "max_iter=1000000", "--dim", "4"]
     arguments = ["train", "rows", "--learner", "multi-npp", "--views", "color,gist", "--server", running.address]
-    # shells start what runs in the background with the signal ignored
+    # shells ignore the signal for processes in the background
     code = "import signal; from crossview.server.commands.cli import main; "
     code += "signal.signal(signal.SIGINT, signal.default_int_handler); main()"
     command = [sys.executable, "-c", code, *arguments, *settings]
@@ -159,7 +159,7 @@ def test_control_c_on_the_client_stops_the_job(running: RunningServer, rows: Rem
 
 
 def test_a_server_that_stops_says_so(running: RunningServer, rows: RemoteCollection) -> None:
-    """To whoever waits for an answer; not that there is no server."""
+    """Callers that wait for an answer learn this, and not that no server exists."""
     jobs = rows.connection
     assert isinstance(jobs, Client)
 
@@ -180,7 +180,7 @@ def test_a_server_that_stops_says_so(running: RunningServer, rows: RemoteCollect
 
 @pytest.mark.long
 def test_a_server_that_is_killed_leaves_the_change_open(tmp_path: Path) -> None:
-    """What became of it only the next look tells, and that is what the error says. The job ends with its server."""
+    """The error says that only the next read shows the outcome. The job ends with its server."""
     fill_rows(Home(tmp_path / "home"), 10)
     serve = [
         sys.executable,

@@ -1,4 +1,4 @@
-"""When pictures were taken and the pages beside them are kept with the items, whoever reads their files."""
+"""Times of pictures and the pages beside them are kept with the items, for any reader of their files."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ PAGE = DrawnPage(hours=24)
 
 @pytest.fixture
 def shots(tmp_path: Path) -> Path:
-    """Pictures in the order of their EXIF data alone: names and files' times are in no order."""
+    """Write pictures in the order of their EXIF data alone: names and files' times have no order."""
     folder = tmp_path / "shots"
     folder.mkdir()
     for hour in range(PAGE.hours):
@@ -37,7 +37,7 @@ def shots(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def filled(backend: Backend, shots: Path) -> Iterator[CollectionBackend]:
-    """A collection of them, whose folder is gone."""
+    """A collection of the pictures, whose folder is gone."""
     made = backend.create("captured", ["regions=gist:grid=4:size=64"])
     assert made.index([shots], ONE).added == PAGE.hours
     yield made
@@ -57,7 +57,7 @@ def test_times_are_known_when_the_files_are_gone(filled: CollectionBackend, shot
 
 
 def test_a_page_that_comes_later_or_changes_is_read(filled: CollectionBackend, shots: Path) -> None:
-    """And nothing is read again where nothing has changed."""
+    """Nothing is read again if nothing has changed."""
     assert filled.changes(ChangesRequest()).changes[0].links is None
     with_pages(shots)
     filled.index([shots], ONE)
@@ -91,7 +91,7 @@ def test_a_page_that_cannot_be_used_is_reported_until_it_can_be(filled: Collecti
 
 
 def test_a_program_may_state_what_it_knows_of_a_file(filled: CollectionBackend) -> None:
-    """Times and pages that none can be are refused, by item."""
+    """Impossible times and pages are refused, by item."""
     key = filled.items(limit=1)[0].key
     page = Page(links=(1, 2**64 - 1), images=())
     good = Capture(stamp="mine", modified_ns=5, taken=-1, page=page)
@@ -115,7 +115,7 @@ def test_a_program_may_state_what_it_knows_of_a_file(filled: CollectionBackend) 
 def test_what_earlier_versions_did_not_store_is_read_by_the_next_index(
     home: Home, shots: Path, nothing_stays: None
 ) -> None:
-    """Until then the files' times that they stored are known, and the report names what is not known."""
+    """Until then the stored times of files are known, and the report names the unknown facts."""
     with home.create("earlier", ["regions=gist:grid=4:size=64"]) as made:
         made.index([shots], ONE)
     with closing(sqlite3.connect(home.path / "earlier" / "catalog.db")) as database, database:

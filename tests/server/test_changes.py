@@ -57,7 +57,7 @@ def test_a_folder_is_told_in_words_and_numbers(where: list[str], shots: Path) ->
 
 
 def test_a_folder_is_read_once_and_its_new_pictures_later(where: list[str], shots: Path, tmp_path: Path) -> None:
-    """Other folders of the same name have a collection of their own; what a collection holds may be named, too."""
+    """Other folders of the same name have collections of their own; the collection may be named, too."""
     assert result_of("changes", shots, *QUICK, *where)["versions"] == 40
     DrawnPage(hours=44).save(shots, html=True, first=40)
     assert result_of("changes", shots, *QUICK, *where)["versions"] == 44
@@ -80,7 +80,7 @@ def test_another_grid_is_another_view(where: list[str], shots: Path) -> None:
 
 
 def test_labels_are_asked_for_kept_and_heeded(where: list[str], shots: Path, tmp_path: Path) -> None:
-    """Yes, no, cannot tell, undone, and quit; the file is the memory, and the next call goes on."""
+    """Answers are yes, no, cannot tell, undo, and quit; the file is the memory, and the next call continues."""
     labels, picture = tmp_path / "labels.csv", tmp_path / "pair.png"
 
     def pressing(keys: str, count: int) -> str:
@@ -173,7 +173,7 @@ def test_what_is_neither_folder_nor_collection_is_said(home: Home, source: str, 
 
 @pytest.mark.long
 def test_watching_tells_important_changes_as_they_come(home: Home, shots: Path) -> None:
-    """Of a folder that is watched from its first picture on."""
+    """The folder is watched from its first picture on."""
     later = DrawnPage(hours=48)
     options = ["changes", str(shots), "--grid", "4", "--watch", "--every", "0.2", "--json", "--home", str(home.path)]
     command = [sys.executable, "-m", "crossview.server.commands.cli", *options]

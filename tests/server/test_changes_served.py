@@ -112,7 +112,7 @@ def address(home: Home) -> Iterator[str]:
 
 
 def test_a_server_finds_what_is_found_here(home: Home, address: str) -> None:
-    """By every form, with labels, and by what was learned, which travels both ways."""
+    """This holds for every form, with labels, and for learned weights, which travel both ways."""
     with home.open("page") as here, Client(address) as client:
         there = client.open("page")
         for form in ("diagonal", "full"):
@@ -150,7 +150,7 @@ def test_errors_are_the_same_as_here(address: str) -> None:
 
 
 def test_pictures_of_the_file_system_of_another_machine_are_known_by_their_names(home: Home, tmp_path: Path) -> None:
-    """Their files are not at hand; times are in their names."""
+    """Their files are on another machine; times are in their names."""
     folder = tmp_path / "there"
     DrawnPage(hours=12).save(folder)
     with home.create("sent", ["regions=gist:grid=4:size=64"]) as sent:

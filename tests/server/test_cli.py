@@ -38,7 +38,7 @@ def test_help_is_quick() -> None:
 
 
 def test_a_collection_from_beginning_to_end(where: list[str], pictures: Path, tmp_path: Path) -> None:
-    """Create, index, train, activate, search, evaluate, list, show, delete."""
+    """It is created, indexed, trained, activated, searched, evaluated, listed, shown and deleted."""
     (tmp_path / "bad.jpg").write_bytes(b"no picture")
     assert "created cli with views color, sift" in done("create", "cli", "--views", "color,sift:words=24", *where)
     try:
@@ -69,7 +69,7 @@ def test_a_collection_from_beginning_to_end(where: list[str], pictures: Path, tm
 
 
 def test_json_is_for_machines(where: list[str]) -> None:
-    """What is printed is what the engine answered."""
+    """The printed fields are those of the engine's answer."""
     found = result_of("search", "drawn", "--key", DOTS, "--view", "color", "-k", 3, *where)
     assert [(one["query"], one["target"], len(one["hits"])) for one in found] == [
         (0, "color", 3),
@@ -97,7 +97,7 @@ def test_json_is_for_machines(where: list[str]) -> None:
 
 
 def test_searches_of_every_kind(where: list[str], tmp_path: Path) -> None:
-    """By vectors, merged, filtered, in another space, with a contact sheet."""
+    """Searches by vectors, merged, filtered, in another space, with a contact sheet."""
     np.save(tmp_path / "rows.npy", np.ones((2, 24)))
     rows = done("search", "drawn", "--vector", tmp_path / "rows.npy", "--view", "sift", "--targets", "color", *where)
     assert "query 0: sift query -> color" in rows
@@ -120,7 +120,7 @@ def test_searches_of_every_kind(where: list[str], tmp_path: Path) -> None:
 
 
 def test_fit_prepares_words(where: list[str], pictures: Path) -> None:
-    """Words can be fitted before anything is indexed, and again only when asked to."""
+    """Words can be fitted before anything is indexed, and again only on request."""
     done("create", "words", "--views", "sift:words=8", *where)
     try:
         fit = ("view", "fit", "words", pictures, "--sample", 4)
@@ -199,7 +199,7 @@ def test_words_and_vectors_on_the_command_line(where: list[str], pictures: Path,
     ],
 )
 def test_errors_are_one_line(where: list[str], arguments: list[str], words: str) -> None:
-    """On stderr, with what helps, and exit code 1."""
+    """The line is on stderr, with a remedy, and the exit code is 1."""
     result = run(*arguments, *where)
     assert result.exit_code == 1, result.output
     assert result.stderr.startswith("error: ")
@@ -242,14 +242,14 @@ def test_misuse_exits_with_two(arguments: list[str]) -> None:
 
 
 def test_no_server_is_said_with_the_remedy() -> None:
-    """Not as a stack of connection errors."""
+    """The message is not a stack of connection errors."""
     result = run("list", "--server", "127.0.0.1:1")
     assert result.exit_code == 1
     assert result.stderr.startswith("error: no server at 127.0.0.1:1; start one with: crossview serve")
 
 
 def test_surprises_are_one_line_too(monkeypatch: pytest.MonkeyPatch, home: Home) -> None:
-    """A bug is no reason for a traceback, unless it is asked for."""
+    """A bug prints no traceback unless the user asks for it."""
     monkeypatch.setattr(Home, "names", lambda self: 1 / 0)
     result = run("list", "--home", home.path)
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
@@ -258,7 +258,7 @@ def test_surprises_are_one_line_too(monkeypatch: pytest.MonkeyPatch, home: Home)
 
 
 def test_ctrl_c_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, home: Home, pictures: Path) -> None:
-    """Exit code 130, as shells have it."""
+    """The exit code is 130, as in shells."""
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -303,7 +303,7 @@ def test_serve_is_ready_when_it_says_so_and_stops_when_told(
 
 
 def test_serve_stops_when_nobody_reads_what_it_says(serving: "subprocess.Popen[str]") -> None:
-    """As after ``crossview serve 2>&1 | head -1``, or without the terminal that started it."""
+    """This happens after ``crossview serve 2>&1 | head -1``, or without the terminal that started it."""
     assert serving.stdout is not None
     assert serving.stderr is not None
     assert serving.stdout.readline().startswith("crossview serves")

@@ -35,7 +35,7 @@ def hits(where: list[str], *options: object) -> list[tuple[str, float]]:
 
 @pytest.mark.parametrize("learner", ["multi-npp,itq:64", "sqrt,kernel:rbf,multi-npp,itq:64"])
 def test_codes_are_trained_shown_and_searched(where: list[str], learner: str) -> None:
-    """With their bits in place of dimensions, and whole numbers of differing bits as distances."""
+    """They have bits instead of dimensions, and whole numbers of differing bits as distances."""
     output = done("train", "rows", "--learner", learner, "--views", "color,gist", *where)
     assert f"trained itq generation 1: {learner} on 40 items" in output
     assert "targets: color (64 bits), gist (64 bits); across views; searches without --space use it" in output
@@ -48,7 +48,7 @@ def test_codes_are_trained_shown_and_searched(where: list[str], learner: str) ->
 
 
 def test_codes_are_re_ranked(where: list[str]) -> None:
-    """The answers are those of the float vectors where all codes are candidates; show says that they are re-ranked."""
+    """If all codes are candidates, the answers are those of the float vectors; show says that they are re-ranked."""
     train = ("train", "rows", "--views", "color,gist", "--dim", 24)
     done(*train, "--learner", "multi-npp", "--space", "floats", *where)
     made = result_of(*train, "--learner", "multi-npp,itq:24", "--rerank", 40, "--space", "codes", *where)
@@ -63,7 +63,7 @@ def test_codes_are_re_ranked(where: list[str]) -> None:
 
 
 def test_codes_are_measured(where: list[str]) -> None:
-    """On held-out items, and after a refit; the protocol tells how ties rank, and what is re-ranked."""
+    """Held-out items measure them, also after a refit; the protocol says how ties rank, and which are re-ranked."""
     train = ("train", "rows", "--learner", "multi-npp,itq:16", "--views", "color,gist", "--holdout", 0.25)
     done(*train, *where)
     trained = ("--database", "trained")
@@ -77,7 +77,7 @@ def test_codes_are_measured(where: list[str]) -> None:
 
 
 def test_a_view_is_added_to_codes(where: list[str]) -> None:
-    """It is hashed as the others are, and tuning passes the hasher by."""
+    """It has the hash of the others, and tuning leaves the hasher out."""
     tune = ("tune", "rows", "--learner", "semantic,lsh:32", "--views", "color", "--space", "shared")
     output = done(*tune, "--try", "alpha=0.01,1", "--try", "regression=ridge", "--try", "kernel=none", *where)
     assert "tuned to alpha=" in output
@@ -87,7 +87,7 @@ def test_a_view_is_added_to_codes(where: list[str]) -> None:
 
 
 def test_codes_travel_as_packed_bytes(tmp_path: Path) -> None:
-    """With their bits: a client has the very codes that the server's collection makes, 40 bits in 5 bytes."""
+    """They come with their bits: a client has the very codes that the server's collection makes, 40 bits in 5 bytes."""
     home = Home(tmp_path / "home")
     rows = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
     with home.create("rows", ("clip=vectors:dim=8",)) as made:
@@ -107,7 +107,7 @@ def test_codes_travel_as_packed_bytes(tmp_path: Path) -> None:
 
 
 def test_embeddings_are_told_and_written(where: list[str], tmp_path: Path) -> None:
-    """Codes in hexadecimal digits with their bits, vectors as numbers; both, too, as the rows of a file."""
+    """Codes are hexadecimal digits with their bits, vectors are numbers; both can be the rows of a file."""
     for learner, space in (("multi-npp,itq:12", "codes"), ("multi-npp", "floats")):
         done("train", "rows", "--learner", learner, "--views", "color,gist", "--dim", 12, "--space", space, *where)
     ask = ("embed", "rows", "--key", "cat/3", "--view", "color", "--targets", "gist")
@@ -137,12 +137,12 @@ def test_embeddings_are_told_and_written(where: list[str], tmp_path: Path) -> No
     ],
 )
 def test_codes_that_cannot_be(where: list[str], options: list[str], words: str) -> None:
-    """Exit code 1, and why."""
+    """The exit code is 1, with the reason."""
     result = run("train", "rows", "--views", "color,gist", *options, *where)
     assert (result.exit_code, words in result.stderr) == (1, True), result.output
 
 
 def test_a_hasher_of_fixed_bits_has_nothing_to_tune(where: list[str]) -> None:
-    """Exit code 1, and the learner by name."""
+    """The exit code is 1, with the name of the learner."""
     result = run("tune", "rows", "--views", "color,gist", "--learner", "itq:16", *where)
     assert (result.exit_code, "nothing to tune of itq:16" in result.stderr) == (1, True), result.output

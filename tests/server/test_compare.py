@@ -1,4 +1,4 @@
-"""Asking people in the terminal, here and over gRPC, and learning from what they answered."""
+"""People answer questions in the terminal, here and over gRPC, and a training learns from the answers."""
 
 import csv
 from collections.abc import Iterator
@@ -37,21 +37,21 @@ def where(request: pytest.FixtureRequest, home: Home) -> Iterator[list[str]]:
 
 
 def pressing(keys: str, *arguments: object, name: str = "things") -> str:
-    """What ``compare`` prints to somebody who presses these keys."""
+    """Return what ``compare`` prints to a person who presses these keys."""
     result = CliRunner().invoke(app, ["ask", name, *map(str, arguments)], input=keys, env={"COLUMNS": "200"})
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def answered(where: list[str], tmp_path: Path) -> list[dict[str, str]]:
-    """The comparisons as they are exported."""
+    """Return the comparisons as they are exported."""
     done("ask", "things", "--out", tmp_path / "answers.csv", *where)
     with (tmp_path / "answers.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
 def test_a_grid_is_one_answer_of_many_comparisons(where: list[str], tmp_path: Path) -> None:
-    """Keys choose and unchoose, Enter stores; the same command goes on later."""
+    """Keys choose and unchoose, Enter stores; the same command continues later."""
     out = pressing("1335\nq", "--notion", "color", "--person", "ann", "--seed", 4, *where)
     assert "color: which are like item/" in out
     assert "1 answers stored" in out
@@ -68,7 +68,7 @@ def test_a_grid_is_one_answer_of_many_comparisons(where: list[str], tmp_path: Pa
 
 
 def test_a_choice_of_two_is_answered_by_one_key(where: list[str], tmp_path: Path) -> None:
-    """Who cannot tell is not asked that again, and it counts for nothing; undo brings the last question back."""
+    """A person who cannot tell gets another question, and nothing is counted; undo brings the last question back."""
     ask = ["--notion", "color", "--kind", "single", "--person", "ann", "--seed", 1]
     pressing("1s2", *ask, "--questions", 3, *where)
     first, last = answered(where, tmp_path)
@@ -80,7 +80,7 @@ def test_a_choice_of_two_is_answered_by_one_key(where: list[str], tmp_path: Path
 
 
 def test_the_question_is_drawn_where_the_person_sees_it(tmp_path: Path) -> None:
-    """In the file named, whole; without the labels, which would tell the answer."""
+    """It is in the named file, whole; without the labels, which would show the answer."""
     home = Home(tmp_path / "home")
     write_pictures(tmp_path / "photos", 4)
     home.create("pets", ["color"]).close()
@@ -110,7 +110,7 @@ def test_people_who_answer_differently_are_shown(home: Home) -> None:
 
 @pytest.mark.long
 def test_what_people_answered_is_learned(where: list[str], home: Home) -> None:
-    """Grids of somebody who is never wrong: neighbours by color are alike in color."""
+    """The person who answers grids is never wrong: neighbours by color are alike in color."""
     done("train", "things", "--views", "view", "--learner", "pca", *where)
     assert "collection 'things' has no answers about its items" in _refused(
         "train", "things", "--views", "view", "--answers", *where
@@ -131,7 +131,7 @@ def test_what_people_answered_is_learned(where: list[str], home: Home) -> None:
         (found,) = result_of(*command, *where)
         shares.append(len({hit["key"] for hit in found["hits"]} & set(nearest("color", key(number), 10))) / 5)
     assert np.mean(shares) > 0.7
-    with home.open("things") as things:  # what it has learned chooses what to ask next
+    with home.open("things") as things:  # the learned belief chooses the next question
         assert things.questions.next(QuestionRequest(notion="color", person="bob", kind="single"))
     file = home.path / "answers.csv"
     done("ask", "things", "--out", file, *where)
@@ -147,14 +147,14 @@ def _refused(*arguments: object) -> str:
 
 @pytest.mark.parametrize("text", ["x", "9" * 30, "9" * 5_000, "²"])
 def test_a_page_token_that_is_not_a_number_is_refused(home: Home, text: str) -> None:
-    """Also one of more digits than the database, or Python, makes a number of."""
+    """A number of more digits than the database or Python reads is refused, too."""
     request = pb.ListAnswersRequest(parent="collections/things", page_token=to_token(text))
     with closing(OpenCollections(home)) as collections, pytest.raises(InvalidInputError, match="next_page_token"):
         QuestionService(collections).ListAnswers(request, None)
 
 
 def test_the_time_of_an_answer_is_the_servers(home: Home) -> None:
-    """Whatever a client sends for it, also what is no time at all."""
+    """A client may send any time for it, or an impossible one."""
     answer = pb.Answer(notion="color", anchor=key(0), near=[key(1)], far=[key(2)], person="ann")
     answer.create_time.seconds, answer.create_time.nanos = 16, -(2**31)
     with closing(OpenCollections(home)) as collections:

@@ -36,7 +36,7 @@ OTHER_VALUES = {"http_origins": "http://a,http://b", "log_format": "json", "trac
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_has_a_variable_and_a_line_of_the_file(name: str, tmp_path: Path) -> None:
-    """Both give the same; what the server prints gives it again."""
+    """Both give the same; the printed settings of the server give it again."""
     others = {f"CROSSVIEW_SERVE_{key}": value for key, value in ADDED.get(name, {}).items()}
     text = OTHER_VALUES.get(name, VALUES[kind_of(name)])
     found = configured({}, {f"CROSSVIEW_SERVE_{name.upper()}": text, **others}, None, {})

@@ -101,7 +101,7 @@ def test_a_client_goes_into_another_process(server: RunningServer) -> None:
 
 
 def test_more_calls_than_a_connection_takes_wait(rows: Home) -> None:
-    """Reads and writes: gRPC refused those above 100, and the client did not know whether they were made."""
+    """They are reads and writes: gRPC refused those above 100, and the client did not know whether they were made."""
     with RunningServer(ServerSettings(home=rows.path, port=0)) as server, Client(server.address, 300) as client:
         collection, errors = client.open("rows"), list[Exception]()
 
@@ -132,7 +132,7 @@ def test_more_calls_than_a_connection_takes_wait(rows: Home) -> None:
 
 
 def test_a_server_that_is_back_answers_the_next_call(rows: Home, tmp_path: Path) -> None:
-    """An old client and a new one, whatever the pauses of gRPC were before."""
+    """An old client and a new one get it, after any pauses of gRPC."""
     settings = ServerSettings(home=rows.path, port=0)
     with RunningServer(settings) as server:
         client, port = Client(server.address, 300), server.port

@@ -1,4 +1,4 @@
-"""Comparisons in a CSV, from the command line, here and over gRPC: what is found afterwards is what they say."""
+"""Comparisons in a CSV reach the engine from the command line, here and over gRPC, and the hits agree with them."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ WIDTH = 5
 
 
 def alike() -> np.ndarray:
-    """What makes items alike, a number from 0 to 1."""
+    """Return the hidden number of each item, from 0 to 1, which makes items alike."""
     return np.random.default_rng(0).uniform(0, 1, COUNT)
 
 
@@ -30,8 +30,8 @@ def alike() -> np.ndarray:
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
     """The options that choose the backend of a home with the collections ``rows`` and ``some``.
 
-    The first number of an item's row is what makes items alike; the others are noise, and far larger. The items of
-    ``rows`` have no labels, and of ``some`` every other one has.
+    The first number of an item's row makes items alike; the others are noise, and far larger. The items of ``rows``
+    have no labels, and every other one of ``some`` has.
     """
     home = Home(tmp_path / "home")
     noise = np.random.default_rng(1).normal(size=(COUNT, WIDTH - 1))
@@ -46,7 +46,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 
 def written(file: Path, kind: str) -> int:
-    """Writes what people would say of the items into a file; returns how many comparisons it holds."""
+    """Write the comparisons of people into a file, and return their number."""
     value, lines = alike(), list[str]()
     for items in np.random.default_rng(2).integers(0, COUNT, (300, 4)):
         a, b, c, d = (f"item/{item}" for item in items)
@@ -64,7 +64,7 @@ def written(file: Path, kind: str) -> int:
 
 
 def spread(where: list[str]) -> float:
-    """The mean difference, in what makes them alike, of an item and those found nearest; by chance it is a third."""
+    """Return the mean difference of the hidden number between an item and its nearest; by chance it is a third."""
     gaps = []
     for number in range(0, COUNT, 10):
         command = ("search", "rows", "--key", f"item/{number}", "--view", "view", "-k", 5)
@@ -75,7 +75,7 @@ def spread(where: list[str]) -> float:
 
 @pytest.mark.parametrize("kind", ["key_a,key_b,similar", "anchor,near,far", "near_a,near_b,far_a,far_b"])
 def test_neighbours_are_what_the_comparisons_say(where: list[str], tmp_path: Path, kind: str) -> None:
-    """Of items without a label: an index of rank 1 holds one number an item, and those nearest by it are alike."""
+    """Items have no labels: an index of rank 1 holds one number an item, and its neighbours are alike."""
     file = tmp_path / "comparisons.csv"
     count = written(file, kind)
     before = spread(where)
@@ -89,7 +89,7 @@ def test_neighbours_are_what_the_comparisons_say(where: list[str], tmp_path: Pat
 
 
 def test_a_space_is_learned_again_from_what_it_was_given(where: list[str], tmp_path: Path) -> None:
-    """Without the comparisons that name a query; those of items without a label count, and their number is printed."""
+    """Comparisons that name a query are left out; those of items without a label count, and their number is printed."""
     file = tmp_path / "comparisons.csv"
     count = written(file, "anchor,near,far")
     train = ("train", "some", "--learner", "fantope:1", "--views", "view", "--constraints", file)
@@ -108,7 +108,7 @@ def test_a_space_is_learned_again_from_what_it_was_given(where: list[str], tmp_p
 
 
 def test_what_is_wrong_with_a_file_is_told(where: list[str], tmp_path: Path) -> None:
-    """On one line, with the line of the file."""
+    """The message has one line, with the line of the file."""
     file = tmp_path / "comparisons.csv"
     train = ("train", "rows", "--views", "view", "--constraints", file, *where, "--learner")
     for text, words in (
@@ -169,7 +169,7 @@ def test_files_of_several_kinds_are_learned_from_together(where: list[str], tmp_
 
 
 def test_weights_of_files_are_one_for_each_and_tell(where: list[str], tmp_path: Path) -> None:
-    """A file whose weight is next to nothing says nothing beside another, and a missing weight is asked for."""
+    """A file with a tiny weight counts for nothing beside another, and a missing weight is an error."""
     right, wrong = tmp_path / "right.csv", tmp_path / "wrong.csv"
     written(right, "near_a,near_b,far_a,far_b")
     written(wrong, "near_a,near_b,far_a,far_b")
@@ -188,7 +188,7 @@ def test_weights_of_files_are_one_for_each_and_tell(where: list[str], tmp_path: 
 
 
 def test_notions_are_named_in_all_files_or_in_none(where: list[str], tmp_path: Path) -> None:
-    """What some files say of notions the others have to say, too."""
+    """If some files state notions, the others must, too."""
     plain, named = tmp_path / "plain.csv", tmp_path / "named.csv"
     written(plain, "key_a,key_b,similar")
     named.write_text("anchor,near,far,notion\nitem/1,item/2,item/3,color\n")

@@ -68,7 +68,7 @@ def test_hits_survive() -> None:
 
 
 def test_encoded_items_stay_within_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cache begins anew when it is full, and answers are the same."""
+    """The cache begins again when it is full, and answers are the same."""
     cache = convert_search._EncodedItems()
     monkeypatch.setattr(convert_search, "_encoded_items", cache)
     monkeypatch.setattr(convert_search, "_CACHE_BYTES", 10 * (convert_search._ENTRY_BYTES + 60))
@@ -81,7 +81,7 @@ def test_encoded_items_stay_within_their_limit(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_items_survive() -> None:
-    """An item arrives whole, whether it has a picture or not."""
+    """An item arrives whole, with a picture or without."""
     whole = Item(
         "a/b",
         labels=("x",),
@@ -129,7 +129,7 @@ def test_filters_and_reports_survive() -> None:
 
 @pytest.mark.parametrize("given", [{"image": b""}, {"key": ""}, {"vector": []}, {"text": ""}])
 def test_empty_inputs_stay_given(given: dict[str, Any]) -> None:
-    """An empty input is an input, and the engine says what is wrong with it."""
+    """An empty input is an input, and the engine states its fault."""
     assert convert_search.to_query(convert_search.from_query(Query("v", **given))).inputs() == tuple(given)
 
 
@@ -159,7 +159,7 @@ def test_infos_survive() -> None:
 
 
 def test_what_was_tuned_survives() -> None:
-    """Settings of every kind, and a candidate that could not be used."""
+    """They have settings of every kind, and a candidate that could not be used."""
     tried = (Trial({"kernel": "chi2", "nearest": None}, 0.5), Trial({"kernel": "none", "nearest": 3}, None, "why"))
     counts = ConstraintCounts("triplets", 9, 2, {"color": 7, "sift": 5})
     chosen = {"kernel": "chi2"}
@@ -177,7 +177,7 @@ def test_what_was_tuned_survives() -> None:
 
 
 def test_indexes_survive() -> None:
-    """With the recall of each query view, and the live recall where there is one."""
+    """They have the recall of each query view, and the live recall if one exists."""
     searches = (
         SearchRecall(view="color", effort=23, recall=0.995, queries=300, live=LiveFigure(40, 0.98, 0.01)),
         SearchRecall(view="sift", effort=0, recall=1.0, queries=300),
@@ -189,7 +189,7 @@ def test_indexes_survive() -> None:
 
 
 def test_comparisons_survive() -> None:
-    """Of every kind, with columns beside the items and without; columns that disagree are refused."""
+    """Every kind survives, with columns beside the items and without; columns that disagree are refused."""
     items, numbers = np.arange(8), np.array([0.5, 2.0])
     for size, columns in ((2, {"similar": np.array([True, False])}), (4, {"weights": numbers, "margins": numbers})):
         comparisons = Comparisons(items[: 2 * size].reshape(2, size), **columns)
@@ -210,7 +210,7 @@ def test_comparisons_survive() -> None:
 
 
 def test_what_is_asked_of_a_training_survives() -> None:
-    """Every field; values to try; measure and folds are the usual ones where a message leaves them out."""
+    """Every field survives, and values to try; measure and folds have their defaults if a message leaves them out."""
     recipe = Recipe(
         spec="sqrt,cca",
         views=("color", "sift"),
@@ -239,7 +239,7 @@ def test_what_is_asked_of_a_training_survives() -> None:
 
 
 def test_evaluations_survive() -> None:
-    """A metric without k keeps none, and the wire carries k where there is one."""
+    """A metric without k has none on the wire, and one with k keeps it."""
     views = {"query_view": "color", "database_view": "sift"}
     rows = tuple(
         EvaluationRow(**views, metric=metric, k=k, value=0.5, database=database)
@@ -251,7 +251,7 @@ def test_evaluations_survive() -> None:
 
 
 def test_evaluations_of_several_spaces_survive() -> None:
-    """With their standard errors, differences, and what is known of the comparisons."""
+    """They have their standard errors, differences, and the counts of known comparisons."""
     views = {"query_view": "color", "database_view": "color"}
     rows = tuple(
         EvaluationRow(**views, metric="auc", k=None, value=0.5, space=space, standard_error=0.25)
@@ -278,7 +278,7 @@ def test_evaluations_of_several_spaces_survive() -> None:
 
 
 def test_requests_survive() -> None:
-    """Of a search and of an evaluation, every field; what a message leaves out has the request's own default."""
+    """Every field of a search and of an evaluation survives; absent fields of a message have the request's defaults."""
     search = SearchRequest(
         [Query("color", key="a")], targets=("sift",), k=3, space="s", filter=Filter(labels=("x",)), merge=False
     )

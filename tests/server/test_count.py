@@ -130,7 +130,7 @@ def test_attributes_and_metadata_of_files_are_counted_together(tmp_path: Path) -
 
 
 def test_counts_follow_changes(tmp_path: Path) -> None:
-    """Of views, too, which change without their items."""
+    """Views are counted, too, which change without their items."""
     fill(home := Home(tmp_path))
     with home.open("some") as made:
         for number in range(3):
@@ -191,7 +191,7 @@ def _typed(value: Any) -> tuple[str, Any]:
 
 
 def _values(item: Item, attribute: str | None) -> set[tuple[str, Any]]:
-    """Return the distinct values of an attribute of an item, or its labels; objects are no values."""
+    """Return the distinct values of an attribute of an item, or its labels; objects do not count."""
     found = item.labels if attribute is None else item.attributes.get(attribute, [])
     several = found if isinstance(found, list | tuple) else [found]
     return {_typed(one) for one in several if not isinstance(one, list | dict)}

@@ -17,7 +17,7 @@ from crossview.server.wire.convert_training import from_recipe, to_recipe
 
 
 def test_bare_commands_ask_for_what_bare_requests_do() -> None:
-    """Of training, evaluation and search."""
+    """These are the commands of training, evaluation and search."""
     assert RecipeOptions(views="color").recipe() == Recipe(views=("color",))
     assert EvaluationOptions(view="color").request() == EvaluationRequest(view="color")
     asked = SearchOptions().request(ExampleOptions(view="color", key="a"), FilterOptions(), ScoreOptions())
@@ -26,7 +26,7 @@ def test_bare_commands_ask_for_what_bare_requests_do() -> None:
 
 @pytest.mark.parametrize("lines", ["wide: cat < dog\n", "wide: items: a/1 < a/2\n"], ids=["classes", "items"])
 def test_orderings_choose_the_same_learner_everywhere(lines: str, tmp_path: Path) -> None:
-    """In a command, in a program and over gRPC: the only one that takes orderings, which names the space."""
+    """A command, a program and gRPC choose the only one that takes orderings, which names the space."""
     path = tmp_path / "orderings.txt"
     path.write_text(lines, encoding="utf-8")
     orderings = read_orderings(path)

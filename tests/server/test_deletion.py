@@ -25,7 +25,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 
 def test_spaces_generations_and_views_are_deleted(where: list[str]) -> None:
-    """Each with a sentence on it, and another one where the active space falls back to ``raw``."""
+    """Each deletion prints a sentence, and another one if the active space falls back to ``raw``."""
     done("search", "rows", "--key", "cat/3", "--view", "color", *where)
     output = done("space", "delete", "rows", "cca", "--generation", 1, "--yes", *where)
     assert output == "deleted generation 1 of space cca of rows\n"
@@ -40,7 +40,7 @@ def test_spaces_generations_and_views_are_deleted(where: list[str]) -> None:
 
 
 def test_deletions_are_asked_about_first(where: list[str]) -> None:
-    """Without a terminal and without --yes nothing goes."""
+    """Without a terminal and without --yes nothing is deleted."""
     for command in (("space", "rows", "cca"), ("view", "rows", "gist"), ("item", "rows", "cat/1")):
         result = run(command[0], "delete", *command[1:], *where)
         assert result.exit_code == 1
@@ -59,7 +59,7 @@ def test_items_are_deleted_by_key_in_one_write(where: list[str], monkeypatch: py
 
 
 def test_refusals_are_one_line_with_the_remedy(where: list[str]) -> None:
-    """The same here and through a server."""
+    """They are the same here and through a server."""
     for part, words in (
         (("space", "cca", "--generation", 2), "crossview space activate rows cca --generation 1"),
         (("space", "no"), "no space 'no' in collection 'rows'; there are: cca, raw"),

@@ -1,4 +1,4 @@
-"""The option --device: for the models that this machine runs, refused with a remedy if onnxruntime cannot use it."""
+"""The option --device is for models on this machine, refused with a remedy if onnxruntime cannot use the device."""
 
 import sys
 from pathlib import Path
@@ -29,7 +29,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_commands_refuse_a_device_that_onnxruntime_cannot_use(home: Home, tmp_path: Path) -> None:
-    """Before they read a picture; a processor is always there."""
+    """They refuse before they read a picture; a processor is always there."""
     for command in (("model", "check", "small"), ("index", "art", tmp_path), ("serve", "--port", 0)):
         result = run(*command, "--home", home.path, "--device", "cuda")
         assert (result.exit_code, "pip install onnxruntime-gpu" in result.stderr) == (1, True)

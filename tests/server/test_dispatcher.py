@@ -50,7 +50,7 @@ class Json:
 
 
 def reads(*messages: Any) -> Callable[[], Awaitable[Any]]:
-    """Reads some messages, as a transport would."""
+    """Return a function that reads some messages, as a transport would."""
     left = iter(messages)
 
     async def read() -> Any:
@@ -65,7 +65,7 @@ def play(
     answer: Callable[[Any, None], Message],
     *around: Around,
 ) -> Any:
-    """What a scene with a dispatcher gives, which answers one method in a thread."""
+    """Return the result of a scene with a dispatcher, which answers one method in a thread."""
 
     async def played() -> Any:
         settings = ServerSettings(port=0)
@@ -93,7 +93,7 @@ def counted(request: Any, context: None) -> Message:
     ids=["protobuf", "json"],
 )
 def test_a_transport_brings_its_encoding(caller: Caller, data: Any, wanted: Any) -> None:
-    """The same method, the same room, another codec."""
+    """The method and the room are the same, the codec is another."""
     assert play(lambda one: one.answer(COUNT, reads(data), caller), COUNT, counted) == wanted
 
 
@@ -132,7 +132,7 @@ def test_each_message_of_a_stream_has_its_answer_in_order() -> None:
     ("error", "code"), [(InvalidInputError("no"), Code.INVALID_ARGUMENT), (KeyError("no"), Code.INTERNAL)]
 )
 def test_an_error_is_a_typed_refusal(error: Exception, code: Code) -> None:
-    """It has a code, a message and the name of the error: all that a transport sends."""
+    """It has a code, a message and the name of the error, which is all that a transport sends."""
 
     def fails(request: Any, context: None) -> Message:
         raise error
@@ -144,7 +144,7 @@ def test_an_error_is_a_typed_refusal(error: Exception, code: Code) -> None:
 
 
 def test_codes_are_those_of_google_rpc() -> None:
-    """By name and number."""
+    """Names and numbers agree."""
     assert {code.name: code.value for code in Code} == dict(code_pb2.Code.items())
 
 
@@ -154,7 +154,7 @@ def test_a_call_without_a_message_is_refused() -> None:
 
 
 def test_a_deadline_ends_the_call_and_its_work() -> None:
-    """The caller hears at once; the thread ends at its next checkpoint."""
+    """The caller learns at once; the thread ends at its next checkpoint."""
     ended = threading.Event()
 
     def slow(request: Any, context: None) -> Message:
@@ -173,7 +173,7 @@ def test_a_deadline_ends_the_call_and_its_work() -> None:
 
 
 class Ledger:
-    """Refuses callers without a key, and writes down how the calls of others ended."""
+    """Refuses callers without a key, and notes how the calls of others ended."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, str, Code, int, int]] = []
@@ -187,7 +187,7 @@ class Ledger:
 
 
 def test_what_happens_around_calls_may_refuse_them_and_sees_how_they_end(caplog: pytest.LogCaptureFixture) -> None:
-    """As keys, rates and metrics need; a refused call is in the log, which is outside."""
+    """Keys, rates and metrics need this; a refused call is in the log, which is outside."""
     ledger, data = Ledger(), REQUEST.SerializeToString()
     known = Caller(metadata=lambda: [("key", "secret")])
 

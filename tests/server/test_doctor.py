@@ -1,4 +1,4 @@
-"""What the doctor finds: each fault by its name, with a remedy, and exit code 1 for errors."""
+"""The doctor names each fault, with a remedy, and its exit code is 1 for errors."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def found(place: Path, config: str = "", status: int = 0) -> dict[str, Any]:
-    """The checks by name, the worst of each."""
+    """Return the checks by name, the worst of each."""
     file = place / "crossview.toml"
     file.write_text(config or "port = 0")
     result = result_of("doctor", "--home", place / "home", "--config", file, status=status)
@@ -135,7 +135,7 @@ class Short(PCA):
 
 
 def test_packages_that_fail_and_views_whose_package_is_gone(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What works is named, too; a package that fails hides no other, and its collections open."""
+    """Working packages are named, too; a package that fails hides no other, and its collections open."""
     site = place / "site"
     install(site, "good-views", "crossview.extractors", {"light": "good_views:Light"}, PACKAGED)
     install(site, "good-learners", "crossview.learners", {"short": "good_learners:Short"}, PACKAGED)

@@ -51,7 +51,7 @@ def _name(field: Any, word: str) -> str:
 
 
 def test_choices_go_there_and_back() -> None:
-    """Also several of them, and none."""
+    """This holds also for several of them, and for none."""
     for request in (
         EvaluationRequest(view="v", databases=("unseen", "mixed"), by="labels"),
         EvaluationRequest(view="v"),
@@ -66,6 +66,6 @@ def test_a_word_that_is_no_choice_is_refused_with_the_choices() -> None:
 
 
 def test_a_value_of_a_later_version_is_refused_by_the_engine() -> None:
-    """Its number stands for it, which is no word."""
+    """Its number stands for it, which is not a word."""
     with pytest.raises(InvalidInputError, match="not '9'"):
         to_evaluation_request(collections_pb2.EvaluateRequest(view="v", by=9))

@@ -1,4 +1,4 @@
-"""Copies of indexed pictures: how soon searches by them find the picture, here and through a server."""
+"""Copies of indexed pictures show how soon searches by them find the picture, here and through a server."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from crossview.server.commands.backend import Backend
 
 
 def test_figures_are_those_of_searches(backend: Backend) -> None:
-    """By every kind of copy, in every target; an exact copy is the first hit among the views themselves."""
+    """They cover every kind of copy, in every target; an exact copy is the first hit among the views themselves."""
     collection = backend.open("drawn")
     request = EvaluationRequest(view="color", spaces=("cca", "raw"), k=(1, 2), seed=3)
     found = evaluate_copies(collection, request, 4)

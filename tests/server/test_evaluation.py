@@ -25,7 +25,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 
 def test_spaces_are_measured_side_by_side(where: list[str]) -> None:
-    """One column each, with the differences to the first; JSON and CSV hold the same figures."""
+    """Each has a column, with the differences to the first; JSON and CSV hold the same figures."""
     ask = ("evaluate", "rows", "--space", "cca,pca,raw", "--view", "color", "-k", "1,5", "--database", "trained")
     found = result_of(*ask, *where)
     assert [row["space"] for row in found["rows"]] == ["cca"] * 14 + ["pca"] * 7 + ["raw"] * 7
@@ -42,7 +42,7 @@ def test_spaces_are_measured_side_by_side(where: list[str]) -> None:
 
 
 def test_one_space_is_measured_as_before(where: list[str]) -> None:
-    """By the active one or a named one."""
+    """It is the active one or a named one."""
     found = result_of("evaluate", "rows", "--view", "color", "--targets", "gist", "-k", 5, *where)
     assert {row["space"] for row in found["rows"]} == {"cca"}
     assert (found["differences"], found["overlaps"], found["comparisons"]) == ([], [], 0)
@@ -52,7 +52,7 @@ def test_one_space_is_measured_as_before(where: list[str]) -> None:
 
 
 def test_comparisons_are_measured(where: list[str], tmp_path: Path) -> None:
-    """Spaces and the views themselves, with what was learned from."""
+    """They measure spaces and the views themselves, and the report counts those that were learned from."""
     file = tmp_path / "test.csv"
     lines = [f"cat/{i},cat/{i + 1},dog/{i}" for i in range(9)]
     file.write_text("\n".join(["anchor,near,far", *lines]) + "\n")
@@ -70,7 +70,7 @@ def test_comparisons_are_measured(where: list[str], tmp_path: Path) -> None:
 
 
 def test_mistakes_are_one_line(where: list[str], tmp_path: Path) -> None:
-    """The same here and through a server."""
+    """They are the same here and through a server."""
     ask = ("evaluate", "rows", "--view", "color", *where)
     for options, words in (
         (("--space", "cca,cca"), "name each space once, not cca, cca"),
@@ -85,7 +85,7 @@ def test_mistakes_are_one_line(where: list[str], tmp_path: Path) -> None:
 
 
 def test_databases_stand_side_by_side(where: list[str]) -> None:
-    """A column for each of one space, a line for each of several; JSON and CSV say which a figure is of."""
+    """Each has a column for one space, and a line for several; JSON and CSV name the database of each figure."""
     ask = ("evaluate", "rows", "--view", "color", "--targets", "gist", "-k", 5, *where)
     table = done(*ask, "--database", "trained,unseen,mixed")
     assert table.split()[:7] == ["query", "target", "metric", "k", "trained", "unseen", "mixed"]
@@ -99,7 +99,7 @@ def test_databases_stand_side_by_side(where: list[str]) -> None:
 
 
 def test_some_held_out_items_ask(where: list[str]) -> None:
-    """So many as are wanted, drawn by the seed, and everything can be found; none is refused."""
+    """They are as many as requested, drawn by the seed, and everything can be found; zero is refused."""
     ask = ("evaluate", "rows", "--space", "cca,raw", "--view", "color", "-k", 5, *where)
     found = result_of(*ask, "--max-queries", 3, "--seed", 1)
     assert (found["queries"], found["databases"]) == (3, {"trained": 14, "unseen": 6})
@@ -113,7 +113,7 @@ def test_some_held_out_items_ask(where: list[str]) -> None:
 
 
 def test_items_are_found_by_their_own_other_view(where: list[str]) -> None:
-    """On request, where there are labels; the trained items have no place for it."""
+    """A request measures so despite labels; the trained items have no place in it."""
     ask = ("evaluate", "rows", "--space", "cca", "--view", "color", "--by", "items", *where)
     found = result_of(*ask)
     assert [(row["metric"], row["k"], row["database"]) for row in found["rows"]] == [
@@ -128,7 +128,7 @@ def test_items_are_found_by_their_own_other_view(where: list[str]) -> None:
 
 
 def test_splits_are_drawn_and_part_no_groups(where: list[str], tmp_path: Path) -> None:
-    """Of a training and of a refit, by a file of keys; the protocol says how errors are corrected."""
+    """A training and a refit read the groups from a file of keys; the protocol says how errors are corrected."""
     file = tmp_path / "pairs.csv"
     lines = [f"{group}/{number},{group}{number // 2}" for group in ("cat", "dog") for number in range(10)]
     file.write_text("\n".join(["key,group", *lines]) + "\n")

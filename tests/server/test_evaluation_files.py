@@ -133,7 +133,7 @@ def test_keys_with_white_space_are_one_column(home: Home, tmp_path: Path) -> Non
 
 
 def test_python_has_the_same(home: Home) -> None:
-    """As arrays and as dictionaries, by a request."""
+    """A request gives them as arrays and as dictionaries."""
     with home.open("rows") as rows:
         asked = EvaluationRequest(
             view="color", spaces=("cca",), targets=("gist",), databases=("mixed",), per_query=True, hits=3
@@ -169,7 +169,7 @@ def test_a_split_is_given_by_attribute_prefix_or_file(where: list[str], tmp_path
 
 
 def test_mistakes_name_their_remedy(home: Home, tmp_path: Path) -> None:
-    """Before any work is done."""
+    """They come before any work is done."""
     where = ("--home", home.path)
     file, unknown, empty = tmp_path / "there.csv", tmp_path / "unknown.txt", tmp_path / "empty.txt"
     file.write_text("")
@@ -198,7 +198,7 @@ def test_mistakes_name_their_remedy(home: Home, tmp_path: Path) -> None:
 
 
 def test_a_part_is_not_empty_and_parts_no_group(home: Home, tmp_path: Path) -> None:
-    """Neither the queries nor the training items, and groups stay whole."""
+    """Neither the queries nor the training items are empty, and groups stay whole."""
     where = ("--home", home.path)
     groups = tmp_path / "groups.csv"
     groups.write_text("key,group\ncat/1,a\ncat/2,a\n")

@@ -27,7 +27,7 @@ def keys(where: list[str], *options: object) -> list[str]:
 
 
 def test_a_command_takes_examples_and_counter_examples(where: list[str]) -> None:
-    """One list of one question, in which the examples are not; one of them can be the query itself."""
+    """The answer is one list of one question, without the examples; one of them can be the query itself."""
     cats = keys(where, "--like", "cat/1", "--like", "cat/2=3", "--unlike", "dog/1", "-k", 8)
     assert sorted(cats) == [f"cat/{n}" for n in (0, 3, 4, 5, 6, 7, 8, 9)]
     assert keys(where, "--key", "cat/1", "--like", "cat/2=3", "--unlike", "dog/1", "-k", 8) == cats

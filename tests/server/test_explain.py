@@ -25,7 +25,7 @@ def where(request: pytest.FixtureRequest, home: Home) -> Iterator[list[str]]:
 
 
 def test_the_table_has_a_row_for_each_view_and_target(where: list[str]) -> None:
-    """With ranks, distances, shares of contributions, and the parts that agree most."""
+    """It has ranks, distances, shares of contributions, and the parts that agree most."""
     output = done("explain", "drawn", "--key", DOTS, "--space", "raw", "--hit", OTHER, *where)
     title, header, color, sift, sums = output.splitlines()
     assert title == "explanation of distance of color, sift"
@@ -40,7 +40,7 @@ def test_the_table_has_a_row_for_each_view_and_target(where: list[str]) -> None:
 
 
 def test_search_explains_the_first_hits_of_each_list(where: list[str]) -> None:
-    """After the list; as objects with --json."""
+    """They come after the list; with --json they are objects."""
     options = ("search", "drawn", "--key", DOTS, "--view", "color", "-k", 5, "--explain")
     lines = done(*options, *where).splitlines()
     titles = [line for line in lines if line.startswith(("color query", "explanation of"))]
@@ -65,7 +65,7 @@ def test_what_a_server_explains_is_what_a_collection_does(home: Home) -> None:
 
 @pytest.mark.parametrize("command", ["explain", "search"])
 def test_both_pictures_are_drawn(where: list[str], pictures: Path, tmp_path: Path, command: str) -> None:
-    """With key points in the colours of words; a query by text or vector has a box instead."""
+    """They have key points in the colours of words; a query by text or vector has a box instead."""
     sheet, flag = tmp_path / "why.png", ["--explain"] if command == "search" else []
     picture = pictures / "dots" / "dots-03.jpg"
     assert f"wrote {sheet}" in done(command, "drawn", picture, "--space", "raw", *flag, "--out", sheet, *where)
@@ -107,7 +107,7 @@ class Bare:
 
 @pytest.mark.parametrize("query", [Query("text", text="sea " * 500), Query("v", vector=[1.0])])
 def test_odd_explanations_are_drawn(query: Query) -> None:
-    """Without pictures, agreements or contributions, with a copy, with long names, and places at the edges."""
+    """They lack pictures, agreements or contributions, have a copy, long names, or places at the edges."""
     place = Place(x=1.0, y=0.0, size=1.0)
     part = AgreeingPart(name="w" * 400, query=0.0, item=0.0, agreement=0.0, query_places=(place,), item_places=(place,))
     bin_ = AgreeingPart(name="b", query=1.0, item=1.0, agreement=1.0, color="#ffffff")

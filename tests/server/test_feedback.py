@@ -33,7 +33,7 @@ def keys(where: list[str], *options: object) -> list[str]:
 
 
 def test_a_search_goes_on_where_the_last_one_stopped(where: list[str]) -> None:
-    """The command keeps what it is given, states what counts, and undoes it."""
+    """The command keeps its inputs, states which count, and undoes them."""
     first = done("search", "rows", "--like", "cat/1", "--unlike", "dog/1", "--feedback", "cats", *where)
     assert "searched by learn; examples: 1, counter-examples: 1 (kept by cats)" in first
     assert "cat/1\t" not in first
@@ -63,7 +63,7 @@ def test_a_search_goes_on_where_the_last_one_stopped(where: list[str]) -> None:
 
 
 def test_judgements_become_comparisons_that_a_training_learns_from(where: list[str]) -> None:
-    """Remembered once, shown and exported as answers are, and forgotten."""
+    """They are remembered once, shown and exported as answers, and forgotten."""
     likes = [word for n in range(6) for word in ("--like", f"cat/{n}")]
     unlikes = [word for n in range(6) for word in ("--unlike", f"dog/{n}")]
     keys(where, *likes, *unlikes, "--feedback", "cats")
@@ -86,7 +86,7 @@ def test_judgements_of_deleted_items_are_noted_and_do_not_count(where: list[str]
 
 
 def test_pictures_are_judged_as_the_items_that_they_are(tmp_path: Path) -> None:
-    """A picture that is none is refused with the way out, and nothing is kept."""
+    """A file that is not a picture is refused with the remedy, and nothing is kept."""
     folder, home = tmp_path / "photos", ("--home", tmp_path / "home")
     folder.mkdir()
     for number, kind in enumerate(("red", "blue", "red")):
@@ -124,7 +124,7 @@ def test_mistakes_name_their_remedy(where: list[str]) -> None:
 
 
 def test_feedback_over_grpc(tmp_path: Path) -> None:
-    """Pages of names; a search by feedback alone shares its answer with no other, and streams, too."""
+    """Names come in pages; a search by feedback alone shares its answer with no other, and streams, too."""
     fill_rows(Home(tmp_path), 10)
     with RunningServer(ServerSettings(home=tmp_path, port=0)) as running, Client(running.address) as client:
         there = client.open("rows")

@@ -17,7 +17,7 @@ NFC, NFD = (unicodedata.normalize(form, "été.png") for form in ("NFC", "NFD"))
 def test_files_whose_names_differ_in_unicode_form_only_are_reported(
     backend: Backend, tmp_path: Path, first: str
 ) -> None:
-    """Whichever came first stays the item, in this run and in later ones."""
+    """The first to come stays the item, in this run and in later ones."""
     folder = tmp_path / "photos"
     folder.mkdir()
     (folder / first).write_bytes(encode(draw("red", 0)))

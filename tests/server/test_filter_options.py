@@ -43,7 +43,7 @@ def keys(where: list[str]) -> list[str]:
 def test_list_and_search_and_delete_take_the_same_filters(
     where: list[str], conditions: tuple[str, ...], passing: list[str]
 ) -> None:
-    """What one finds, the others find; item delete deletes nothing else."""
+    """All find the same items, and item delete deletes nothing else."""
     assert [item["key"] for item in result_of("list", "rows", *conditions, *where)] == passing
     (found,) = result_of(*SEARCH, *conditions, *where)
     assert sorted(hit["key"] for hit in found["hits"]) == passing
@@ -53,7 +53,7 @@ def test_list_and_search_and_delete_take_the_same_filters(
 
 
 def test_keys_and_filters_choose_what_passes_both(where: list[str]) -> None:
-    """Of the keys that are named, delete takes those that fulfil the condition."""
+    """Among the named keys, delete takes those that fulfil the condition."""
     assert (
         done("item", "delete", "rows", "cat/0", "dog/0", "--where", "label = cat", "--yes", *where)
         == "deleted 1 items\n"
@@ -76,7 +76,7 @@ def test_keys_and_filters_choose_what_passes_both(where: list[str]) -> None:
 def test_a_condition_that_no_item_fulfils_is_noted_with_what_is_like_it(
     where: list[str], command: tuple[object, ...], condition: str, words: str
 ) -> None:
-    """A person mistyped it: an empty answer, or one that the condition leaves as it is, would hide that."""
+    """A person mistyped it: an empty answer, or one that the condition does not change, would hide that."""
     result = run(*command, "--where", condition, *where)
     assert f"note: {words}" in result.stderr
     assert result.exit_code == 0
@@ -91,7 +91,7 @@ def test_a_condition_that_cannot_be_read_names_the_place(where: list[str]) -> No
 
 
 def test_a_filter_deletes_items_and_no_collection(where: list[str]) -> None:
-    """A collection with a condition, and items without a condition but an empty one, are usage errors."""
+    """A collection with a condition, and items with an empty condition, are usage errors."""
     for words in (("delete", "rows", "--where", "label = cat"), ("item", "delete", "rows", "--where", "")):
         assert run(*words, "--yes", *where).exit_code == 2
     assert len(keys(where)) == 8

@@ -1,4 +1,4 @@
-"""Filters from a client and from the command line, and what may be filtered by: labels and attributes."""
+"""Filters by labels and attributes, from a client and from the command line."""
 
 import json
 import math

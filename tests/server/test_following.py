@@ -1,4 +1,4 @@
-"""A collection that follows its folder, as its user sees it: on this machine, over gRPC, and by the command line."""
+"""A collection follows its folder, as its user sees it: on this machine, over gRPC, and by the command line."""
 
 import errno
 import json
@@ -150,7 +150,7 @@ def test_equal_sizes_and_times_identify_no_file(unpacked: AnyCollection, tmp_pat
 
 
 def test_another_picture_of_equal_size_and_time_has_its_own_rows_and_metadata(unpacked, tmp_path: Path) -> None:
-    """It takes the place of a picture: a new one, one that another item has, and one that exchanges the places."""
+    """It replaces a picture: a new one, one that another item has, and one that exchanges the places."""
     paths = known, new, exchanged = [tmp_path / "tree" / name for name in ("a/0.bmp", "a/1.bmp", "b/1.bmp")]
     shutil.copy2(tmp_path / "tree/b/0.bmp", known)
     unpack(new, 8)
@@ -361,7 +361,7 @@ def test_two_followers_and_a_search_at_once_are_correct(own: Path, tmp_path: Pat
                 (hits,) = made.search(view="color", vector=np.full(made.views()[0].dim, 0.01), k=60)
                 assert len(hits) == len({hit.key for hit in hits}) == 40
                 assert all(hit.labels for hit in hits)
-                time.sleep(0.05)  # else the searches keep the processor from the followers
+                time.sleep(0.05)  # otherwise the searches keep the processor from the followers
             assert [one.returncode for one in followers] == [0, 0]
             items = made.items(limit=100)
             assert {item.source for item in items} == {str(path) for path in root.glob("*/*.png")}
@@ -370,7 +370,7 @@ def test_two_followers_and_a_search_at_once_are_correct(own: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("what", ["warn", "skip"])
 def test_copies_are_noticed_as_they_arrive(own: Path, tmp_path: Path, what: str):
-    """They are listed, or left out, also of later runs."""
+    """They are listed, or left out, also by later runs."""
     tree = tmp_path / "photos"
     for number in range(12):
         blocks = np.random.default_rng(number).integers(0, 255, (6, 8, 3), np.uint8)
@@ -392,7 +392,7 @@ def test_copies_are_noticed_as_they_arrive(own: Path, tmp_path: Path, what: str)
 def test_a_folder_that_cannot_be_read_is_named_and_its_items_stay(
     backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the first run on, and later; the other folders are followed."""
+    """This holds from the first run on, and later; the other folders are followed."""
     tree = tmp_path / "tree"
     for number in range(4):
         write(tree / f"{number % 2}" / f"{number}.png", number)

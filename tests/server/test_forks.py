@@ -1,4 +1,4 @@
-"""The process that starts worker processes, killed at the worst moments: another one takes its place."""
+"""If the process that starts worker processes is killed at the worst moment, another one takes its place."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ def kill_server() -> None:
 
 
 def killing(monkeypatch: pytest.MonkeyPatch, moment: str, times: int) -> None:
-    """Kill the fork server for so many times: when it is about to be asked for a process, or has just been asked."""
+    """Kill the fork server so many times: right before or right after a process is requested."""
     owner: Any = FORKSERVER if moment == "connect" else forkserver.reduction
     name = "ensure_running" if moment == "connect" else "sendfds"
     real, left = getattr(owner, name), times
@@ -63,7 +63,7 @@ def test_a_job_starts_although_the_fork_server_is_killed(
 
 
 def test_a_fork_server_that_is_always_killed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a state that can end, not as a fault of crossview."""
+    """The error is a state that can end, not a fault of crossview."""
     killing(monkeypatch, "after", 10**6)
     with pytest.raises(BusyError, match="try again"):
         started(os.getpid, ())

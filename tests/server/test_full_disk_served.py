@@ -1,4 +1,4 @@
-"""A server whose home is on a full or read-only disk: it starts, answers whatever reads, and writes again by itself."""
+"""A server whose home is on a full or read-only disk starts, answers every read, and writes again by itself."""
 
 import subprocess
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ NEW = [NewItem("new", rows={"v": [5, 5]})]
 
 @contextmanager
 def served(home: Path) -> Iterator[RemoteCollection]:
-    """A collection of a new server."""
+    """Yield a collection of a new server."""
     with RunningServer(ServerSettings(home=home, port=0)) as running, Client(running.address) as client:
         yield client.open("things")
 
@@ -61,7 +61,7 @@ def test_a_server_starts_and_reads_on_a_full_disk(tmp_path: Path) -> None:
 
 
 def test_the_home_of_a_server_becomes_writable(tmp_path: Path) -> None:
-    """Without a restart."""
+    """It needs no restart."""
     with small_disk(tmp_path / "disk"):
         home = tmp_path / "disk" / "home"
         fill_home(home)

@@ -76,7 +76,7 @@ def run(folder: Path, *command: str) -> None:
 
 @pytest.mark.parametrize("make", [in_typescript, in_connect, in_grpclib], ids=["openapi", "connect", "grpclib"])
 def test_a_generated_client_does_the_whole_story(make: object, tmp_path: Path, pictures: Path) -> None:
-    """Nobody writes a request by hand; Connect's client reads by GET where the proto permits it."""
+    """The program has no hand-written request; Connect's client reads by GET if the proto permits it."""
     assert callable(make)
     folder = tmp_path / "client"
     folder.mkdir()

@@ -56,7 +56,7 @@ def test_help_has_a_summary_examples_and_panels(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_examples_are_command_lines(name: str) -> None:
-    """At least two of each command; its parser accepts them."""
+    """Each command has at least two, and its parser accepts them."""
     command = command_of(name)
     examples = Text.of(command.help).examples
     assert len(examples) >= 2
@@ -68,7 +68,7 @@ def test_examples_are_command_lines(name: str) -> None:
 
 @pytest.mark.parametrize("group", ["", *NOUNS])
 def test_summaries_fit_their_line(group: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a terminal of usual width; each command has a line of its own."""
+    """A terminal of usual width shows them; each command has a line of its own."""
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     result = run(*group.split(), "-h")
     assert result.exit_code == 0
@@ -81,7 +81,7 @@ def test_summaries_fit_their_line(group: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_help_of_search_fits_a_screen() -> None:
-    """Of 63 lines and 100 columns."""
+    """A screen has 63 lines and 100 columns."""
     environment = {**os.environ, "COLUMNS": "100"}
     command = [sys.executable, "-m", "crossview.server.commands.cli", "search", "-h"]
     lines = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout.splitlines()
@@ -122,7 +122,7 @@ def test_a_meaning_has_one_option(gone: str) -> None:
     ],
 )
 def test_a_shell_completes(words: list[str], expected: set[str]) -> None:
-    """Commands, their verbs, options and choices."""
+    """It completes commands, their verbs, options and choices."""
     environment = {
         **os.environ,
         "_CROSSVIEW_COMPLETE": "complete_bash",

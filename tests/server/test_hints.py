@@ -1,7 +1,7 @@
 """Every command line that a message names works when it is pasted.
 
-Each hint in the sources has a scenario here: commands that print it. The test puts real values in place of its words in
-capitals and runs it, on the same home, named by an option.
+Each hint in the sources has a scenario here: commands that print it. The test replaces its words in capitals by real
+values and runs it, on the same home, named by an option.
 """
 
 import re
@@ -52,7 +52,7 @@ def _unfitted(stage: Stage) -> str:
 
 
 def _unfitted_text(stage: Stage) -> str:
-    """A caption, so that fitting alone would do as well."""
+    """A caption is missing, so that fitting alone would do as well."""
     _create(stage, "color,text", "--labels", "folder")
     with stage.home.open("new") as made:
         made.items.update([ItemUpdate(item.key, text="a few words") for item in made.items()])
@@ -157,7 +157,7 @@ def _pairs_without_threshold(stage: Stage) -> str:
 
 
 def _earlier_learner(stage: Stage) -> str:
-    """A space whose learner has a setting that it has no longer."""
+    """The space's learner has a setting that it has no longer."""
     with closing(sqlite3.connect(stage.home.path / "drawn" / "catalog.db")) as catalog, catalog:
         ((packed,),) = catalog.execute("SELECT state FROM generations").fetchall()
         tree = state.unpack(packed)
@@ -227,7 +227,7 @@ def _judged_picture(stage: Stage) -> str:
 
 
 def _missing(stage: Stage) -> str:
-    """The hint asks, and so fails without a terminal: the test answers by an option."""
+    """Answer the hint by an option: it asks, and so fails without a terminal."""
     stage.picture.unlink()
     said = stage.says("index", "drawn", stage.pictures, "--labels", "folder")
     return said.replace("--prune", "--prune --yes")
@@ -411,7 +411,7 @@ OTHER = {
     "`collection.spaces.reindex(",  # a line of the log: tests/engine/spaces/test_live_recall.py
     "cancel them, with: `client.jobs.list()`",  # of a server: tests/server/test_aliases.py
     "crossview serve --max-megapixels N",  # it goes on until it is stopped
-    "crossview serve --device {}",  # likewise
+    "crossview serve --device {}",  # so does this command
     # Remedies of the doctor, with names that only the user knows: tests/server/test_doctor.py
     "crossview serve --print-config, after the correction",
     "crossview serve --tls-cert FILE --tls-key FILE",
@@ -422,7 +422,7 @@ OTHER = {
     "crossview backup {} {}.db",
     "crossview model remove {} --yes, then crossview model add {} FOLDER",
 }
-"""Texts that name a command and are no hints, or that other tests run."""
+"""Texts that name a command and are not hints, or that other tests run."""
 
 
 @pytest.fixture
@@ -454,7 +454,7 @@ def test_the_library_names_no_options() -> None:
 
 
 def test_the_command_line_knows_every_remedy_of_the_library() -> None:
-    """What a message names in Python is an option or a command to a person at the command line."""
+    """A remedy becomes an option or a command for a person at the command line."""
     remedies = list(library_remedies())
     assert len(remedies) > 80
     assert [place for place, remedy in remedies if "`" in completed(Text(remedy))] == []

@@ -1,4 +1,4 @@
-"""A real server survives what strangers send: damaged pictures, malformed messages, clients that vanish."""
+"""A real server survives damaged pictures, malformed messages, and clients that vanish."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ MOST_BYTES = 2_000_000_000
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Iterator[Victim]:
-    """A server; when it has ended it had failed no call by itself, and had always answered for its health."""
+    """A server; at its end it had failed no call by itself, and had always answered for its health."""
     with Victim(tmp_path) as server:
         yield server
     assert server.findings.total(*FAULTS, LATE, ENDED) == 0, server.findings.faults
@@ -28,14 +28,14 @@ def victim(tmp_path: Path) -> Iterator[Victim]:
 @pytest.mark.random
 @pytest.mark.long
 def test_malformed_messages_are_refused(victim: Victim) -> None:
-    """Over every RPC there is, messages with any fields, and bytes that are none."""
+    """Every RPC gets messages with any fields, and bytes that are not messages."""
     send_messages(victim, 4 * len(methods()), seed_of(0))
     assert sum(victim.findings.statuses["messages"].values()) > 2 * len(methods())
 
 
 @pytest.mark.random
 def test_damaged_pictures_are_refused(victim: Victim) -> None:
-    """As queries and as imports, in every format."""
+    """They are queries and imports, in every format."""
     send_pictures(victim, 40, seed_of(0), bombs=False)
     assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 
@@ -51,7 +51,7 @@ def test_bombs_are_refused_within_the_memory(victim: Victim) -> None:
 @pytest.mark.random
 @pytest.mark.long
 def test_many_malformed_messages_are_refused(victim: Victim) -> None:
-    """Six hundred over all RPCs; ``python -m benchmarks hostile`` sends a hundred thousand."""
+    """They are six hundred over all RPCs; ``python -m benchmarks hostile`` sends a hundred thousand."""
     send_messages(victim, 600, seed_of(2))
     assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 

@@ -1,4 +1,4 @@
-"""Models that fail on some pictures and texts, through a server: searches go on, and bad inputs are named."""
+"""Models fail on some pictures and texts, through a server: searches go on, and bad inputs are named."""
 
 import threading
 import time
@@ -57,7 +57,7 @@ def client(server: RunningServer) -> Iterator[Client]:
 def test_searches_go_on_beside_texts_that_never_end(
     server: RunningServer, client: Client, monkeypatch: pytest.MonkeyPatch, hostile_calls: int
 ) -> None:
-    """All are answered: by vector, key and words, and by models of texts unless as many hang as these have threads."""
+    """They are by vector, key and words, and by models of texts unless as many hang as these have threads."""
     monkeypatch.setenv(VARIABLE, "600")
     queries = [
         Query("text", text="red"),
@@ -117,7 +117,7 @@ def test_a_limit_names_the_view_the_model_and_the_way_out(client: Client, monkey
 
 
 def test_an_import_leaves_out_what_a_model_fails_on(client: Client) -> None:
-    """One picture, or one text; the others are stored."""
+    """It is one picture, or one text; the others are stored."""
     with client.open("bright") as bright:
         report = bright.items.put([NewItem(name, image=data) for name, data in (("a", DIM), ("b", BRIGHT), ("c", DIM))])
         assert (report.added, [one.key for one in report.failures]) == (2, ["b"])

@@ -43,7 +43,7 @@ def web(server: RunningServer) -> Iterator[httpx.Client]:
 
 
 def call(channel: grpc.Channel, method: Method, request: Message) -> Message | grpc.Call:
-    """The response over gRPC, or the failed call."""
+    """Return the response over gRPC, or the failed call."""
     path = channel.unary_unary(method.path, lambda one: one.SerializeToString(), method.response.FromString)
     try:
         response: Message = path(request, timeout=300)
@@ -53,7 +53,7 @@ def call(channel: grpc.Channel, method: Method, request: Message) -> Message | g
 
 
 def plausible(method: Method) -> Message:
-    """A request that names what there is: the collection, one of its items, a view."""
+    """Return a request that names existing things: the collection, one of its items, a view."""
     request = method.request()
     for field in method.descriptor.input_type.fields:
         if field.type == field.TYPE_STRING and not field.is_repeated and field.name in ("parent", "name", "view"):
@@ -111,7 +111,7 @@ def test_every_writing_method_refuses_as_over_grpc(web: httpx.Client, channel: g
 
 
 def test_a_collection_is_made_filled_and_searched(web: httpx.Client, nothing_stays: None) -> None:
-    """Every step by JSON alone, as with curl."""
+    """Every step is JSON alone, as with curl."""
     service = "/crossview.v1.CollectionService/"
     made = web.post(service + "CreateCollection", json={"collectionId": "web", "views": ["v=vectors:dim=3"]})
     assert made.status_code == 200, made.text
@@ -139,7 +139,7 @@ def test_a_refusal_has_details_for_programs(web: httpx.Client) -> None:
 
 
 def test_a_deadline_ends_a_call(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the code of Connect, while the work still goes on."""
+    """It has the code of Connect, while the work still goes on."""
     leave, real = threading.Event(), SearchService.FindDuplicates
     monkeypatch.setattr(SearchService, "FindDuplicates", lambda *given: leave.wait(300) and real(*given))
     with RunningServer(ServerSettings(home=home.path, port=0, http_port=0)) as running:
@@ -175,7 +175,7 @@ def test_other_addresses_and_verbs_are_refused(web: httpx.Client) -> None:
 
 
 def test_a_request_may_be_compressed(web: httpx.Client) -> None:
-    """By gzip; what it becomes has the limit of a message."""
+    """It may use gzip; the limit of a message counts the decompressed bytes."""
     headers = JSON | {"content-encoding": "gzip"}
     found = web.post(SEARCH, content=gzip.compress(json.dumps(QUERY).encode()), headers=headers)
     assert found.json() == web.post(SEARCH, json=QUERY).json()
@@ -196,7 +196,7 @@ def test_a_body_above_the_limit_is_not_read(web: httpx.Client, chunked: bool) ->
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_a_connect_stream_answers_each_message(web: httpx.Client, size: int) -> None:
-    """In order; the error of a message is the answer to it alone."""
+    """Answers are in order; the error of a message is the answer to that message alone."""
     bad = QUERY | {"k": -1}
     body = b"".join(frame(json.dumps(one).encode()) for one in [QUERY, bad, QUERY] * size)
     found = web.post(STREAM, content=body, headers={"content-type": "application/connect+json"})
@@ -217,7 +217,7 @@ def test_a_wrong_frame_ends_a_stream_after_the_answers_before(web: httpx.Client)
 
 @pytest.mark.parametrize("cut", [3, 9])
 def test_a_stream_that_ends_inside_a_frame_is_refused(web: httpx.Client, cut: int) -> None:
-    """Also that of a method with one response, which then changes nothing."""
+    """That of a method with one response is refused, too, and changes nothing."""
     for path in (STREAM, "/crossview.v1.CollectionService/FitViews"):
         body = frame(json.dumps({"parent": "collections/drawn"}).encode())[:cut]
         found = web.post(path, content=body, headers={"content-type": "application/connect+json"})
@@ -226,7 +226,7 @@ def test_a_stream_that_ends_inside_a_frame_is_refused(web: httpx.Client, cut: in
 
 
 def test_a_stream_of_requests_has_one_response(web: httpx.Client, nothing_stays: None) -> None:
-    """Fitting views by two messages, the last of which is compressed."""
+    """Two messages fit views, the last of which is compressed."""
     headers = {"content-type": "application/connect+json", "connect-content-encoding": "gzip"}
     body = frame(b'{"parent": "collections/none"}') + frame(gzip.compress(b"{}"), 1)
     found = web.post("/crossview.v1.CollectionService/FitViews", content=body, headers=headers)
@@ -235,7 +235,7 @@ def test_a_stream_of_requests_has_one_response(web: httpx.Client, nothing_stays:
 
 
 def test_grpc_web_carries_calls_and_streams(web: httpx.Client, channel: grpc.Channel) -> None:
-    """In binary and in base64; trailers have the status and the details of gRPC."""
+    """They are in binary and in base64; trailers have the status and the details of gRPC."""
     request = json_format.ParseDict(QUERY, search_pb2.SearchRequest())
     wanted = call(channel, METHODS[SEARCH], request)
     bad = search_pb2.SearchRequest(parent="collections/none")
@@ -335,7 +335,7 @@ def test_the_interface_describes_itself(web: httpx.Client) -> None:
 
 
 def test_pages_of_other_sites_cannot_call(web: httpx.Client, home: Any) -> None:
-    """Without the setting, no origin may; with it, those of the list."""
+    """Without the setting, no origin may; with it, those of the list may."""
     asks = {"origin": "https://a.example", "access-control-request-method": "POST"}
     assert "access-control-allow-origin" not in web.options(SEARCH, headers=asks).headers
     settings = ServerSettings(home=home.path, port=0, http_port=0, http_origins=("https://a.example",))
@@ -369,7 +369,7 @@ def test_a_used_port_is_an_error(server: RunningServer, home: Any) -> None:
 def test_a_caller_that_leaves_ends_its_call(
     server: RunningServer, web: httpx.Client, nothing_stays: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As over gRPC: the dispatcher notes a cancelled call."""
+    """As over gRPC, the dispatcher notes a cancelled call."""
     copy = {"name": "collections/drawn", "collectionId": "copy"}
     assert web.post("/crossview.v1.CollectionService/CopyCollection", json=copy).status_code == 200
     job = {"train": {"parent": "collections/copy", "learner": "lmnn", "views": ["color"], **ENDLESS["lmnn"]}}
@@ -418,7 +418,7 @@ H2C = ("connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: A
 
 
 def _sent(port: int, *lines: str, body: bytes = BODY, apart: bool = False) -> bytes:
-    """The answers to a request, the body of which may arrive apart from its head, and to a plain one behind it."""
+    """Return the answers to a request, whose body may arrive apart from its head, and to a plain one behind it."""
     head = "\r\n".join([*lines, "", ""]).encode()
     plain = "\r\n".join(["GET /health HTTP/1.1", "host: localhost", "connection: close", "", ""]).encode()
     with socket.create_connection(("127.0.0.1", port), timeout=300) as connection:
@@ -435,7 +435,7 @@ def _sent(port: int, *lines: str, body: bytes = BODY, apart: bool = False) -> by
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("offer", [H2C, ("connection: upgrade", "upgrade: websocket", "sec-websocket-key: eA==")])
 def test_an_offer_of_another_protocol_is_ignored(server: RunningServer, offer: tuple[str, ...], apart: bool) -> None:
-    """curl --http2 and Java make it with a POST: the body was lost, or read as a further request."""
+    """curl --http2 and Java make the offer with a POST: its body was lost, or read as a further request."""
     assert server.http_port is not None
     chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
     for length, body in ((f"content-length: {len(BODY)}", BODY), ("transfer-encoding: chunked", chunked)):
@@ -443,6 +443,27 @@ def test_an_offer_of_another_protocol_is_ignored(server: RunningServer, offer: t
         assert answer.count(b"HTTP/1.1 200 OK") == 2
         assert b'"name":"collections/drawn"' in answer
         assert b"upgrade" not in answer.lower()
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [
+        ("connection: close, Upgrade, HTTP2-Settings",),
+        ("connection: Upgrade, HTTP2-Settings ,Close",),
+        ("connection: close", "connection: Upgrade, HTTP2-Settings"),
+    ],
+)
+def test_a_connection_with_an_offer_closes_if_asked(server: RunningServer, connection: tuple[str, ...]) -> None:
+    """It stayed open for a minute: the header left the request together with the offer."""
+    assert server.http_port is not None
+    head = [*HEAD, *connection, *H2C[1:], f"content-length: {len(BODY)}", "", ""]
+    with socket.create_connection(("127.0.0.1", server.http_port), timeout=300) as sent:
+        sent.sendall("\r\n".join(head).encode() + BODY)
+        answer = b""
+        while piece := sent.recv(65_536):
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert b"\r\nconnection: close\r\n" in answer.lower()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The port for HTTP keeps strangers out like that of gRPC: by TLS, certificates of clients, and keys."""
+"""The port for HTTP keeps strangers out as that of gRPC does: by TLS, certificates of clients, and keys."""
 
 import ssl
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_it_asks_clients_for_certificates(home: Home, ours: Authority, tmp_path:
 
 
 def test_every_route_of_calls_needs_a_key(home: Home, tmp_path: Path) -> None:
-    """JSON, a form and a stream; the state of the server and the description of the interface need none."""
+    """Routes are JSON, a form and a stream; the state of the server and the interface's description need no key."""
     home = Home(copy_home(home.path, tmp_path / "home"))  # other tests use the home without keys
     made = Keys(home.path)
     secret, _ = made.create("ann", "read")

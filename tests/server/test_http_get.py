@@ -30,7 +30,7 @@ def web(server: RunningServer) -> Iterator[httpx.Client]:
 
 
 def address(message: str, encoding: str = "json", **others: str) -> str:
-    """The address of a search; ``message`` is already quoted."""
+    """Return the address of a search; ``message`` is already quoted."""
     further = "".join(f"&{name}={value}" for name, value in others.items())
     return f"{SEARCH}?connect=v1&encoding={encoding}&message={message}{further}"
 
@@ -40,7 +40,7 @@ def in_base64(data: bytes) -> str:
 
 
 def test_a_read_answers_as_by_post(web: httpx.Client) -> None:
-    """In JSON and in protobuf, as text, in base64 with and without padding, and compressed."""
+    """Requests are in JSON and in protobuf, as text, in base64 with and without padding, and compressed."""
     expected = web.post(SEARCH, json=QUERY).json()
     data = json.dumps(QUERY).encode()
     binary = METHODS[SEARCH].request(**QUERY).SerializeToString()
@@ -64,7 +64,7 @@ def test_a_read_answers_as_by_post(web: httpx.Client) -> None:
 
 
 def test_every_method_with_side_effects_refuses_get(web: httpx.Client) -> None:
-    """With the verbs that it takes; so do streams."""
+    """The refusal has the verbs that the method takes; streams refuse it, too."""
     for path, method in METHODS.items():
         if not method.in_address:
             found = web.get(f"{path}?connect=v1&encoding=json&message=%7B%7D")
@@ -94,14 +94,14 @@ def test_every_method_with_side_effects_refuses_get(web: httpx.Client) -> None:
     ],
 )
 def test_a_wrong_address_is_refused(web: httpx.Client, query: str, status: int, message: str) -> None:
-    """With the reason, never as a fault of the server; no cache may keep the refusal."""
+    """The refusal has the reason, and is never a fault of the server; no cache may keep it."""
     found = web.get(f"{LIST}?{query}")
     assert (found.status_code, message in found.json()["message"]) == (status, True), found.text
     assert found.headers["cache-control"] == "private, no-store"
 
 
 def test_a_message_in_an_address_has_the_limits_of_a_body(web: httpx.Client) -> None:
-    """What it becomes when it is decompressed counts; and beyond 16 kB the port refuses the head of the request."""
+    """The decompressed size counts; and beyond 16 kB the port refuses the head of the request."""
     bomb = in_base64(gzip.compress(gzip.compress(b" " * (1 << 25), 9)))
     assert web.get(address(bomb, base64="1", compression="gzip")).status_code == 400
     large = in_base64(gzip.compress(b" " * 4_000_000, 9))
@@ -111,7 +111,7 @@ def test_a_message_in_an_address_has_the_limits_of_a_body(web: httpx.Client) -> 
 
 
 def test_a_deadline_holds(web: httpx.Client) -> None:
-    """As by POST."""
+    """It does so by POST, too."""
     found = web.get(address(quote(json.dumps(QUERY))), headers={"connect-timeout-ms": "no"})
     assert (found.status_code, "milliseconds" in found.json()["message"]) == (400, True)
 

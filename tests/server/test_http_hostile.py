@@ -80,7 +80,7 @@ RAW: tuple[bytes, ...] = (
 
 @pytest.fixture
 def victim(home: Home, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningServer]:
-    """A server that soon ends what does not go on; when it has ended, it had logged no error of its own."""
+    """A server that soon ends silent connections; at its end, it had logged no error of its own."""
     monkeypatch.setattr(body, "_WHOLE_SECONDS", 1.0)
     monkeypatch.setattr(port, "_HEAD_SECONDS", 1.0)
     settings = ServerSettings(home=home.path, port=0, http_port=0, connections=40, silent_seconds=1.0)
@@ -90,12 +90,12 @@ def victim(home: Home, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.Mon
 
 
 def memory() -> int:
-    """The resident bytes of this process, which is also the server's."""
+    """Return the resident bytes of this process, which is also the server's."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 def request(random_: random.Random) -> bytes:
-    """Any of the paths with any of the types, headers and bodies."""
+    """Return any of the paths with any of the types, headers and bodies."""
     content = random_.choice(BODIES)
     verb = random_.choice((b"POST", b"POST", b"POST", b"POST", b"GET", b"PUT", b"HEAD"))
     head = [
@@ -113,7 +113,7 @@ def request(random_: random.Random) -> bytes:
 def attack(server: RunningServer, data: bytes) -> int:
     """Send bytes and return the status of the response, or 0 if the server closed the connection.
 
-    Raises TimeoutError where it neither answers nor closes.
+    Raises TimeoutError if it neither answers nor closes.
     """
     assert server.http_port is not None
     found = raw(server.http_port, data)
@@ -209,13 +209,13 @@ def test_requests_that_arrive_have_a_budget(home: Home) -> None:
 
 
 def posted(server: RunningServer) -> httpx.Response:
-    """The response to half a megabyte that is no search."""
+    """Return the response to half a megabyte that is not a search."""
     url = f"http://127.0.0.1:{server.http_port}{SEARCH}"
     return httpx.post(url, content=b" " * 500_000, headers=JSON, timeout=300)
 
 
 def test_a_stopped_server_ends_its_streams(home: Home) -> None:
-    """A stream that waits for messages does not hold up the end, however long calls may take to end."""
+    """A stream that waits for messages does not delay the end, for any allowed duration of calls."""
     with RunningServer(ServerSettings(home=home.path, port=0, http_port=0)) as running:
         head = b"POST " + STREAM.encode() + b" HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n"
         with socket.create_connection(("127.0.0.1", running.http_port or 0)) as waiting:

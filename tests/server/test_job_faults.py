@@ -1,4 +1,4 @@
-"""Killed at any moment, a job's process, its server or its client leave every job ended, and no space half made."""
+"""After a kill of a job's process, its server or its client, every job has ended, and no space is half made."""
 
 import os
 import random
@@ -24,7 +24,7 @@ from crossview.server.wire.errors import JobStoppedError
 ROOT = Path(__file__).resolve().parents[2]
 VICTIMS = ("job", "server", "client")
 RECIPE = Recipe(spec="multi-npp", views=BOTH, dim=4, settings={"batch_size": 8, "max_iter": 12})
-"""Learns for about half a second."""
+"""A training of about half a second."""
 FLAGS = (
     "--learner",
     "multi-npp",
@@ -48,7 +48,7 @@ class Served:
         self.start()
 
     def start(self) -> None:
-        """Starts the server, and waits until it can be asked."""
+        """Start the server, and wait until it answers."""
         command = [
             sys.executable,
             "-m",
@@ -65,7 +65,7 @@ class Served:
         self.address = self.process.stdout.readline().split()[-1]
 
     def kill(self) -> None:
-        """Kills the server at once."""
+        """Kill the server at once."""
         self.process.kill()
         self.process.wait()
         assert self.process.stdout is not None
@@ -82,7 +82,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def check(served: Served, jobs: list[str]) -> list[Job]:
-    """Every job has ended for a reason; a space is there for those that are done, and for no other; none is active."""
+    """Check that every job has ended for a reason, and that only finished ones have a space; none is active."""
     with Client(served.address) as client:
         found = [ended(client, job) for job in jobs]
         info = client.open("rows").info()
@@ -100,7 +100,7 @@ def check(served: Served, jobs: list[str]) -> list[Job]:
 
 
 def kill_job(served: Served, delay: float) -> list[str]:
-    """A process that carries out jobs, while one is carried out and another waits."""
+    """Kill a process that carries out jobs, while one is carried out and another waits."""
     with Client(served.address) as client:
         rows = client.open("rows").detached()
         jobs = [rows.train(RECIPE, space=f"space-{number}", activate=False).id for number in range(2)]
@@ -112,7 +112,7 @@ def kill_job(served: Served, delay: float) -> list[str]:
 
 
 def kill_server(served: Served, delay: float) -> list[str]:
-    """The server, with jobs as before; it is started again."""
+    """Kill the server, with jobs as before, and start it again."""
     with Client(served.address) as client:
         rows = client.open("rows").detached()
         jobs = [rows.train(RECIPE, space=f"space-{number}", activate=False).id for number in range(2)]
@@ -123,7 +123,7 @@ def kill_server(served: Served, delay: float) -> list[str]:
 
 
 def kill_client(served: Served, delay: float) -> list[str]:
-    """A command that waits for its training; the job that it began, if it came so far."""
+    """Kill a command that waits for its training; return the job that it began, if it came so far."""
     with Client(served.address) as client:
         before = {job.id for job in client.jobs.list()}
         command = (*("train", "rows", "--space", "space-0", "--no-activate"), *FLAGS, "--server", served.address)
@@ -149,7 +149,7 @@ KILL: dict[str, Callable[[Served, float], list[str]]] = {"job": kill_job, "serve
 )
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_whoever_is_killed_when_all_jobs_end_and_no_space_is_half_made(served: Served, victim: str, times: int) -> None:
-    """At a moment drawn at random, before a commit or after it; each seed draws others."""
+    """The moment is random, before a commit or after it; each seed draws others."""
     draw = random.Random(seed_of(times))
     for _ in range(times):
         jobs = KILL[victim](served, draw.uniform(0.0, 1.2))
@@ -158,7 +158,7 @@ def test_whoever_is_killed_when_all_jobs_end_and_no_space_is_half_made(served: S
 
 
 def test_a_killed_job_tells_why(served: Served) -> None:
-    """Who waits for it learns the signal; the next job gets a process of its own."""
+    """A caller that waits for it learns the signal; the next job gets a process of its own."""
     with Client(served.address) as client:
         job = client.open("rows").detached().train(endless())
         learning(client, job.id)
@@ -192,7 +192,7 @@ def test_a_commit_that_nobody_wrote_down_is_found(tmp_path: Path) -> None:
         job = client.open("rows").detached().train(endless(), space="made")
         learning(client, job.id)
         served.kill()
-    with served.home.open("rows") as collection:  # what the job's process had done a moment before
+    with served.home.open("rows") as collection:  # as the job's process did a moment before
         collection.train(RECIPE, space="made", activate=False, request_id=job.id)
     served.start()
     try:

@@ -31,12 +31,12 @@ KINDS = ("train",)
 
 
 def request(space: str = "") -> SubmitJobRequest:
-    """A training."""
+    """Return a training."""
     return SubmitJobRequest(train=pb.TrainRequest(parent="collections/rows", views=["color"], space_id=space))
 
 
 def add(records: Records, owner: str = "me") -> str:
-    """The id of a new job."""
+    """Return the id of a new job."""
     operation, new = records.add(request(), new_operation(request()), owner)
     assert new
     return parse_operation(operation.name)
@@ -50,7 +50,7 @@ def records(tmp_path: Path) -> Iterator[Records]:
 
 
 def test_a_home_without_jobs_has_no_records(tmp_path: Path, records: Records) -> None:
-    """Looking makes no file."""
+    """A read makes no file."""
     assert records.unfinished() == []
     assert records.page("", None, 10) == []
     with pytest.raises(NotFoundError, match="operations/none"):
@@ -59,7 +59,7 @@ def test_a_home_without_jobs_has_no_records(tmp_path: Path, records: Records) ->
 
 
 def test_records_of_earlier_formats_get_the_columns_that_they_lack(tmp_path: Path, records: Records) -> None:
-    """In place: their jobs belong to no key, so only administrators see them."""
+    """They get them in place: their jobs belong to no key, so only administrators see them."""
     job = add(records)
     records.close()
     with closing(sqlite3.connect(tmp_path / ".jobs/jobs.db")) as database, database:
@@ -114,7 +114,7 @@ def test_one_key_leaves_places_for_others(records: Records) -> None:
 
 
 def test_jobs_begin_in_order_and_once(records: Records) -> None:
-    """Each by its owner."""
+    """Its owner begins each."""
     mine = [add(records), add(records)]
     other = add(records, "other")
     begun = [records.next_waiting("me", KINDS) for _ in range(3)]
@@ -126,7 +126,7 @@ def test_jobs_begin_in_order_and_once(records: Records) -> None:
 
 
 def test_an_end_is_final(records: Records) -> None:
-    """Whatever is reported of it afterwards."""
+    """No later report of the job changes it."""
     job = add(records)
     records.next_waiting("me", KINDS)
     records.end(job, refusal(JobStoppedError("one")).status)
@@ -140,7 +140,7 @@ def test_an_end_is_final(records: Records) -> None:
 
 
 def test_old_records_go(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that ended long ago, and the oldest of too many; none that has not ended."""
+    """Jobs that ended long ago go, and the oldest of too many; none that has not ended."""
     monkeypatch.setattr("crossview.server.core.jobs.records.MOST_ENDED", 2)
     assert MOST_ENDED == 1_000
     kept, *jobs = [add(records) for _ in range(5)]
@@ -155,13 +155,13 @@ def test_old_records_go(records: Records, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_home_that_is_replaced_has_records_of_its_own(tmp_path: Path, records: Records) -> None:
-    """What is submitted from then on is where others look; what was submitted before went with the other home."""
+    """Later submissions are in the new home's records; earlier ones went with the other home."""
     former = add(records)
     (tmp_path / ".jobs").rename(tmp_path / "former")
     assert records.unfinished() == []
     with pytest.raises(NotFoundError, match="no operation"):
         records.get(former)
-    records.end(former, Any())  # whoever carried it out has nobody to tell
+    records.end(former, Any())  # its process has no record to write to
     assert not (tmp_path / ".jobs").exists()
     job = add(records)
     others = Records(tmp_path)
@@ -170,7 +170,7 @@ def test_a_home_that_is_replaced_has_records_of_its_own(tmp_path: Path, records:
 
 
 def test_an_owner_holds_its_lock_in_a_home_that_was_replaced(tmp_path: Path) -> None:
-    """Else others would take it for dead, and end its jobs; its processes keep the lock that they have."""
+    """Otherwise others would assume it to be dead, and end its jobs; its processes keep the lock that they have."""
     owner = Owner(tmp_path / ".jobs")
     before = owner.descriptor
     owner.stay()
@@ -186,7 +186,7 @@ def test_an_owner_holds_its_lock_in_a_home_that_was_replaced(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022])
 def test_records_are_private(tmp_path: Path, records: Records, umask: int) -> None:
-    """They hold requests, and what became of them."""
+    """They hold requests, and their outcomes."""
     before = os.umask(umask)
     try:
         add(records)
@@ -200,7 +200,7 @@ def test_records_are_private(tmp_path: Path, records: Records, umask: int) -> No
 
 
 def test_a_link_in_place_of_records_is_not_followed(tmp_path: Path, records: Records) -> None:
-    """It could lead to the database of somebody else."""
+    """It could lead to the database of another user."""
     (tmp_path / ".jobs").mkdir()
     (tmp_path / ".jobs" / "jobs.db").symlink_to(tmp_path / "others.db")
     with pytest.raises(StorageError, match=r"'jobs\.db' is a link"):
@@ -209,7 +209,7 @@ def test_a_link_in_place_of_records_is_not_followed(tmp_path: Path, records: Rec
 
 
 def test_damaged_records_are_told(tmp_path: Path, records: Records) -> None:
-    """With the file, and the way out."""
+    """The error has the file, and the remedy."""
     add(records)
     records.close()
     (tmp_path / ".jobs" / "jobs.db").write_bytes(b"no database" * 100)
@@ -220,7 +220,7 @@ def test_damaged_records_are_told(tmp_path: Path, records: Records) -> None:
 
 
 def test_an_owner_is_dead_when_its_lock_is_free(tmp_path: Path) -> None:
-    """Not before; and one that was never there is, too."""
+    """It is not dead before; an owner that never existed is dead, too."""
     owner = Owner(tmp_path)
     assert not bury(tmp_path, owner.id)
     owner.close()
@@ -276,7 +276,7 @@ def test_jobs_are_settled_once_the_collection_can_be_read(tmp_path: Path, monkey
 
 
 def test_a_slot_stays_whatever_hinders_the_settling_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A collection that is busy, and then one that this version cannot open: the next job is run all the same."""
+    """The collection is busy, and then one that this version cannot open: the next job is run all the same."""
     home = Home(tmp_path)
     fill_rows(home, 2)
     hindrances = [BusyError("others write it"), NotReadyError("another version wrote it")]

@@ -54,7 +54,7 @@ def rows(client: Client) -> RemoteCollection:
 
 
 def test_a_job_goes_on_while_nobody_waits(client: Client, rows: RemoteCollection) -> None:
-    """It tells how far it is, then what its method would have returned, to whoever asks."""
+    """Any caller learns its progress, and then the result of its method."""
     job = rows.detached().train(BRIEF, space="left")
     assert (job.kind, job.collection, job.error) == ("train", "rows", "")
     done = ended(client, job.id)
@@ -66,7 +66,7 @@ def test_a_job_goes_on_while_nobody_waits(client: Client, rows: RemoteCollection
 
 
 def test_every_kind_has_the_result_of_its_method(client: Client, rows: RemoteCollection) -> None:
-    """Evaluations and imports; a text view is fitted on the stored texts."""
+    """They are evaluations and imports; a text view is fitted on the stored texts."""
     rows.train(BRIEF, space="kinds")
     request = EvaluationRequest(view="color", spaces=("kinds",), k=(2,))
     evaluated = client.jobs.wait(rows.detached().evaluate(request).id).result
@@ -88,7 +88,7 @@ def test_every_kind_has_the_result_of_its_method(client: Client, rows: RemoteCol
 
 
 def test_a_mistake_is_the_error_of_the_direct_call(client: Client, rows: RemoteCollection) -> None:
-    """Its class and message; of a collection that is not there at once."""
+    """Its class and message are the same; a missing collection is an error at once."""
     wrong = Recipe(spec="cca", views=BOTH, settings={"foo": 1})
     job = rows.detached().train(wrong)
     with pytest.raises(InvalidInputError, match="foo") as direct:
@@ -105,7 +105,7 @@ def test_a_mistake_is_the_error_of_the_direct_call(client: Client, rows: RemoteC
 
 
 def test_a_request_is_carried_out_once(client: Client, rows: RemoteCollection) -> None:
-    """Under one id there is one operation, waited for or not; another request needs an id of its own."""
+    """One id has one operation, with a waiting caller or without; another request needs an id of its own."""
     first = rows.train(BRIEF, space="once", request_id="one-request")
     assert rows.train(BRIEF, space="once", request_id="one-request") == first
     again = rows.detached().train(BRIEF, space="once", request_id="one-request")
@@ -118,7 +118,7 @@ def test_a_request_is_carried_out_once(client: Client, rows: RemoteCollection) -
 
 
 def test_a_job_is_cancelled(client: Client, rows: RemoteCollection) -> None:
-    """It ends as cancelled, and leaves nothing, not its process either; the next is carried out."""
+    """It ends as cancelled, and leaves nothing, not even its process; the next is carried out."""
     before = rows.spaces()
     job = rows.detached().train(endless(), space="endless")
     learning(client, job.id)
@@ -134,7 +134,7 @@ def test_a_job_is_cancelled(client: Client, rows: RemoteCollection) -> None:
 
 
 def test_jobs_take_turns(client: Client, rows: RemoteCollection) -> None:
-    """In the order of their coming; one that waits is cancelled at once, and one that learns nothing does not wait."""
+    """They come in order; a waiting one is cancelled at once, and one that learns nothing does not wait."""
     rows.train(BRIEF, space="before")
     first = rows.detached().train(endless())
     try:
@@ -152,7 +152,7 @@ def test_jobs_take_turns(client: Client, rows: RemoteCollection) -> None:
 
 
 def test_progress_is_shown_as_here(rows: RemoteCollection) -> None:
-    """Every note once and in order, as a collection of this process gives them."""
+    """Every note comes once and in order, as a collection of this process gives them."""
     recipe = Recipe(spec="cca", views=BOTH, dim=2, tune=Tune({"shrinkage": (0.1, 0.5), "power": (0, 1)}, folds=2))
     seen: list[tuple[str, int, int, str]] = []
     made = rows.train(recipe, space="tuned", progress=lambda *step: seen.append((*step, "")[:4]))
@@ -163,7 +163,7 @@ def test_progress_is_shown_as_here(rows: RemoteCollection) -> None:
 
 
 def test_operations_are_listed_and_deleted(client: Client, rows: RemoteCollection) -> None:
-    """The newest first, in pages, of one collection; only one that has ended is deleted."""
+    """The newest come first, in pages, of one collection; only one that has ended is deleted."""
     made = [rows.detached().train(BRIEF, space="listed") for _ in range(3)]
     for job in made:
         ended(client, job.id)
@@ -223,7 +223,7 @@ def test_a_deleted_collection_has_no_jobs(client: Client, running: RunningServer
 
 
 def test_a_restart_remembers(tmp_path: Path) -> None:
-    """What has ended as it was; what waited or was carried out has failed, with the reason, and left nothing."""
+    """Ended jobs stay as they were; waiting and running ones have failed, with the reason, and left nothing."""
     home = Home(tmp_path)
     fill_rows(home, 10)
     with RunningServer(ServerSettings(home=home.path, port=0)) as running, Client(running.address) as client:

@@ -21,7 +21,7 @@ ENDLESS = (
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Of a server with the collection ``rows``."""
+    """A client of a server with the collection ``rows``."""
     home = Home(tmp_path_factory.mktemp("home"))
     fill_rows(home, 10)
     with RunningServer(ServerSettings(home=home.path, port=0)) as running, Client(running.address) as made:
@@ -34,7 +34,7 @@ def where(client: Client) -> tuple[str, str]:
 
 
 def test_a_training_is_left_to_the_server(where: tuple[str, str]) -> None:
-    """The name of the job is all that is printed; waiting for it shows its notes, and ends as it does."""
+    """Only the name of the job is printed; waiting for it shows its notes, and ends as it does."""
     left = run("tune", *BRIEF[1:], "--holdout", 0.2, "--try", "shrinkage=0.1,0.5", "--folds", 2, "--detach", *where)
     assert left.exit_code == 0
     name = left.stdout.strip()
@@ -77,7 +77,7 @@ def test_a_job_is_cancelled(client: Client, where: tuple[str, str]) -> None:
 
 
 def test_jobs_are_a_servers(tmp_path: Path, where: tuple[str, str]) -> None:
-    """Mistakes of usage name the way out."""
+    """Usage errors name the remedy."""
     assert "give --server as well" in run(*BRIEF, "--detach", "--home", tmp_path).stderr
     assert "give --server HOST:PORT" in run("job", "list").stderr
     assert "Missing argument 'JOB'" in run("job", "cancel", *where).stderr

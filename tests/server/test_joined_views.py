@@ -1,4 +1,4 @@
-"""Joined views by every command, here and through a server."""
+"""Every command takes joined views, here and through a server."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_every_command_takes_a_joined_view(tmp_path, backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_joined_view_is_added_to_a_space(tmp_path, backend):
-    """By train --extend, as any view."""
+    """The command is ``space extend``, as for any view."""
     home = Home(tmp_path / "home")
     fill_rows(home, 6)
     with reached(home, backend) as where:

@@ -162,7 +162,7 @@ def envelope(words: list[str], status: tuple[int, ...] = (0,)) -> dict[str, Any]
 
 
 def test_every_command_prints_its_documented_result(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one envelope: the command, the collection, and a result of the type that the reference shows."""
+    """The envelope has the command, the collection, and a result of the type that the reference shows."""
     monkeypatch.chdir(place)
     monkeypatch.setenv("CROSSVIEW_HOME", str(place / "home"))
     with Home(place / "home").create("captioned", ["text:dim=2"]) as made:
@@ -197,13 +197,13 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
 
 
 def test_every_command_with_json_has_a_documented_result() -> None:
-    """And no other one."""
+    """No other command has one."""
     with_json = {name for name in COMMANDS if any("--json" in one.opts for one in command_of(name).params)}
     assert with_json == set(RESULTS)
 
 
 def test_piped_tables_are_lines_with_tabs(place: Path) -> None:
-    """However narrow the terminal is: a line for each row, and cells that any program can split."""
+    """A terminal of any width gives a line for each row, and cells that any program can split."""
     home = ("--home", place / "home")
     with Home(place / "home").create("long", ["a=vectors:dim=2"]) as made:
         keys = ["k" * 300, "tab\there"]
@@ -216,7 +216,7 @@ def test_piped_tables_are_lines_with_tabs(place: Path) -> None:
 
 
 def test_the_status_of_verify_is_its_answer(tmp_path: Path) -> None:
-    """0 the same, 1 different, 2 an error of any kind."""
+    """0 means the same, 1 different, 2 an error of any kind."""
     home, generator = Home(tmp_path / "home"), np.random.default_rng(0)
     with home.create("rows", ["a=vectors:dim=4"]) as made:
         made.items.put(

@@ -1,4 +1,4 @@
-"""Messages as JSON: exactly protobuf's mapping, within limits, with errors that name the place."""
+"""Messages as JSON follow protobuf's mapping exactly, within limits, with errors that name the place."""
 
 import json
 import tracemalloc
@@ -31,7 +31,7 @@ TYPES = sorted(
 
 
 def single(value: Any) -> Any:
-    """The JSON value with the numbers of single precision that it denotes: a denormal one has several short texts."""
+    """Return the JSON value with the single-precision numbers that it denotes: a denormal one has several texts."""
     if isinstance(value, dict):
         return {name: single(one) for name, one in value.items()}
     if isinstance(value, list):
@@ -43,7 +43,7 @@ def single(value: Any) -> Any:
 @settings(max_examples=4)
 @given(data=st.data())
 def test_the_mapping_is_that_of_protobuf(descriptor: Any, data: st.DataObject) -> None:
-    """Any message of any method: the same JSON, and the same message back."""
+    """Any message of any method gives the same JSON, and the same message back."""
     message = data.draw(messages(descriptor))
     try:
         wanted = json_format.MessageToDict(message)

@@ -29,7 +29,7 @@ def address(home: Home) -> Iterator[str]:
 
 
 def created(home: Home, *options: str) -> str:
-    """The key that a command prints, alone on stdout."""
+    """Return the key that a command prints, alone on stdout."""
     result = run("key", "create", *options, "--home", home.path)
     assert result.exit_code == 0, result.output
     (line,) = result.stdout.splitlines()
@@ -37,7 +37,7 @@ def created(home: Home, *options: str) -> str:
 
 
 def test_a_key_from_its_creation_to_its_end(home: Home, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server runs all the time; nothing but the creation prints a key."""
+    """The server runs all the time; only the creation prints a key."""
     assert run("list", "--server", address).stdout.split() == ["pets", "secret"]
     key = created(home, "website", "--scope", "read", "--collections", "pets", "--expires", "90d")
     assert "the server needs a key: give it as --api-key" in run("list", "--server", address).stderr
@@ -64,7 +64,7 @@ def test_a_key_from_its_creation_to_its_end(home: Home, address: str, monkeypatc
 
 
 def test_the_commands_report_mistakes(home: Home) -> None:
-    """In one line that names the remedy."""
+    """A report is one line that names the remedy."""
     created(home, "one", "--scope", "write")
     for words, message in (
         (("create", "one", "--scope", "read"), "revoke it first with: crossview key revoke"),

@@ -1,4 +1,4 @@
-"""The file of the keys: private, atomic, and closed if anything is wrong with it."""
+"""The file of the keys is private and atomic, and any fault in the file closes the server."""
 
 import os
 import stat
@@ -104,7 +104,7 @@ def test_changes_at_once_lose_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_a_key_that_cannot_be(tmp_path: Path, name: str, options: dict[str, Any], error: str) -> None:
-    """Each message states the value and what is possible."""
+    """Each message states the value and the possible ones."""
     with pytest.raises(InvalidInputError, match=error):
         Keys(tmp_path).create(name, **options)
     assert not (tmp_path / FILE).exists()

@@ -1,4 +1,4 @@
-"""Keys follow their collections: through every name, to no other collection, and at every door."""
+"""Keys follow their collections through every name, to no other collection, and through every method and command."""
 
 import ast
 import json
@@ -51,7 +51,7 @@ def ring(home: Home) -> KeyRing:
 
 
 def reached(ring: KeyRing, secret: str) -> set[str]:
-    """The names that a key may use at this moment."""
+    """Return the names that a key may use at this moment."""
     assert ring.required()
     identity = ring.identity(secret)
     return {name for name in ("pets", "dogs", "live", "new", "again") if identity.reaches(name)}
@@ -67,7 +67,7 @@ def make_earlier(home: Home) -> None:
 
 @pytest.mark.parametrize("earlier", [False, True], ids=["new", "earlier"])
 def test_a_key_follows_its_collection(home: Home, ring: KeyRing, earlier: bool) -> None:
-    """Renamed, and with its old name on another one; also a key that an earlier version stored."""
+    """The collection is renamed, and its old name is another one's; also for a key that an earlier version stored."""
     secret, _ = Keys(home.path).create("site", "write", ["pets"])
     if earlier:
         make_earlier(home)
@@ -86,7 +86,7 @@ def test_a_key_follows_its_collection(home: Home, ring: KeyRing, earlier: bool) 
 
 
 def test_what_takes_the_name_of_a_deleted_collection_is_no_ones(home: Home, ring: KeyRing, tmp_path: Path) -> None:
-    """Created, copied, restored or imported; a restored state of the same collection stays the keys'."""
+    """It is created, copied, restored or imported; a restored state of the same collection stays the keys'."""
     secret, _ = Keys(home.path).create("site", "read", ["pets"])
     home.backup("pets", tmp_path / "copy.db")
     home.export("pets", tmp_path / "export")
@@ -110,7 +110,7 @@ def test_what_takes_the_name_of_a_deleted_collection_is_no_ones(home: Home, ring
 
 
 def test_an_alias_is_a_name(home: Home, ring: KeyRing) -> None:
-    """Its key reaches whatever it stands for, by this name alone, and never a collection that takes the name."""
+    """Its key reaches its present collection, by this name alone, and never a collection that takes the name."""
     fill(home, "dogs", "other")
     home.set_alias("live", "pets")
     secret, _ = Keys(home.path).create("site", "read", ["live"])
@@ -123,7 +123,7 @@ def test_an_alias_is_a_name(home: Home, ring: KeyRing) -> None:
 
 
 def test_a_name_that_does_not_exist_yet_is_bound_when_it_does(home: Home, ring: KeyRing) -> None:
-    """By the first call of anybody, or by the command that frees the name."""
+    """The first call of any key binds it, or the command that frees the name."""
     first, _ = Keys(home.path).create("first", "read", ["new"])
     second, _ = Keys(home.path).create("second", "read", ["again"])
     assert reached(ring, first) == {"new"}
@@ -189,7 +189,7 @@ CASES = [
 def test_no_method_gives_an_old_key_the_new_collection(
     renamed: tuple[RunningServer, dict[str, str]], method: Method, number: int
 ) -> None:
-    """A matrix of all methods and all fields of their requests that name a collection."""
+    """The test is a matrix of all methods and all fields of their requests that name a collection."""
     running, secrets = renamed
     with grpc.insecure_channel(running.address) as channel:
         seen = []
@@ -204,7 +204,7 @@ def test_no_method_gives_an_old_key_the_new_collection(
 
 
 def test_the_renamed_collection_is_open(renamed: tuple[RunningServer, dict[str, str]]) -> None:
-    """Under its new name, which lists show."""
+    """It has its new name, which lists show."""
     running, secrets = renamed
     with Client(running.address, key=secrets["write"]) as client:
         assert client.names() == ["dogs"]
@@ -239,7 +239,7 @@ DOORS = {
 
 
 def test_every_door_asks_the_one_check() -> None:
-    """Only ``Identity`` looks into the collections of a key; a new door fails here until somebody judges it."""
+    """Only ``Identity`` reads the collections of a key; a new one fails here until it is listed."""
     doors, lookers = set(), set()
     for path in SERVER.rglob("*.py"):
         file = str(path.relative_to(SERVER))
@@ -299,7 +299,7 @@ def test_a_waiting_job_does_not_run_in_another_collection(home: Home) -> None:
 
 
 def test_the_commands_name_the_keys(home: Home, tmp_path: Path) -> None:
-    """Each that frees a name, and each that takes one back; the list shows what a key is for."""
+    """They are the commands that free a name, and those that take one back; the list shows the collections of a key."""
 
     def done(*words: Any) -> Any:
         result = run(*words, "--home", home.path)
@@ -345,7 +345,7 @@ def test_a_server_logs_the_keys(home: Home, caplog: pytest.LogCaptureFixture) ->
 
 @pytest.mark.parametrize("through", ["command", "server"])
 def test_the_keys_of_a_kept_name_follow_the_alias(home: Home, ring: KeyRing, through: str) -> None:
-    """As programs do that search a collection while another one replaces it; a key for the new name stays there."""
+    """Programs do this that search a collection while another one replaces it; a key for the new name stays there."""
     fill(home, "new", "next")
     secret, _ = Keys(home.path).create("site", "read", ["pets"])
     if through == "command":
@@ -366,7 +366,7 @@ def test_the_keys_of_a_kept_name_follow_the_alias(home: Home, ring: KeyRing, thr
 
 
 def test_a_damaged_identity_gives_nobody_the_collection(home: Home, ring: KeyRing) -> None:
-    """It is an error for whoever would use it, not a new identity."""
+    """No key reaches it, nor can one be made for it; a caller without a key still reaches it."""
     secret, _ = Keys(home.path).create("site", "read", ["pets"])
     (home.path / "pets" / "identity").write_text("x")
     os.utime(home.path)

@@ -1,4 +1,4 @@
-"""Keys: what a key allows, and that nobody without the right one reads or learns anything."""
+"""Keys allow what they state, and a caller without the right one reads and learns nothing."""
 
 import asyncio
 import json
@@ -79,7 +79,7 @@ CASES = [
 
 
 def test_the_matrix_has_every_method() -> None:
-    """Except those on one operation, which have their own test, and those that name no existing collection."""
+    """It leaves out those on one operation, which have their own test, and those that name no existing collection."""
     listed = {case.values[0] for case in CASES}
     rest = {"ListCollections", "ListAliases", "CreateCollection", "DeleteAlias"}
     assert {one.name for one in METHODS.values() if one not in listed} == {
@@ -102,7 +102,7 @@ def test_no_method_answers_without_a_key(channel: grpc.Channel, method: Method, 
 def test_another_collection_is_like_a_missing_one(
     channel: grpc.Channel, keys: dict[str, str], scope: str, method: Method, number: int
 ) -> None:
-    """The code and the message are the same but for the name, whichever field of the request has it."""
+    """The code and the message are the same except for the name, in any field of the request."""
     seen = []
     for name in (OTHER, f"{OTHER}-alias", "nobody", ABSENT):
         request = requests_naming(method, name, OWN, NEW)[number]
@@ -126,7 +126,7 @@ def test_the_own_collection_needs_the_scope_of_the_method(
     channel: grpc.Channel, keys: dict[str, str], scope: str, method: Method, number: int
 ) -> None:
     """With it, the call reaches the service, which finds faults of its own in an empty request."""
-    name = OWN if method.reads and method.job is None else "nobody"  # no test before the others changes anything
+    name = OWN if method.reads and method.job is None else "nobody"  # a write here would change the other tests
     request = requests_naming(method, name, name, NEW)[number]
     code, _, _ = called(channel, method, request, keys[f"{scope}-all"])
     refused = not Identity(scope=Scope(scope)).may(scope_of(method, number))
@@ -135,7 +135,7 @@ def test_the_own_collection_needs_the_scope_of_the_method(
 
 
 def scope_of(method: Method, number: int) -> Scope:
-    """The scope of a method, or of the job that a request to submit one has."""
+    """Return the scope of a method, or of the job that a request to submit one has."""
     if method.name != "SubmitJob":
         return method.scope
     return [job for job in JOBS.values() for _ in requests_naming(job, OWN, OWN, NEW)][number].scope
@@ -146,7 +146,7 @@ def scope_of(method: Method, number: int) -> Scope:
     [f"collections/{OWN}", f"{OWN}/x", f"{OWN} ", f"{OWN}\n", f"../{OWN}", "'", '"', "\\", "Own", f"{OWN}/../{OTHER}"],
 )
 def test_text_that_is_no_name_reveals_nothing(channel: grpc.Channel, keys: dict[str, str], name: str) -> None:
-    """Whether the text is taken apart or not, no message lists other collections."""
+    """No message lists other collections, for text that is parsed and text that is not."""
     for case in CASES:
         method, number = case.values
         request = requests_naming(method, name, OWN, NEW)[number]
@@ -161,7 +161,7 @@ REFUSED = grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT, grpc.Stat
 
 @pytest.mark.parametrize("name", ["own", "it's", 'a"b', "a\\b", "two\nlines"])
 def test_the_message_on_a_missing_collection_is_recognised(tmp_path: Path, name: str) -> None:
-    """The engine's own message, with any name."""
+    """It is the engine's own message, with any name."""
     Home(tmp_path).create("listed", ["v=vectors:dim=2"]).close()
     with pytest.raises(NotFoundError, match="listed") as missing:
         Home(tmp_path).check_exists(name)
@@ -179,7 +179,7 @@ def test_the_table_gives_every_method_the_least_scope() -> None:
 
 
 def test_every_field_that_names_a_collection_is_checked() -> None:
-    """By its name in the proto files: a field that is added later fails here until somebody judges it."""
+    """The name of a field in the proto files shows it: a field that is added later fails here until it is checked."""
     suspicious = ("collection", "parent", "alias", "against", "home")
     for method in METHODS.values():
         known = {path[-1] for path in collection_fields(method.request.DESCRIPTOR)}
@@ -189,7 +189,7 @@ def test_every_field_that_names_a_collection_is_checked() -> None:
 
 
 def strings(message: Any, path: tuple[str, ...] = (), repeated: bool = False) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """The paths of the texts of a message, and whether they repeat."""
+    """Return the paths of the texts of a message, and whether they repeat."""
     for field in message.fields:
         if field.type == field.TYPE_STRING:
             yield (*path, field.name), repeated or field.is_repeated
@@ -210,7 +210,7 @@ def test_targets_of_admin_calls_are_checked_too() -> None:
 
 
 def test_lists_have_only_what_the_key_reaches(server: RunningServer, keys: dict[str, str]) -> None:
-    """Also page by page."""
+    """They do so page by page, too."""
     with Client(server.address, key=keys["read-own"]) as client:
         assert (client.names(), client.aliases()) == ([OWN], {})
     with Client(server.address, key=keys["read-all"]) as client:
@@ -218,7 +218,7 @@ def test_lists_have_only_what_the_key_reaches(server: RunningServer, keys: dict[
 
 
 def test_jobs_belong_to_their_key(server: RunningServer, channel: grpc.Channel, keys: dict[str, str]) -> None:
-    """Others do not see them, also with the scope write for all collections; an administrator does."""
+    """Others do not see them, even with the scope write for all collections; an administrator does."""
     recipe = crossview.Recipe(spec="pca", views=("v",), dim=1)
     with Client(server.address, key=keys["write-own"]) as client:
         job = client.open(OWN).detached().train(recipe, request_id="mine")
@@ -251,7 +251,7 @@ def test_jobs_belong_to_their_key(server: RunningServer, channel: grpc.Channel, 
         assert [one.rpartition("~")[2] for one in listed] == ["mine", "mine"]
         assert len({*listed}) == 2
         with pytest.raises(NotFoundError):
-            client.jobs.get("mine")  # which of them
+            client.jobs.get("mine")  # the id is that of several jobs
         for one in listed:
             assert client.jobs.get(one).id == one
             client.jobs.delete(one)
@@ -315,7 +315,7 @@ def test_absolute_paths_are_for_administrators(server: RunningServer, keys: dict
     ],
 )
 def test_a_path_without_its_root(source: str, key: str, shown: str) -> None:
-    """The alias of the root and the path, or only the name of a file that has moved."""
+    """It is the alias of the root and the path, or only the name of a file that has moved."""
     assert relative(source, key) == shown
 
 
@@ -325,7 +325,7 @@ def test_no_result_of_a_job_has_a_source() -> None:
 
 
 def test_people_answer_under_the_name_of_their_key(server: RunningServer, keys: dict[str, str]) -> None:
-    """Unless the request names a person."""
+    """A request may name another person."""
     with Client(server.address, key=keys["write-own"]) as client:
         own = client.open(OWN)
         given = own.feedback.judge("mine", likes=["a"], person="ann")
@@ -338,7 +338,7 @@ def test_people_answer_under_the_name_of_their_key(server: RunningServer, keys: 
 
 
 def test_a_revoked_key_ends_at_once(home: Home, server: RunningServer) -> None:
-    """Also in the middle of a stream, and without a restart."""
+    """It ends also in the middle of a stream, and without a restart."""
     made = Keys(home.path)
     secret, _ = made.create("short", "read", [OWN])
     request = crossview.SearchRequest([crossview.Query("v", vector=[1, 1])])
@@ -377,7 +377,7 @@ def test_an_expired_key_ends(home: Home, server: RunningServer, monkeypatch: pyt
 
 
 def test_an_asynchronous_client_sends_its_key(server: RunningServer, keys: dict[str, str]) -> None:
-    """Calls and streams."""
+    """Calls and streams send it."""
 
     async def scene() -> list[Any]:
         async with AsyncClient(server.address, key=keys["read-own"]) as client:
@@ -401,7 +401,7 @@ def test_an_asynchronous_client_sends_its_key(server: RunningServer, keys: dict[
 def test_no_refusal_repeats_a_key(
     channel: grpc.Channel, headers: list[tuple[str, str]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """However its header is wrong: neither the answer nor the log has it."""
+    """Its header may be wrong in any way: neither the answer nor the log has the key."""
     method = METHODS["/crossview.v1.CollectionService/ListCollections"]
     call = channel.unary_unary(method.path, lambda one: one.SerializeToString(), method.response.FromString)
     with pytest.raises(grpc.RpcError) as refused:
@@ -411,7 +411,7 @@ def test_no_refusal_repeats_a_key(
 
 
 def test_no_text_shows_a_key(server: RunningServer) -> None:
-    """Neither errors of the client nor the representation of its parts."""
+    """Neither errors of the client nor the representation of its parts show it."""
     with pytest.raises(InvalidInputError) as refused:
         Client(server.address, key="cv_secret\nvalue")
     assert "secret" not in str(refused.value)
@@ -422,7 +422,7 @@ def test_no_text_shows_a_key(server: RunningServer) -> None:
 
 
 def test_a_home_without_keys_serves_everybody(tmp_path: Path) -> None:
-    """Until its first key; after the last one, it serves nobody."""
+    """Its first key ends this; after the last one, it serves no caller."""
     home, made = Home(tmp_path / "home"), Keys(tmp_path / "home")
     home.create(OWN, ["v=vectors:dim=2"]).close()
     with RunningServer(ServerSettings(home=home.path, port=0)) as running, Client(running.address) as client:
@@ -444,7 +444,7 @@ def test_a_home_without_keys_serves_everybody(tmp_path: Path) -> None:
 
 
 def test_the_audit_log_has_a_line_for_each_change(tmp_path: Path, home: Home, keys: dict[str, str]) -> None:
-    """Who changed how much of what, and what became of it; searches and strangers are not in it."""
+    """The line states who changed how much of what, and the outcome; searches and strangers have none."""
     from crossview.server.core.keys.audit_log import _log, log_changes
 
     log_changes(tmp_path / "audit.jsonl")
@@ -476,7 +476,7 @@ def test_the_audit_log_has_a_line_for_each_change(tmp_path: Path, home: Home, ke
 
 
 def test_indexing_again_needs_the_paths_of_files(tmp_path: Path, server: RunningServer, keys: dict[str, str]) -> None:
-    """Otherwise it would take files for new ones."""
+    """Otherwise it would add files as new ones."""
     (tmp_path / "pics").mkdir()
     with (
         Client(server.address, key=keys["write-own"]) as client,
@@ -486,7 +486,7 @@ def test_indexing_again_needs_the_paths_of_files(tmp_path: Path, server: Running
 
 
 def test_a_caller_without_keys_has_every_right() -> None:
-    """The default of a transport."""
+    """This is the default of a transport."""
     assert Identity() == LOCAL
     assert (LOCAL.may(Scope.ADMIN), LOCAL.reaches("any"), LOCAL.paths, LOCAL.owns("")) == (True,) * 4
     assert not Identity(scope=Scope.WRITE).owns("")

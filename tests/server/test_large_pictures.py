@@ -1,4 +1,4 @@
-"""Large pictures on the command line: what is refused names the option that reads it, and the option works."""
+"""On the command line, the refusal of a large picture names the option that reads it, and the option works."""
 
 import re
 from pathlib import Path
@@ -33,7 +33,7 @@ def scan(tmp_path: Path) -> Path:
 def test_a_picture_that_is_refused_is_read_with_the_option_that_the_message_names(
     home: Home, scan: Path, workers: int
 ) -> None:
-    """By index, and by commands that take a picture to search by."""
+    """Index does so, and commands that take a picture to search by."""
     for number in range(6 * (workers - 1)):  # so many that processes of their own read them
         Image.open(scan).rotate(number).save(scan.with_name(f"{number}.png"))
     here = ("--home", home.path)
@@ -65,7 +65,7 @@ def test_a_large_file_is_read_with_the_option_that_the_message_names(
 
 
 def test_the_limit_of_a_server_is_its_own(home: Home, scan: Path) -> None:
-    """And a limit that is none is refused."""
+    """An impossible limit is refused."""
     result = run("search", "scans", scan, "--view", "color", "--server", "localhost:1", *LIMIT)
     assert result.exit_code == 2
     assert "crossview serve --max-megapixels N" in " ".join(result.stderr.replace("│", " ").split())

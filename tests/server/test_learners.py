@@ -1,4 +1,4 @@
-"""What can be learned is listed and explained; what cannot be set is refused by name, here and through a server."""
+"""Learners are listed and explained, and impossible settings are refused by name, here and through a server."""
 
 import re
 
@@ -13,7 +13,7 @@ OURS = [name for name, learner in LEARNERS.items() if learner.__module__.startsw
 
 
 def test_learners_are_listed() -> None:
-    """All of them, with what they do, need and give."""
+    """The list has all of them, with their purpose, needs and results."""
     output = done("learners")
     for name in OURS:
         assert re.search(rf"^{re.escape(name)}(?: \(stage\))?\t", output, re.M)
@@ -23,7 +23,7 @@ def test_learners_are_listed() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_a_learner_is_explained(name: str) -> None:
-    """With every setting."""
+    """The output has every setting."""
     output = done("learners", name)
     settings = {one["name"] for one in result_of("learners", name)["settings"]}
     assert settings == set(LEARNERS[name]().settings()) - {"view_slices"}
@@ -31,13 +31,13 @@ def test_a_learner_is_explained(name: str) -> None:
 
 
 def test_an_unknown_learner_is_an_error() -> None:
-    """With those that exist."""
+    """The error has those that exist."""
     result = run("learners", "pac")
     assert (result.exit_code, "there is no learner 'pac'; there are: " in result.stderr) == (1, True)
 
 
 def test_the_version_is_printed() -> None:
-    """And nothing else is done."""
+    """The command does nothing else."""
     assert done("--version").startswith("crossview ")
 
 
@@ -71,7 +71,7 @@ def where(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     ],
 )
 def test_what_cannot_be_set_is_refused_by_name(where: list[str], options: list[str], words: str) -> None:
-    """Exit code 1 and the setting, whichever way it travels; nothing is made."""
+    """The exit code is 1 and the message has the setting, by command and by server; no space is made."""
     learner = [] if "--learner" in options else ["--learner", "multi-npp"]
     views = [] if "--views" in options else ["--views", "color,gist"]
     result = run("tune" if "--try" in options else "train", "rows", *views, *learner, *options, *where)

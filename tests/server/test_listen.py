@@ -23,7 +23,7 @@ from crossview.server.wire.settings import ServerSettings
 
 
 def test_health_tells_that_it_serves(channel: grpc.Channel) -> None:
-    """For the whole server and for each service, as orchestrators ask."""
+    """Health is stated for the whole server and for each service, as orchestrators ask."""
     stub = health_pb2_grpc.HealthStub(channel)
     for service in ("", *SERVICES):
         answer = stub.Check(health_pb2.HealthCheckRequest(service=service))
@@ -57,7 +57,7 @@ def test_health_waits_for_the_collections_that_are_loaded_first(home: Home, monk
 def test_garbage_is_collected_between_calls_and_at_last_beside_them(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To collect it stops all calls, so that waits while one is at work, but not for ever; free memory is returned."""
+    """A collection stops all calls, so it waits while one is at work, but not for ever; free memory is returned."""
     looks: list[bool] = []
     busy, returned, collected = threading.Event(), threading.Event(), threading.Event()
     busy.set()
@@ -86,7 +86,7 @@ def test_garbage_is_collected_between_calls_and_at_last_beside_them(
 
 
 def test_what_cannot_be_loaded_keeps_health_from_serving(home: Home, caplog: pytest.LogCaptureFixture) -> None:
-    """With the reason in the log; a command that names it ends with the error."""
+    """The log has the reason; a command that names the collection ends with the error."""
     with (
         RunningServer(ServerSettings(home=home.path, port=0, load=("no-such",))) as running,
         Client(running.address) as client,
@@ -123,12 +123,11 @@ def test_a_taken_port_is_an_error(server: RunningServer, home: Home) -> None:
 
 
 def test_it_listens_on_loopback_only(server: RunningServer) -> None:
-    """By default."""
+    """This is the default."""
     assert server.address.startswith("127.0.0.1:")
 
 
 def test_many_clients_at_once_get_their_own_answers(server: RunningServer) -> None:
-    """Concurrent searches do not mix."""
     with Client(server.address) as client:
         collection = client.open("drawn")
         items = collection.items()
@@ -143,7 +142,7 @@ def test_many_clients_at_once_get_their_own_answers(server: RunningServer) -> No
 
 
 def test_a_collection_is_opened_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many calls come first together."""
+    """Any number of calls may come first together."""
     opened: list[str] = []
     real = home.open
     monkeypatch.setattr(home, "open", lambda name, pictures: opened.append(name) or real(name, pictures))
@@ -160,7 +159,7 @@ def test_a_collection_is_opened_once(home: Home, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_collections_that_were_used_least_recently_are_closed(home: Home, tmp_path: Path) -> None:
-    """As many stay open as there may be, besides those that calls use, and those that are to be kept."""
+    """As many stay open as allowed, besides those that calls use, and those that are to be kept."""
     many = Home(tmp_path / "many")
     for name in "abcdef":
         many.create(name, ["color"]).close()
@@ -186,7 +185,7 @@ def test_the_collections_that_were_used_least_recently_are_closed(home: Home, tm
 
 
 def test_descriptors_are_shared_between_connections_and_collections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the limit is, both have some; it is raised as far as the system allows."""
+    """With any limit, both have some; it is raised as far as the system allows."""
     limit = [256, 65_536]
     monkeypatch.setattr("resource.getrlimit", lambda _: tuple(limit))
     monkeypatch.setattr("resource.setrlimit", lambda _, new: limit.__setitem__(slice(None), new))
@@ -223,7 +222,7 @@ def test_stopping_does_not_wait_for_ever(tmp_path: Path) -> None:
 
 
 def test_what_nobody_uses_is_closed_and_opened_again_when_it_is(tmp_path: Path) -> None:
-    """Not what a call uses, however long."""
+    """A collection that a call uses stays open, for any time."""
     home = Home(tmp_path)
     for name in ("busy", "idle"):
         home.create(name, ["color"]).close()

@@ -1,4 +1,4 @@
-"""What list --csv prints is what label --from reads, and files of spreadsheets are read with a note."""
+"""The output of list --csv is the input of label --from, and files of spreadsheets are read with a note."""
 
 import json
 from pathlib import Path
@@ -46,9 +46,9 @@ def made(home: Home, name: str, views: str = VIEW) -> None:
 def test_a_listing_gives_back_what_was_listed(
     tmp_path_factory: pytest.TempPathFactory, updates: list[dict[str, Any]], others: list[dict[str, Any]]
 ) -> None:
-    """Of the collection itself, which it leaves as it is, and of another one with items of the same keys.
+    """It leaves its own collection as it is, and changes another one with items of the same keys.
 
-    What both then list is equal to the byte.
+    Both listings are then equal to the byte.
     """
     home = Home(tmp_path_factory.mktemp("home"))
     made(home, "one")
@@ -66,7 +66,7 @@ def test_a_listing_gives_back_what_was_listed(
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_keys_alone_are_lines(tmp_path: Path, backend: str) -> None:
-    """All of them, or so many as are drawn; --json and --csv are other forms."""
+    """The command prints all of them, or a sample; --json and --csv are other forms."""
     home = Home(tmp_path / "home")
     made(home, "one")
     with reached(home, backend) as where:
@@ -79,7 +79,7 @@ def test_keys_alone_are_lines(tmp_path: Path, backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_emptied_cell_of_a_listing_clears(tmp_path: Path, backend: str) -> None:
-    """As in any table; source and views are read by nobody, and become no attributes."""
+    """It does so in any table; source and views are not read, and become no attributes."""
     home = Home(tmp_path / "home")
     made(home, "one")
     full = {"labels": ("e", "f;g"), "text": "t", "attributes": {"n": 1}, "notion_labels": {"color": ("red",)}}
@@ -109,7 +109,7 @@ SHEETS = {
 
 @pytest.mark.parametrize("kind", SHEETS)
 def test_files_of_spreadsheets_are_read_with_a_note(tmp_path: Path, kind: str) -> None:
-    """Whatever separates the cells and however letters are written; the note is on stderr, once."""
+    """Cells may have any separator, and letters any encoding; the note is on stderr, once."""
     home = Home(tmp_path / "home")
     made(home, "one")
     (tmp_path / "l.csv").write_bytes(SHEETS[kind])

@@ -1,4 +1,4 @@
-"""Messages of commands that were stopped or misled: they say what is known, and what to do."""
+"""Messages of commands that were stopped or misled state the known facts, and the remedy."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ COMMAND = (sys.executable, "-m", "crossview.server.commands.cli")
 
 
 def stopping(after: int):
-    """Progress that is interrupted when so many steps of indexing are done."""
+    """Return progress that is interrupted when so many steps of indexing are done."""
 
     def stop(what: str, done: int, total: int, note: str = "") -> None:
         if what == "indexing" and done >= after:
@@ -33,7 +33,7 @@ def stopping(after: int):
 def test_an_interrupted_index_says_what_was_committed(
     tmp_path: Path, pictures: Path, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How many items, here and through a server; and the same command goes on."""
+    """It states how many items, here and through a server; and the same command continues."""
     home = Home(tmp_path / "home")
     home.create("some", ["color"]).close()
     monkeypatch.setattr("crossview.engine.catalog.ingest.indexing._COMMIT_ITEMS", 4)
@@ -58,7 +58,7 @@ def test_an_interrupted_index_says_what_was_committed(
 def test_interrupted_vectors_say_what_was_committed(
     tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the batches that were done."""
+    """It counts the batches that were done."""
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
     np.save(tmp_path / "rows.npy", np.ones((20, 3), np.float32))
@@ -75,7 +75,7 @@ def test_interrupted_vectors_say_what_was_committed(
 def test_an_index_that_is_interrupted_at_once_says_that_nothing_was_committed(
     tmp_path: Path, pictures: Path, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where it was looking for files still."""
+    """The interruption comes while it still looks for files."""
     home = Home(tmp_path / "home")
     home.create("none", ["color"]).close()
 
@@ -92,7 +92,7 @@ def test_an_index_that_is_interrupted_at_once_says_that_nothing_was_committed(
 
 
 def test_a_home_that_does_not_exist_is_said_so(tmp_path: Path) -> None:
-    """By commands that look for a collection and by the list of all; an empty collection gets another message."""
+    """Commands that look for a collection say so, and the list of all; an empty collection gets another message."""
     missing = tmp_path / "mistyped"
     for command in (("show", "rows"), ("search", "rows", "--key", "a", "--view", "color"), ("delete", "rows", "--yes")):
         result = run(*command, "--home", missing)
@@ -106,7 +106,7 @@ def test_a_home_that_does_not_exist_is_said_so(tmp_path: Path) -> None:
 
 
 def test_indexing_into_a_missing_collection_names_the_command_that_creates_it(tmp_path: Path, pictures: Path) -> None:
-    """The message is about the collection, wherever the home is; a name that no collection can have gets no command."""
+    """The message is about the collection, in any home; a name that no collection can have gets no command."""
     for there in ("missing", "empty"):
         home = tmp_path / there
         if there == "empty":
@@ -119,7 +119,7 @@ def test_indexing_into_a_missing_collection_names_the_command_that_creates_it(tm
 
 
 def test_a_home_is_no_file(tmp_path: Path) -> None:
-    """Neither to read nor to write, nor to serve."""
+    """It can neither be read nor written nor served."""
     file = tmp_path / "file"
     file.write_text("")
     for command in (("list",), ("create", "a"), ("show", "a"), ("serve", "--port", 0)):
@@ -160,7 +160,7 @@ def test_serving_an_empty_home_is_said_so(tmp_path: Path, there: str) -> None:
 
 @pytest.mark.parametrize("backend", BOTH)
 def test_tuning_shows_every_candidate(tmp_path: Path, backend: str) -> None:
-    """With its score, without a terminal too, on stderr, as it goes, with the time that is left."""
+    """Each comes with its score and the remaining time, on stderr, during the tuning, without a terminal too."""
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
     tune = ("tune", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2, "--folds", 2)
@@ -183,19 +183,19 @@ def test_tuning_shows_every_candidate(tmp_path: Path, backend: str) -> None:
     ("seconds", "text"), [(0.4, "0 s"), (80.0, "80 s"), (200.0, "3 min"), (5000.0, "83 min"), (7300.0, "2 h")]
 )
 def test_durations_read_well(seconds: float, text: str) -> None:
-    """In the unit that suits them."""
+    """They are in the unit that suits them."""
     assert duration(seconds) == text
 
 
 @pytest.mark.parametrize("arguments", [("--timeout", "0"), ("--timeout", "-2"), ("--timeout", "nan")])
 def test_a_timeout_that_cannot_be_meant(arguments: tuple[str, str]) -> None:
-    """Is misuse, and so is one without a server."""
+    """It is a usage error, and so is one without a server."""
     assert run("list", "--server", "127.0.0.1:1", *arguments).exit_code == 2
     assert "give --server as well" in run("list", "--timeout", "3").stderr
 
 
 def test_a_command_gives_up_after_its_timeout(tmp_path: Path) -> None:
-    """One line with the method and the seconds, exit code 1; the next command has no timeout again.
+    """It prints one line with the method and the seconds, with exit code 1; the next command has no timeout again.
 
     The shorter calls before the training have time enough on a busy machine, too.
     """
@@ -213,7 +213,7 @@ def test_a_command_gives_up_after_its_timeout(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", BOTH)
 def test_arguments_that_are_no_utf_8(tmp_path: Path, backend: str) -> None:
-    """As a shell passes them on: the error shows the argument, not the codec that failed."""
+    """A shell passes them on so: the error shows the argument, not the codec that failed."""
     home = Home(tmp_path / "home")
     fill_rows(home, 2)
     with reached(home, backend) as where:

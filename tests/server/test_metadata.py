@@ -1,4 +1,4 @@
-"""The metadata of files: read as they are indexed or put, here and through a server, and apart from annotations."""
+"""The metadata of files is read when they are indexed or put, here and through a server, and apart from annotations."""
 
 import os
 from pathlib import Path
@@ -55,7 +55,7 @@ def indexed(made: CollectionBackend, folder: Path, **options: Any) -> dict[str, 
 
 
 def test_new_files_have_their_facts_without_the_place(made: CollectionBackend, folder: Path) -> None:
-    """Beside the attributes, not among them."""
+    """They are beside the attributes, not among them."""
     found = indexed(made, folder)
     data = (folder / "new.jpg").read_bytes()
     assert found["new.jpg"].file == {
@@ -77,7 +77,7 @@ def test_new_files_have_their_facts_without_the_place(made: CollectionBackend, f
 
 
 def test_each_level_stays_until_another_is_given(made: CollectionBackend, folder: Path) -> None:
-    """A file that has not changed is read again for a new level alone, and no view of it is computed."""
+    """An unchanged file is read again only for a new level, and none of its views is computed."""
     assert indexed(made, folder, metadata="none")["new.jpg"].file == {}
     assert made.items.attribute_names() == ()
     assert indexed(made, folder)["new.jpg"].file == {}
@@ -141,7 +141,7 @@ def test_put_pictures_have_facts_on_request(made: CollectionBackend, folder: Pat
 
 
 def test_keywords_are_labels_that_nobody_chose(made: CollectionBackend, folder: Path) -> None:
-    """Whatever metadata is kept; labels that a person chose stay, and keywords follow the file."""
+    """This holds for any kept metadata; labels that a person chose stay, and keywords follow the file."""
     found = indexed(made, folder, labels="keywords", metadata="none")
     assert {key: one.labels for key, one in found.items()} == {"new.jpg": ("dog", "sea"), "old.jpg": (), "bare.png": ()}
     assert found["new.jpg"].file == {}
@@ -175,7 +175,7 @@ def test_metadata_is_copied_with_a_collection(home: Home, folder: Path, tmp_path
 
 
 def test_commands_show_and_list_metadata(folder: Path, tmp_path: Path) -> None:
-    """Listings have a column of it, which annotate does not read; a misspelt fact is named."""
+    """Listings have a column for them, which annotate does not read; a misspelt fact is named."""
     home = Home(tmp_path / "home")
     with reached(home, "remote") as where:
         done("create", "pets", "--views", "color", *where)
@@ -198,7 +198,7 @@ def test_commands_show_and_list_metadata(folder: Path, tmp_path: Path) -> None:
 
 
 def test_sidecars_complete_the_facts_and_the_keywords(made: CollectionBackend, folder: Path) -> None:
-    """By either name; a change is read at the next indexing, a damaged one is named, and none counts as skipped."""
+    """Either name works; a change is read at the next indexing, a damaged one is named, and none counts as skipped."""
     sidecar = (
         "<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>"
         "<rdf:Description xmlns:dc='http://purl.org/dc/elements/1.1/' xmlns:xmp='http://ns.adobe.com/xap/1.0/' "

@@ -1,4 +1,4 @@
-"""One table says what each method is, and it is complete."""
+"""One table states the properties of each method, and is complete."""
 
 import json
 from typing import Any
@@ -35,7 +35,7 @@ def test_every_method_of_the_services_has_a_row() -> None:
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
 def test_a_row_agrees_with_its_method(method: Method) -> None:
-    """A read has the name of a read, and the service has code for what a thread answers."""
+    """A read has the name of a read, and the service has code for each answer of a thread."""
     reading = (
         "Get",
         "List",

@@ -20,7 +20,7 @@ from crossview.engine.collections.home import Home
 from crossview.engine.values.errors import CrossviewError, NotFoundError, StorageError
 from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.core.observing.histogram import Histogram
+from crossview.server.core.observing.call_metrics import Histogram
 from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.settings import ServerSettings
 
@@ -45,7 +45,7 @@ def page(server: RunningServer, path: str) -> tuple[int, str]:
 
 
 def scraped(server: RunningServer) -> Values:
-    """The values of a scrape, by name and the values of the labels in the order of their names."""
+    """Return the values of a scrape, by name and the values of the labels in the order of their names."""
     _, text = page(server, "/metrics")
     return {
         (one.name, tuple(value for _, value in sorted(one.labels.items()))): one.value
@@ -55,7 +55,7 @@ def scraped(server: RunningServer) -> Values:
 
 
 def test_each_call_counts_once_with_its_status_bytes_and_stages(watched: RunningServer) -> None:
-    """Exactly: calls, errors, hits, bytes, and one value of each stage of a call in a thread."""
+    """It counts exactly: calls, errors, hits, bytes, and one value of each stage of a call in a thread."""
     before = scraped(watched)
     with Client(watched.address) as client:
         collection = client.open("drawn")
@@ -133,7 +133,7 @@ def test_stats_are_the_same_numbers_as_json(watched: RunningServer) -> None:
 
 
 def test_health_over_http(watched: RunningServer) -> None:
-    """Alive always, ready only while it serves; other pages name the known ones."""
+    """A server is always alive, and ready only while it serves; other pages name the known ones."""
     assert page(watched, "/healthz") == (200, "ok\n")
     assert page(watched, "/readyz") == (200, "ready\n")
     watched._health.set(serving=False)

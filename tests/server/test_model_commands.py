@@ -1,4 +1,4 @@
-"""Commands on models: they ask before a view loses its model and name damaged ones, and the doctor checks all."""
+"""Commands on models ask before a view loses its model and name damaged ones, and the doctor checks all."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The commands export and import, here and through a server, as people use them and as they misuse them."""
+"""The commands export and import, here and through a server, as people use them and misuse them."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_a_collection_moves_out_and_in(home: Home, tmp_path: Path) -> None:
-    """Both commands say what they did; a second one says what stands in its way."""
+    """Both commands report what they did; a second one names the obstacle."""
     mutations.make(home, "pets")
     where = ("--home", home.path)
     out = done("export", "pets", tmp_path / "out", *where)
@@ -89,7 +89,7 @@ def test_data_of_other_programs(home: Home, backend: str) -> None:
 
 
 def test_errors_name_options(home: Home, tmp_path: Path) -> None:
-    """And a collection that was created for nothing is gone."""
+    """A collection that was created for nothing is gone."""
     where = ("--home", home.path)
     (tmp_path / "pics.csv").write_text("file,label\n1.jpg,a\n2.jpg,b\n")
     result = run("import", "new", tmp_path / "pics.csv", *where)

@@ -1,4 +1,4 @@
-"""A server opens nothing by a path that a client names: no process of it, whatever it is asked for."""
+"""No process of a server opens a path that a client names, for any call."""
 
 import os
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ for name in ("stat", "lstat", "access", "readlink", "statvfs"):
     setattr(os, name, noted)
 note("began", (named,))
 """
-"""Runs first in every Python process of the server, and writes down what these do with paths below a folder."""
+"""A program that runs first in every Python process of the server, and notes each use of paths below a folder."""
 CALLED = "page"
 HOURS = 24
 PAGE = DrawnPage(hours=HOURS)
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def named(folder: Path) -> Path:
-    """The folder that clients name; nothing is in it but what would be waited for without end."""
+    """The folder that clients name; it has only files that a reader would wait for without end."""
     made = folder / "named-by-clients"
     made.mkdir()
     os.mkfifo(made / "pipe.png")
@@ -59,7 +59,7 @@ def named(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder: Path, named: Path) -> Iterator[Client]:
-    """Of a server whose every process is watched."""
+    """A client of a server whose every process is watched."""
     (folder / "witness").mkdir()
     (folder / "witness" / "sitecustomize.py").write_text(WITNESS)
     (folder / "log").touch()
@@ -74,7 +74,7 @@ def client(folder: Path, named: Path) -> Iterator[Client]:
 
 @pytest.fixture
 def witnessed(folder: Path) -> Iterator[None]:
-    """At the end, no process has done anything with what is named."""
+    """Check at the end that no process has done anything with the named folder."""
     yield
     seen = (folder / "log").read_text().splitlines()
     assert sum(line.startswith("began") for line in seen) >= 3  # the server, and processes beside it
@@ -82,7 +82,7 @@ def witnessed(folder: Path) -> Iterator[None]:
 
 
 def test_items_with_sources_are_served_without_them(client: Client, named: Path, witnessed: None) -> None:
-    """They are imported, changed by path, searched, learned from, looked at for changes, and deleted."""
+    """They are imported, changed by path, searched, learned from, compared for changes, and deleted."""
     names = [named / "pipe.png", *(named / f"{number}.png" for number in range(1, HOURS))]
     pictures = [encode(np.asarray(PAGE.picture(hour))) for hour in range(HOURS)]
     hours = [Capture(stamp="x", modified_ns=10**18 + hour * 3_600 * 10**9) for hour in range(len(names))]
@@ -118,7 +118,7 @@ def test_no_method_opens_a_path_in_any_of_its_fields(client: Client, named: Path
 
 
 def filled(kind: Descriptor, path: str, depth: int = 4) -> Message:
-    """A message all of whose texts are a path, but for the names of the collection."""
+    """Return a message all of whose texts are a path, except the names of the collection."""
     message = GetMessageClass(kind)()
     for field in kind.fields:
         inner = field.message_type
@@ -136,7 +136,7 @@ def filled(kind: Descriptor, path: str, depth: int = 4) -> Message:
 
 
 def value_of(field: FieldDescriptor, path: str, depth: int) -> object:
-    """One value of a field."""
+    """Return one value of a field."""
     if field.message_type is not None:
         return filled(field.message_type, path, depth - 1)
     if field.type == field.TYPE_STRING:

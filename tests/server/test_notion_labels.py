@@ -28,7 +28,7 @@ def by_notion(where: list[str], name: str = "pets") -> dict[str, dict[str, list[
 
 
 def test_labels_of_a_notion_leave_the_others_alone(where: list[str], tmp_path: Path) -> None:
-    """Given with the pictures or later; a file names what it changes, an empty cell clears."""
+    """They come with the pictures or later; a file names its changes, and an empty cell clears."""
     photos = tmp_path / "photos"
     done("index", "pets", photos, "--labels", "folder", *where)
     (tmp_path / "size.csv").write_text("path,label\nred/0.png,small\nred/1.png,big\n")
@@ -68,7 +68,7 @@ def test_deleted_items_lose_them(where: list[str], tmp_path: Path) -> None:
 
 
 def test_notions_are_learned_from_their_labels(where: list[str], tmp_path: Path) -> None:
-    """In each notion, neighbours share the label that they have in it."""
+    """In each notion, neighbours share the label that they have in that notion."""
     quadrants = {}
     for notion, columns in NOTIONS.items():
         signs = rows()[:, columns] > 0

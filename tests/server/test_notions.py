@@ -25,7 +25,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with such items and both notions learned, to be copied."""
+    """A home with these items and both notions learned, to be copied."""
     folder = tmp_path_factory.mktemp("notions")
     fill_things(Home(folder / "home"))
     comparisons = write_triplets(folder / "comparisons.csv")
@@ -35,7 +35,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=BACKENDS)
 def learned(request: pytest.FixtureRequest, trained: Path, tmp_path: Path) -> Iterator[list[str]]:
-    """The options by which commands reach a copy of it."""
+    """The options by which commands reach a copy of the home."""
     with reached(Home(shutil.copytree(trained, tmp_path / "home")), request.param) as options:
         yield options
 
@@ -47,7 +47,7 @@ def hits(where: list[str], item: str, *options: object) -> list[list[dict]]:
 
 
 def test_each_notion_is_a_target_that_finds_what_is_alike_in_it(learned: list[str]) -> None:
-    """Never merged unless asked; the name of the notion is enough."""
+    """Lists are merged only on request; the name of the notion is enough."""
     (space, _) = result_of("show", "things", *learned)["spaces"]
     assert space["targets"] == ["view:color", "view:shape"]
     assert space["constraints"]["given"] == 600
@@ -115,7 +115,7 @@ def test_searches_by_notions_that_cannot_be_are_refused(learned: list[str], opti
 
 
 def test_learners_of_one_notion_refuse_the_column(where: list[str], tmp_path: Path) -> None:
-    """With the way out; and a name that no target could have is refused with its line."""
+    """The message has the remedy; and a name that no target could have is refused with its line."""
     file = write_triplets(tmp_path / "comparisons.csv")
     result = run("train", "things", "--learner", "fantope", "--views", "view", "--constraints", file, *where)
     assert "fantope learns one notion of similarity: use joint, or remove the column notion (color, shape)" in (
@@ -132,7 +132,7 @@ def test_the_default_learner_of_notions_is_joint(where: list[str], tmp_path: Pat
 
 
 def test_agreement_is_measured_in_each_notion(learned: list[str], tmp_path: Path) -> None:
-    """Of comparisons that were not learned from."""
+    """It counts comparisons that were not learned from."""
     drawn, lines = np.random.default_rng(9), ["anchor,near,far,notion"]
     for notion in (*NOTIONS,) * 100:
         anchor, one, other = map(key, drawn.choice(COUNT, 3, replace=False).tolist())
@@ -145,7 +145,7 @@ def test_agreement_is_measured_in_each_notion(learned: list[str], tmp_path: Path
 
 
 def test_items_without_features_are_placed_by_comparisons_alone(where: list[str], tmp_path: Path) -> None:
-    """Those that were compared, and no others; the command refuses another one with the reason."""
+    """They are those that were compared, and no others; the command refuses another one with the reason."""
     file = write_triplets(tmp_path / "comparisons.csv")
     done("create", "songs", "--views", "none=vectors:dim=1", *where)
     out = done("view", "place", "songs", "places", "--constraints", file, "--dim", 4, *where)
@@ -163,5 +163,5 @@ def test_items_without_features_are_placed_by_comparisons_alone(where: list[str]
     result = run("search", "songs", "--key", "later", "--view", "places", *where)
     assert "item 'later' has no row of view 'places'" in " ".join(result.output.split())
     assert run("view", "place", "songs", "places", "--constraints", file, *where).exit_code == 1  # it is there
-    assert run("view", "place", "songs", "other", "--answers", *where).exit_code == 1  # nobody has answered
+    assert run("view", "place", "songs", "other", "--answers", *where).exit_code == 1  # no person has answered
     assert run("view", "place", "songs", "other", *where).exit_code == 2

@@ -1,4 +1,4 @@
-"""One odd file, folder or line never ends a job over many, here or through a server: it is named."""
+"""An odd file, folder or line never ends a job over many, here or through a server, and is named."""
 
 import json
 import os
@@ -25,7 +25,7 @@ PNG = encode(draw("red", 0))
 
 @pytest.fixture
 def odd(tmp_path: Path) -> Path:
-    """A folder of two pictures among files that are none, each with the name of a picture."""
+    """A folder of two pictures among other files, each with the name of a picture."""
     folder = tmp_path / "odd"
     write(folder / "a.png", 0)
     write(folder / "z.png", 1)
@@ -58,7 +58,7 @@ def test_an_index_names_each(backend: Backend, odd: Path) -> None:
 
 
 def test_a_file_in_too_many_folders_is_named(backend: Backend, odd: Path) -> None:
-    """A new file, and one that moves there."""
+    """It is a new file, or one that moves there."""
     deep = odd.joinpath(*(letter * 200 for letter in "bcdefg"))
     write(deep / "x.png", 2)
     with backend.create("odd", ["color"]) as made:

@@ -60,14 +60,14 @@ PLAUSIBLE = {
 
 
 def valid(name: str, value: Any) -> bool:
-    """Whether a value has the schema of a message."""
+    """Return whether a value has the schema of a message."""
     schema = {"$ref": f"#/components/schemas/{name}", "components": DOCUMENT["components"]}
     return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
 
 
 @pytest.mark.parametrize("method", DESCRIBED, ids=lambda method: method.name)
 def test_every_method_says_what_it_does_and_how_it_refuses(method: Method) -> None:
-    """A summary, the key, and the body of each refusal; GET for the methods that the proto marks, and for no others."""
+    """It has a summary, the key, and the body of each refusal; GET for the methods that the proto marks."""
     verbs = DOCUMENT["paths"][method.path]
     assert set(verbs) == ({"get", "post"} if method.in_address else {"post"})
     for operation in verbs.values():
@@ -92,7 +92,7 @@ def test_the_names_of_operations_differ() -> None:
 
 
 def reachable(descriptor: Descriptor, seen: dict[str, Descriptor]) -> dict[str, Descriptor]:
-    """The messages in a message, by full name."""
+    """Return the messages in a message, by full name."""
     if descriptor.full_name not in seen:
         seen[descriptor.full_name] = descriptor
         for field in descriptor.fields:
@@ -102,7 +102,7 @@ def reachable(descriptor: Descriptor, seen: dict[str, Descriptor]) -> dict[str, 
 
 
 def described() -> list[tuple[str, Descriptor]]:
-    """The messages with a schema of their own."""
+    """Return the messages with a schema of their own."""
     found: dict[str, Descriptor] = {}
     for method in DESCRIBED:
         reachable(method.request.DESCRIPTOR, found)
@@ -111,7 +111,7 @@ def described() -> list[tuple[str, Descriptor]]:
 
 
 def test_required_fields_and_patterns_follow_the_proto() -> None:
-    """In every message: what its options state, and nothing else."""
+    """In every message they are what its options state, and nothing else."""
     required = 0
     for name, descriptor in described():
         expected = [field.json_name for field in descriptor.fields if is_required(field)]
@@ -128,7 +128,7 @@ def test_required_fields_and_patterns_follow_the_proto() -> None:
 
 
 def test_of_a_choice_one_field_may_be_set() -> None:
-    """Two are refused by the schema as by the server; none as well, if the proto requires one."""
+    """The schema refuses two as the server does; and none, too, if the proto requires one."""
     choices = [(name, choice) for name, one in described() for choice in choices_of(one)]
     assert {name for name, _ in choices} >= {"crossview.v1.Query", "crossview.v1.Condition"}
     for name, choice in choices:
@@ -231,14 +231,14 @@ def test_a_request_without_a_required_field_is_refused(web: httpx.Client, method
 
 
 def test_a_refusal_has_the_described_body(web: httpx.Client) -> None:
-    """Of a method, of a wrong address and of a wrong verb."""
+    """It is the refusal of a method, of a wrong address or of a wrong verb."""
     for refused in (web.post(SEARCH, json={}), web.get("/none"), web.delete(SEARCH), web.get(SEARCH)):
         assert refused.status_code >= 400
         assert valid("connect.error", refused.json()), refused.text
 
 
 def test_responses_have_their_schemas(web: httpx.Client) -> None:
-    """Of reads of a collection with items and spaces."""
+    """They are those of reads of a collection with items and spaces."""
     parent = {"parent": "collections/drawn"}
     calls: dict[str, dict[str, Any]] = {
         "SearchService/Search": {**parent, "queries": [{"view": "color", "key": KEY}]},

@@ -16,7 +16,7 @@ class Size:
 
 
 def test_the_fields_of_a_group_are_options() -> None:
-    """With their names, checks, help and defaults, among the command's other parameters; the command gets one value."""
+    """They have names, checks, help and defaults, among the command's other parameters; the command gets one value."""
     got: list[object] = []
 
     def command(size: Size, name: Annotated[str, typer.Argument()], loud: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Ordinary commands in any order against a plain model: nothing that was not named ever changes."""
+"""Ordinary commands in any order equal a plain model: only named things ever change."""
 
 import csv
 import tempfile
@@ -46,7 +46,7 @@ vectors = st.lists(st.integers(-9, 9), min_size=3, max_size=3)
 
 @dataclass
 class Known:
-    """What the model knows of an item."""
+    """The model's facts about an item."""
 
     key: str
     labels: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ def normal(key: str) -> str:
 
 
 class OrdinaryUse(RuleBasedStateMachine):
-    """Commands on a collection, here; each is done to the model, too."""
+    """Commands on a collection, here; the model gets each, too."""
 
     name = "used"
 
@@ -226,7 +226,7 @@ class OrdinaryUse(RuleBasedStateMachine):
 
 
 class OrdinaryUseOfAServer(OrdinaryUse):
-    """The same through a server, one for all examples: each has a collection of its own, among those before it."""
+    """The same through a server, one for all examples: each has a collection of its own, among earlier ones."""
 
     server: RunningServer
     numbers = count()

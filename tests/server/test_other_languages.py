@@ -43,7 +43,7 @@ def in_node(folder: Path) -> list[str]:
 
 
 def in_node_alone(folder: Path) -> list[str]:
-    """Nothing is installed."""
+    """Return the command; nothing is installed."""
     needs("node")
     return ["node", str(folder / "fetch.js")]
 
@@ -70,19 +70,19 @@ def search(program: list[str], *arguments: object, **environment: str) -> subpro
 
 
 def hits(printed: str) -> list[tuple[str, str]]:
-    """The key and the distance of each line."""
+    """Return the key and the distance of each line."""
     return [(line.split("\t")[1], line.split("\t")[0]) for line in printed.splitlines()]
 
 
 def expected(home: Home, query: Query, **options: Any) -> list[tuple[str, str]]:
-    """What the library finds."""
+    """Return the hits of the library."""
     with home.open("drawn") as collection:
         lists = collection.search(SearchRequest([query], **options))
     return [(hit.key, f"{hit.distance:.4f}") for found in lists for hit in found.hits]
 
 
 def address_of(program: list[str], server: RunningServer) -> str:
-    """The address of a server of this machine, as the program takes it."""
+    """Return the address of a server of this machine, as the program takes it."""
     secure = server.settings.tls is not None
     if "fetch.js" in program[-1]:
         return f"http{'s' * secure}://localhost:{server.http_port}"
@@ -142,7 +142,7 @@ def guarded(home: Home, tmp_path: Path) -> Iterator[tuple[RunningServer, Path, s
 def test_a_program_sends_its_key_over_tls(
     program: list[str], guarded: tuple[RunningServer, Path, str], home: Home, pictures: Path
 ) -> None:
-    """To a server whose certificate is signed, and to no other."""
+    """It sends it to a server whose certificate is signed, and to no other."""
     server, ca, key = guarded
     picture = pictures / "dots" / "dots-00.jpg"
     query = ("--image", picture, "--view", "color", "-k", 2, address_of(program, server), "drawn")

@@ -1,4 +1,4 @@
-"""What commands write for other programs: vectors of all items, and CSV, here and through a server."""
+"""Commands write files for other programs: vectors of all items, and CSV, here and through a server."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ def lines(*arguments: object) -> list[dict[str, str]]:
 
 
 def test_all_items_are_listed_as_csv(where: list[str]) -> None:
-    """Not only a hundred, unless a limit is given; cells that hold commas, quotes and line breaks stay whole."""
+    """A limit is the only bound; cells that hold commas, quotes and line breaks stay whole."""
     found = lines("list", "rows", *where)
     assert [line["key"] for line in found] == sorted(line["key"] for line in found)
     assert len(found) == 121
@@ -62,7 +62,7 @@ def test_all_items_are_listed_as_csv(where: list[str]) -> None:
 
 
 def test_hits_carry_the_file_that_they_were_read_from(where: list[str]) -> None:
-    """In JSON, in CSV, and in a column of the table where there is one."""
+    """It is in JSON, in CSV, and in a column of the table if a hit has a file."""
     ask = ("search", "rows", "--key", "cat/3", "--view", "color", "--space", "raw", "-k", 120)
     (answer,) = result_of(*ask, *where)
     (hit,) = [one for one in answer["hits"] if one["key"] == 'a,"b"']
@@ -78,13 +78,13 @@ def test_hits_carry_the_file_that_they_were_read_from(where: list[str]) -> None:
 
 
 def test_csv_or_json(where: list[str]) -> None:
-    """Not both: a usage error."""
+    """Both are a usage error."""
     for command in (("list",), ("search", "rows", "--key", "cat/3", "--view", "color")):
         assert run(*command, "--csv", "--json", *where).exit_code == 2
 
 
 def test_all_items_are_embedded_to_a_file(where: list[str], tmp_path: Path) -> None:
-    """In every format; one line says what was written, and no row is printed."""
+    """Every format works; one line says what was written, and no row is printed."""
     ask = ("embed", "rows", "--view", "color", "--all", "--out")
     output = done(*ask, tmp_path / "rows.npy", *where)
     assert output == (
@@ -102,7 +102,7 @@ def test_all_items_are_embedded_to_a_file(where: list[str], tmp_path: Path) -> N
 
 
 def test_vectors_are_written_as_csv(where: list[str], tmp_path: Path) -> None:
-    """Keys, labels, and each number with all its digits; codes in hexadecimal digits."""
+    """They have keys, labels, and each number with all its digits; codes are in hexadecimal digits."""
     ask = ("embed", "rows", "--view", "color", "--all", "--targets", "gist", *where)
     done(*ask, "--out", tmp_path / "rows.npz")
     done(*ask, "--out", tmp_path / "rows.csv")
@@ -123,7 +123,7 @@ def test_vectors_are_written_as_csv(where: list[str], tmp_path: Path) -> None:
 def test_a_graph_has_the_distances_of_the_nearest_items(
     where: list[str], tmp_path: Path, space: str, view: str, target: str
 ) -> None:
-    """As NumPy computes them from the vectors of all items; an item that lacks a view has an empty row or column."""
+    """NumPy computes the same from the vectors of all items; an item without a view has an empty row or column."""
     ask = ("--space", space, "--view", view, "--targets", target, *where)
     done("neighbors", "rows", *ask, "-k", 4, "--out", tmp_path / "graph.npz")
     graph = load_npz(tmp_path / "graph.npz").toarray()
@@ -143,7 +143,7 @@ def test_a_graph_has_the_distances_of_the_nearest_items(
 
 
 def test_a_graph_of_some_items_names_no_others(where: list[str], tmp_path: Path) -> None:
-    """Nor more than there are; mistakes are refused before anything is written."""
+    """It has no more neighbours than there are items; mistakes are refused before anything is written."""
     out = ("--view", "color", "--out", tmp_path / "graph.npz", *where)
     assert "wrote 3,540 neighbours of 60 items" in done("neighbors", "rows", *out, "-k", 99, "--where", "label = cat")
     assert {key[:4] for key in (tmp_path / "graph.keys.txt").read_text().splitlines()} == {"cat/"}
@@ -162,7 +162,7 @@ def test_a_graph_of_some_items_names_no_others(where: list[str], tmp_path: Path)
 
 
 def test_what_is_written_to_a_file_is_not_printed(where: list[str], tmp_path: Path) -> None:
-    """One line, or one JSON object, however many rows there are."""
+    """Any number of rows prints one line, or one JSON object."""
     np.save(tmp_path / "asked.npy", np.random.default_rng(0).uniform(size=(30, 64)))
     ask = ("embed", "rows", "--view", "color", "--vector", tmp_path / "asked.npy", "--targets", "gist")
     out = ("--out", tmp_path / "rows.npy")
@@ -179,7 +179,7 @@ def test_what_is_written_to_a_file_is_not_printed(where: list[str], tmp_path: Pa
 
 
 def test_mistakes_name_the_remedy(where: list[str], tmp_path: Path) -> None:
-    """A file's ending before anything is computed; options that do not go together as usage errors."""
+    """A file's suffix is refused before anything is computed; options that do not go together are usage errors."""
     ask = ("embed", "rows", "--view", "color", "--all", *where)
     result = run(*ask, "--out", tmp_path / "rows.txt")
     assert result.exit_code == 1

@@ -1,4 +1,4 @@
-"""What is written is read back equal, here and over gRPC, or it is refused at the write, on both sides alike."""
+"""Values that are written are read back equal, here and over gRPC, or refused at the write, on both sides alike."""
 
 from typing import Any
 
@@ -67,14 +67,14 @@ def _of(item: Item) -> tuple[Any, ...]:
 
 
 def _given(item: NewItem) -> tuple[Any, ...]:
-    """What an item is that is stored as it was given."""
+    """Return the fields of an item that is stored as it was given."""
     notions = {notion: tuple(sorted(set(found))) for notion, found in item.notion_labels.items() if found}
     labels = tuple(sorted(set(item.labels or ())))
     return item.key, labels, _plain(item.attributes or {}), item.text or "", item.source, notions, ("v",)
 
 
 def _plain(value: Any) -> Any:
-    """A value in which equal values are those that JSON takes for equal: 1 is 1.0 and not true."""
+    """Return a value by which equal means equal in JSON: 1 is 1.0 and not true."""
     match value:
         case bool() | None | str():
             return type(value).__name__, value

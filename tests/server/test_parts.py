@@ -1,4 +1,4 @@
-"""Several metrics of one view, from the command line, here and over gRPC: filed by label, merged, asked for apart."""
+"""Several metrics of one view, from the command line, here and over gRPC: filed by label, merged, listed apart."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ TARGETS = ["view:1", "view:2", "view:3"]
 
 
 def items(label: str, numbers: range, tag: str) -> list[NewItem]:
-    """Rows that are large in the columns of their label."""
+    """Return rows that are large in the columns of their label."""
     made = []
     for number in numbers:
         row = np.random.default_rng([LABELS.index(label), number]).normal(size=9).astype(np.float32)
@@ -36,7 +36,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 
 def test_several_metrics_over_the_command_line(where, tmp_path):
-    """Trained, shown, searched as one list and as three, and one of them given to a label that came later."""
+    """They are trained, shown, searched as one list and as three, and one of them is given to a later label."""
     setting = ["--set", "n_metrics=class"]
     trained = result_of("train", "trees", "--learner", "musl:16", "--views", "view", *setting, *where)
     assert trained["targets"] == TARGETS

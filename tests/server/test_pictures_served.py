@@ -1,4 +1,4 @@
-"""Pictures from the network: a bad one is its sender's problem, and nobody else's."""
+"""A bad picture from the network is its sender's problem alone."""
 
 import io
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def picture(label: str, number: int, fatal: bool = False) -> bytes:
 
 
 def bomb() -> bytes:
-    """A small file of 100 megapixels."""
+    """Return a small file of 100 megapixels."""
     file = io.BytesIO()
     Image.new("1", (10_000, 10_000)).save(file, "PNG")
     return file.getvalue()
@@ -65,7 +65,7 @@ def pets(running: RunningServer) -> Iterator[RemoteCollection]:
 
 
 def test_answers_are_those_of_the_engine(running: RunningServer, pets: RemoteCollection) -> None:
-    """Of searches, embeddings and suggested labels by pictures."""
+    """Searches, embeddings and suggested labels by pictures are equal."""
     queries = [Query("color", image=picture(label, 7)) for label in CLASSES]
     with running.collections.home.open("pets") as local:
         mine = [[(hit.key, hit.distance) for hit in one.hits] for one in local.search(SearchRequest(queries, k=3))]
@@ -87,7 +87,7 @@ def test_a_picture_that_kills_its_process_is_an_invalid_argument(pets: RemoteCol
 
 
 def test_of_an_import_only_the_bad_pictures_fail(pets: RemoteCollection) -> None:
-    """One that kills its process, one of too many pixels, and one that is none."""
+    """One kills its process, one has too many pixels, and one is not a picture."""
     images = {"good": picture("blue", 8), "fatal": picture("blue", 8, fatal=True), "bomb": bomb(), "none": b"text"}
     report = pets.items.put([NewItem(f"new/{name}", image=data) for name, data in images.items()])
     assert report.added == 1
@@ -99,7 +99,7 @@ def test_of_an_import_only_the_bad_pictures_fail(pets: RemoteCollection) -> None
 
 
 def test_a_bomb_is_refused_at_once(pets: RemoteCollection) -> None:
-    """By its header, before a pixel is decoded: one without its pixels is refused alike.
+    """Its header decides, before a pixel is decoded: one without its pixels is refused alike.
 
     Programs on this machine may read such a picture.
     """
@@ -118,7 +118,7 @@ def test_views_are_fitted_on_the_pictures_that_can_be_read(pets: RemoteCollectio
 
 
 def test_jobs_read_pictures_within_the_same_limits(running: RunningServer) -> None:
-    """An import and a fit that nobody waits for refuse the bomb that a call refuses."""
+    """An import and a fit without a waiting caller refuse the bomb that a call refuses."""
     images = {"job/good": picture("blue", 8), "job/bomb": bomb()}
     items = [pb.NewItem(key=key, image=data) for key, data in images.items()]
     with Client(running.address) as client:
@@ -141,7 +141,7 @@ def test_jobs_read_pictures_within_the_same_limits(running: RunningServer) -> No
 
 
 def test_the_limit_is_a_setting(tmp_path: Path) -> None:
-    """In megapixels, and it must be positive."""
+    """It is in megapixels, and must be positive."""
     assert ServerSettings(max_megapixels=0.5).picture_limits.pixels == 500_000
     with pytest.raises(CrossviewError, match="max_megapixels"):
         ServerSettings(max_megapixels=0.0)

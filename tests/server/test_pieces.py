@@ -24,7 +24,7 @@ def answer(counts: list[int]) -> search_pb2.SearchResponse:
 
 @given(COUNTS)
 def test_the_pieces_are_the_message(counts: list[int]) -> None:
-    """Of any sizes, alone and in the answer to a message of a stream."""
+    """They have any sizes, alone and in the answer to a message of a stream."""
     response = answer(counts)
     assert search_pb2.SearchResponse.FromString(encoded(response)) == response
     wrapped = search_pb2.StreamSearchResponse(response=response)
@@ -35,7 +35,7 @@ def test_the_pieces_are_the_message(counts: list[int]) -> None:
 
 
 def test_no_piece_has_more_hits_than_are_encoded_at_once() -> None:
-    """The largest allowed answers: one list of 100,000 hits, and 10,000 lists of ten."""
+    """The largest allowed answers are one list of 100,000 hits, and 10,000 lists of ten."""
     for counts in ([100_000], [10] * 10_000):
         response = search_pb2.SearchResponse()
         for count in counts:

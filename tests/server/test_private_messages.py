@@ -51,7 +51,7 @@ def a_pipe(folder: Path) -> None:
 def test_a_storage_error_names_no_path(
     home: Home, client: Client, caplog: pytest.LogCaptureFixture, fault: Callable[[Path], None]
 ) -> None:
-    """Of whatever kind; the log has it."""
+    """This holds for any kind; the log has the path."""
     with home.create("one", ["v=vectors:dim=2"]) as made:
         made.items.put([NewItem("a", rows={"v": [1, 2]})])
     if fault is no_lock:
@@ -65,7 +65,7 @@ def test_a_storage_error_names_no_path(
 
 
 def test_a_busy_collection_names_no_process(caplog: pytest.LogCaptureFixture) -> None:
-    """Nor its command, which may hold what nobody else is to know."""
+    """It does not name the command either, which may hold secrets."""
     error = BusyError("others write it; try again", detail=f"process {os.getpid()} ({' '.join(sys.argv)})")
     with caplog.at_level(logging.WARNING):
         refused = refusal(error)
@@ -94,7 +94,7 @@ def test_records_of_jobs_name_no_path(home: Home, client: Client, caplog: pytest
 
 
 def test_the_end_of_a_job_names_no_path(home: Home) -> None:
-    """Also where its process is dead, and the collection cannot be opened."""
+    """It names none even if its process is dead, and the collection cannot be opened."""
     home.create("one", ["v=vectors:dim=2"]).close()
     (home.path / "one/lock").symlink_to("/dev/null")
     request = SubmitJobRequest(train=pb.TrainRequest(parent="collections/one"))

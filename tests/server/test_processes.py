@@ -40,7 +40,7 @@ def home(tmp_path: Path) -> Home:
 
 @contextmanager
 def serving(home: Home, *options: str, temporary: Path | None = None) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """The command with two processes, and its address."""
+    """Yield the command with two processes, and its address."""
     command = [
         sys.executable,
         "-m",
@@ -63,13 +63,13 @@ def serving(home: Home, *options: str, temporary: Path | None = None) -> Iterato
 
 
 def children(process: "subprocess.Popen[str]") -> list[int]:
-    """The server processes: those that a port is shared by, without Python's own helper."""
+    """Return the server processes: those that share a port, without Python's own helper."""
     listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     return [int(one) for one in listed if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
 def test_each_process_has_a_port_for_administrators(home: Home) -> None:
-    """The ports follow each other, so that a monitor tells the processes apart; their sums are those of the server."""
+    """The ports follow each other, so that a monitor distinguishes the processes, whose sums are the server's."""
     first = free_neighbors()
     with serving(home, "--processes", "2", "--admin-port", str(first)) as (_, address):
         for _ in range(3):
@@ -91,7 +91,7 @@ def temporary() -> Iterator[Path]:
 def test_one_process_stops_without_a_word_of_complaint_and_leaves_no_temporary_file(
     home: Home, temporary: Path
 ) -> None:
-    """Also where multiprocessing has made a folder of its own, as it does for the process that trains."""
+    """This holds also if multiprocessing has made a folder of its own, as it does for the process that trains."""
     with serving(home, temporary=temporary) as (process, address):
         with Client(address, timeout=300) as client:
             client.open("rows").train(Recipe(spec="pca", views=("color",), dim=2))
@@ -104,7 +104,7 @@ def test_one_process_stops_without_a_word_of_complaint_and_leaves_no_temporary_f
 
 
 def test_processes_share_the_port_and_follow_each_other_s_changes(home: Home, temporary: Path) -> None:
-    """What one connection writes, every other sees at once; SIGTERM ends all, and they leave no temporary file."""
+    """Every connection sees the writes of another at once; SIGTERM ends all, and they leave no temporary file."""
     with serving(home, "--processes", "2", temporary=temporary) as (process, address):
         assert len(children(process)) == 2
         for number in range(8):  # the system chooses a process for each connection
@@ -124,7 +124,7 @@ def test_processes_share_the_port_and_follow_each_other_s_changes(home: Home, te
 
 @pytest.mark.long
 def test_a_process_that_dies_is_replaced(home: Home) -> None:
-    """And the others answer meanwhile."""
+    """The others answer meanwhile."""
     with serving(home, "--processes", "2") as (process, address):
         before = children(process)
         os.kill(before[0], signal.SIGKILL)
@@ -141,7 +141,7 @@ def test_a_process_that_dies_is_replaced(home: Home) -> None:
 
 @pytest.mark.long
 def test_processes_end_with_the_one_that_started_them(home: Home) -> None:
-    """Killed, it cannot tell them."""
+    """A killed process cannot tell them."""
     with serving(home, "--processes", "2") as (process, _):
         left = children(process)
         process.kill()
@@ -177,7 +177,7 @@ def test_nobody_joins_several_processes(home: Home) -> None:
 
 
 def test_the_next_server_removes_what_a_killed_one_left(home: Home, tmp_path: Path) -> None:
-    """But no folder that a process holds, no new one, and nothing of others."""
+    """A folder that a process holds stays, and so do new ones and those of other programs."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     with serving(home, temporary=temporary) as (process, _):

@@ -1,4 +1,4 @@
-"""Deletion of items whose files are missing or excluded, here and through a server: nothing of a disk is lost."""
+"""Deletion of items whose files are missing or excluded, here and through a server, loses nothing of a disk."""
 
 import json
 import shutil
@@ -60,7 +60,7 @@ def unmounted(path: Path, tmp_path: Path) -> Iterator[None]:
 
 
 def test_prune_deletes_nothing_of_a_disk_that_is_not_mounted(home: Home, tmp_path: Path, where: list[str]) -> None:
-    """A root that is empty, or all of a folder that still exists; a folder that is gone with its files is deleted."""
+    """A root is empty, or all of a folder that still exists; a folder that is gone with its files is deleted."""
     trees = [tmp_path / name for name in ("large", "small", "nas")]
     for number in range(120):
         write(trees[0] / f"{number % 10}/{number}.png", number)
@@ -142,7 +142,7 @@ def pets_of_home(home: Home, nothing_stays: None, tree: Path) -> Path:
 
 
 def test_what_people_gave_comes_back_with_the_files(backend: Backend, tree: Path, tmp_path: Path) -> None:
-    """By the content of the files, with all that people gave: a folder's name or a new label does not hide it."""
+    """The content of the files identifies them, with all that people gave: a new folder or label hides nothing."""
     captions = {f"tree/a/{number}.png": f"a cat number {number}" for number in (0, 2, 4)}
     with backend.create("pets", ["color", "text"]) as made:
         made.index([tree], IndexOptions(labels="folder", workers=1))
@@ -239,7 +239,7 @@ def test_a_run_that_can_use_nothing_fails_and_names_the_extra(
 
 
 def test_thumbnails_of_a_storage_system_are_no_items(home: Home, tree: Path, where: list[str]) -> None:
-    """Items of an earlier version are missing, and pruned without a word of a disk."""
+    """Items of an earlier version are missing, and pruned without a note on a disk."""
     words = ["index", "pets", str(tree), "--exclude", "*.tmp.png", "--exclude", "old/"]
     home.create("pets", ["color"]).close()
     write(tree / "old/9.png", 9)

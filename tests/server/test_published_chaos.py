@@ -1,6 +1,6 @@
 """Three servers without a catalog under load: one is killed again and again, and generations replace each other.
 
-Clients ask the next server when one does not answer. Every acknowledged write stays, every answer is the oracle's.
+Clients ask the next server if one does not answer. Every acknowledged write stays, every answer is the oracle's.
 """
 
 import itertools

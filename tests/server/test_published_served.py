@@ -1,4 +1,4 @@
-"""The whole way: a collection is published by the command, served without its catalog, and used by our client."""
+"""The whole way: the command publishes a collection, a server serves it without its catalog, and our client uses it."""
 
 import json
 import urllib.request
@@ -71,7 +71,7 @@ def client_of(home: Path, *options: str) -> Iterator[tuple[Client, str]]:
 
 
 def test_a_published_collection_is_served_without_its_catalog(collection, address, tmp_path):
-    """Searches by picture, text, key and vector, streams, embeddings, labels, writes, and what needs the catalog."""
+    """Searches by picture, text, key and vector, streams, embeddings, labels, writes, calls that need the catalog."""
     home, bundles = tmp_path / "home", tmp_path / "bundles"
     planned = result_of("publish", NAME, "--to", bundles, "--engine", address, "--dry-run", home=home)
     assert (planned["items"], planned["switched"]) == (24, False)

@@ -12,9 +12,8 @@ from crossview.engine.values.query import Query
 from crossview.server.client.client import Client
 from crossview.server.core.dispatch import quotas
 from crossview.server.core.dispatch.call import Call, Caller, Served
-from crossview.server.core.dispatch.fair_queue import FairQueue
 from crossview.server.core.dispatch.quotas import Budget, Quotas
-from crossview.server.core.dispatch.rooms import Room
+from crossview.server.core.dispatch.rooms import FairQueue, Room
 from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.errors import OverloadedError
 from crossview.server.wire.identity import Identity
@@ -44,7 +43,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_a_key_sends_its_rate_after_a_burst_and_others_are_free(clock: Clock) -> None:
-    """Of ten requests a second: twenty at once, then one every tenth of a second; the advice is exact."""
+    """The rate is ten requests a second: twenty at once, then one every tenth of a second; the advice is exact."""
     limit = Quotas(ServerSettings(key_rate=10.0))
     for _ in range(20):
         limit.begin(call("a"))
@@ -115,7 +114,7 @@ def play(scene: Callable[[Room], Awaitable[Any]], waiting: int, patience: float 
 
 
 async def begun(room: Room, leave: threading.Event) -> asyncio.Task[Any]:
-    """A call that holds the only thread of a room until an event."""
+    """Begin a call that holds the only thread of a room until an event."""
     started = threading.Event()
 
     def hold() -> None:
@@ -196,7 +195,7 @@ def test_the_expected_wait_counts_turns() -> None:
 
 
 def test_the_vectors_of_one_request_are_limited(home: Any) -> None:
-    """As the hits are: before the answer is made."""
+    """They are, as the hits are, before the answer is made."""
     settings = ServerSettings(home=home.path, port=0, answer_bytes=1_000)
     with RunningServer(settings) as running, Client(running.address) as client:
         drawn = client.open("drawn")
@@ -207,7 +206,7 @@ def test_the_vectors_of_one_request_are_limited(home: Any) -> None:
 
 
 def test_a_server_limits_the_rate_of_callers(home: Any) -> None:
-    """With the status and the advice that clients know."""
+    """The refusal has the status and the advice that clients know."""
     settings = ServerSettings(home=home.path, port=0, key_rate=0.01)
     with RunningServer(settings) as running, Client(running.address) as client:
         client.names()

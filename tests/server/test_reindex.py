@@ -21,10 +21,10 @@ from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.settings import ServerSettings
 
 COUNT = 12_000
-"""More than an approximate index scans exactly."""
+"""More rows than an approximate index scans exactly."""
 ROWS = np.random.default_rng(0).normal(size=(COUNT, 8)).astype(np.float32)
 LIMIT = 0.9
-"""Recall below which a search by 40 queries would be wrong, whose promise is 0.99."""
+"""A recall below which a search by 40 queries would be wrong, for a promise of 0.99."""
 
 
 @pytest.fixture(scope="module")
@@ -52,20 +52,20 @@ def where(request: pytest.FixtureRequest, many: Path) -> list[str]:
 
 
 def indexes(*where: str) -> dict[str, Any]:
-    """The indexes that ``show`` states, by space and target."""
+    """Return the indexes that ``show`` states, by space and target."""
     spaces = json.loads(done("show", "many", *where, "--json"))["result"]["spaces"]
     return {(space["name"], one["target"]): one for space in spaces for one in space["indexes"]}
 
 
 def found(many: Path, *words: str) -> list[list[str]]:
-    """The hits of 40 queries in the view v."""
+    """Return the hits of 40 queries in the view v."""
     queries = ["--vector", str(many / "queries.npy"), "--view", "v", "--space", "raw", "--targets", "v"]
     results = json.loads(done("search", "many", *queries, *words, "--json"))["result"]
     return [[hit["key"] for hit in one["hits"]] for one in results]
 
 
 def exact(many: Path) -> list[list[str]]:
-    """The oracle: distances to all rows."""
+    """Return the oracle: distances to all rows."""
     queries = np.load(many / "queries.npy")
     distances = np.linalg.norm(ROWS[None] - queries[:, None], axis=2)
     return [[f"{place:05}" for place in np.argsort(one)[:10]] for one in distances]
@@ -77,7 +77,7 @@ def recall(lists: list[list[str]], oracle: list[list[str]]) -> float:
 
 @pytest.mark.parametrize("kind", ["ivf", "scan", "hnsw", "flat"])
 def test_each_kind_answers_with_its_recall_and_exactly_on_request(many: Path, where: list[str], kind: str) -> None:
-    """Here, and where another process builds the index than the one that searches."""
+    """The index is built here, or by another process than the one that searches."""
     said = done("space", "reindex", "many", "--space", "raw", "--targets", "v", "--index", kind, *where)
     assert f"v: index {kind} of float32 vectors" in said
     assert ("exact" in said) == (kind == "flat")
@@ -99,7 +99,7 @@ def test_each_kind_answers_with_its_recall_and_exactly_on_request(many: Path, wh
 
 
 def test_auto_is_exact_for_few_items_and_float16_takes_half(many: Path, where: list[str]) -> None:
-    """What was asked for is stated beside the kind."""
+    """The requested kind is stated beside the kind."""
     said = done("space", "reindex", "many", "--space", "raw", "--precision", "float16", *where)
     assert "v: index flat (chosen by auto) of float16 vectors, exact" in said
     assert recall(found(many, *where), exact(many)) >= LIMIT
@@ -136,7 +136,7 @@ def test_wrong_values_of_an_index_are_refused(where: list[str], words: list[str]
     ],
 )
 def test_wrong_recalls_of_a_search_are_refused(where: list[str], words: list[str], message: str) -> None:
-    """Before the search."""
+    """The refusal comes before the search."""
     result = run("search", "many", "--key", "00000", "--view", "v", *words, *where)
     assert result.exit_code == 1
     assert message in " ".join(result.stderr.split())
@@ -162,7 +162,7 @@ def test_a_job_reindexes_while_nobody_waits(many: Path, server: RunningServer) -
 def test_the_process_that_searches_shows_its_recall(
     many: Path, server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the space, in ``show --server`` and in the metrics; a new index forgets it."""
+    """It is in the space, in ``show --server`` and in the metrics; a new index forgets it."""
     from urllib.request import urlopen
 
     monkeypatch.setattr(live_recall, "_EVERY", 1)

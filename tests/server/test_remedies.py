@@ -93,7 +93,7 @@ REMEDIES: list[tuple[tuple[Remedy, ...], str, str]] = [
     ],
 )
 def test_remedies_become_words_of_the_command_line(remedy: Remedy, words: str) -> None:
-    """A remedy that this version does not know stays Python, and so does text that is no remedy."""
+    """A remedy that this version does not know stays Python. Other text between backticks does not change."""
     assert Context().run(completed, Text("`no remedy`: ", remedy, "!")) == f"`no remedy`: {words}!"
 
 
@@ -135,7 +135,7 @@ def test_answers_keep_the_remedies_of_their_texts() -> None:
 
 
 def test_people_read_places_of_the_pages() -> None:
-    """What no page does is a command."""
+    """A call without a page is a command."""
     parts = (
         "ask: ",
         call("collection.questions.next"),
@@ -148,7 +148,7 @@ def test_people_read_places_of_the_pages() -> None:
 
 
 def test_every_door_has_its_own_words(server: RunningServer, web: httpx.Client, channel: grpc.Channel) -> None:
-    """The engine's Python in a client of Python, commands in the command line, methods in all others."""
+    """A client of Python gets the engine's Python, the command line commands, and all others methods."""
     with Client(server.address) as client, pytest.raises(NotFoundError, match=r"`home\.create\('none'\)`"):
         client.open("none").describe()
     with pytest.raises(grpc.RpcError) as failed:

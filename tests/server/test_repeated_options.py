@@ -1,4 +1,4 @@
-"""Options that are given twice: no value is dropped silently."""
+"""If an option is given twice, no value is dropped silently."""
 
 import pytest
 import typer
@@ -9,7 +9,7 @@ from crossview.server.commands.cli import COMMANDS
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_option_of_one_value_is_refused_when_it_is_repeated(name: str) -> None:
-    """By every command, before anything else is looked at."""
+    """Every command refuses it before it does anything else."""
     command = command_of(name)
     options = [one for one in command.params if one.param_type_name == "option" and not one.multiple]
     assert options
@@ -30,7 +30,7 @@ def test_an_option_of_one_value_is_refused_when_it_is_repeated(name: str) -> Non
     ],
 )
 def test_a_key_is_given_once(command: tuple[str, ...], option: str) -> None:
-    """In options of the form key=value, too."""
+    """An option of the form key=value takes each key once."""
     result = run(*command, option, "x=1", option, "x=2")
     assert result.exit_code == 2
     assert f"{option} x is given twice" in " ".join(result.stderr.split())

@@ -1,4 +1,4 @@
-"""Rooms: one kind of call does not wait for another, and too many are refused at once."""
+"""Rooms: one kind of call does not wait for another, and excess calls are refused at once."""
 
 import asyncio
 import threading
@@ -22,11 +22,13 @@ from terminal import fill_rows
 
 from crossview.engine.collections.home import Home
 from crossview.engine.values.conditions.filter import Filter
-from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.errors import InvalidInputError, NotEnoughMemoryError, NotFoundError
 from crossview.engine.values.item import ItemUpdate
 from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
 from crossview.server.core.dispatch.rooms import Room, Rooms
+from crossview.server.core.jobs.jobs import Waiting
+from crossview.server.core.jobs.records import Records
 from crossview.server.core.services.search_service import SearchService
 from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.convert_search import from_search_request
@@ -38,7 +40,7 @@ NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color
 
 
 def run(scene: Callable[[Room], Awaitable[Any]], threads: int = 2, waiting: int = 2, patience: float = 600.0) -> Any:
-    """What a scene in a room of two threads and two waiting places gives."""
+    """Return the result of a scene in a room of two threads and two waiting places."""
 
     async def play() -> Any:
         room = Room("tests", threads, waiting, 0.5, patience)
@@ -50,8 +52,46 @@ def run(scene: Callable[[Room], Awaitable[Any]], threads: int = 2, waiting: int 
     return asyncio.run(play())
 
 
+def test_a_room_without_a_thread_refuses_calls_until_it_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls waited for ever for a thread that the system had refused."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def scene(room: Room) -> list[Any]:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(OverloadedError):
+                await room.run(lambda: 1)
+        first = await room.run(lambda: 2)
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            return [first, *await asyncio.gather(*(room.run(lambda n=n: n) for n in range(3, 6)))]  # type: ignore[misc]
+
+    assert run(scene) == [2, 3, 4, 5]
+
+
+def test_a_caller_learns_that_no_thread_can_wait_for_its_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The next one waits."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def scene() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(NotEnoughMemoryError, match="ulimit -u"):
+                await waiting.ended("none")
+        with pytest.raises(NotFoundError):
+            await waiting.ended("none")
+
+    waiting = Waiting(Records(tmp_path))
+    asyncio.run(scene())
+    waiting.close()
+
+
 def test_results_and_errors_come_back_to_who_waits() -> None:
-    """Each its own."""
+    """Each caller gets its own."""
 
     async def scene(room: Room) -> list[Any]:
         calls = [room.run(lambda n=n: 1 // n) for n in range(4)]  # type: ignore[misc]
@@ -83,7 +123,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_what_would_wait_too_long_is_refused_although_there_is_a_place(clock: Clock) -> None:
-    """By how long earlier calls took; as soon as few wait, calls are taken again."""
+    """The time of earlier calls decides; as soon as few wait, calls are accepted again."""
 
     async def scene(room: Room) -> tuple[int, int]:
         await room.run(lambda: clock.pass_(100_000))
@@ -97,13 +137,13 @@ def test_what_would_wait_too_long_is_refused_although_there_is_a_place(clock: Cl
         return refused, await room.run(lambda: 7)
 
     refused, answer = run(scene, waiting=100)
-    assert refused == 16  # as many are taken as twice the threads
+    assert refused == 16  # the room accepts twice as many calls as it has threads
     assert answer == 7
 
 
 @pytest.mark.parametrize("alike", [False, True], ids=["alone", "alike"])
 def test_nobody_waits_longer_than_the_patience(clock: Clock, alike: bool) -> None:
-    """However few wait, and although no earlier call was slow; who has begun is answered however long it takes."""
+    """Few may wait, and no earlier call was slow; a call that has begun is answered after any time."""
 
     async def scene(room: Room) -> tuple[list[Any], list[int], int]:
         leave, begun = threading.Event(), list[int]()
@@ -152,7 +192,7 @@ def test_a_thread_that_waits_keeps_nothing_of_the_last_call() -> None:
 
 
 def test_one_too_many_is_refused_at_once_and_later_ones_are_not() -> None:
-    """Refused means not begun; the error says when to come again."""
+    """A refused call has not begun; the error says when to come again."""
 
     async def scene(room: Room) -> list[int]:
         leave, begun = threading.Event(), list[int]()
@@ -194,7 +234,7 @@ def test_what_nobody_waits_for_is_not_begun() -> None:
 
 
 def test_calls_that_are_alike_and_wait_are_one_task() -> None:
-    """Up to so many; each gets what becomes of its own, and who has left is not asked for."""
+    """Their number is limited; each gets its own outcome, and a caller that has left does not take part."""
 
     async def scene(room: Room) -> tuple[list[Any], list[list[int]]]:
         leave, tasks = threading.Event(), list[list[int]]()
@@ -220,7 +260,7 @@ def test_calls_that_are_alike_and_wait_are_one_task() -> None:
 
 
 def test_a_fault_of_common_work_is_everybodys_and_the_room_goes_on() -> None:
-    """As that of a call alone is its own."""
+    """The fault of a call alone is its own."""
 
     async def scene(room: Room) -> list[Any]:
         leave = threading.Event()
@@ -238,14 +278,14 @@ def test_a_fault_of_common_work_is_everybodys_and_the_room_goes_on() -> None:
 
 @contextmanager
 def full_of_writers(running: RunningServer, count: int) -> Iterator[None]:
-    """So many writes that wait for the collection's lock, and end when the block does."""
+    """Make so many writes that wait for the collection's lock, and end when the block does."""
     with Client(running.address) as client, ThreadPoolExecutor(count) as pool:
         rows = client.open("rows")
         with running.collections.use("rows") as collection, collection._opened.folder.writer.hold():
             waiting = [pool.submit(rows.items.update, [ItemUpdate("cat/0", attributes={"n": n})]) for n in range(count)]
             yield
         for one in waiting:
-            with suppress(OverloadedError):  # a call of the block was there before it
+            with suppress(OverloadedError):  # a call of the block took its place
                 assert one.result(300).failures == ()
 
 
@@ -259,7 +299,7 @@ def running(tmp_path: Path) -> Iterator[RunningServer]:
 
 
 def test_searches_and_health_go_on_while_writers_wait(running: RunningServer) -> None:
-    """However many: they have threads of their own."""
+    """Any number of writers may wait: searches and health have threads of their own."""
     with full_of_writers(running, 8), Client(running.address, timeout=300) as client:
         (found,) = client.open("rows").search(NEAR)
         assert len(found.hits) == 3
@@ -268,7 +308,7 @@ def test_searches_and_health_go_on_while_writers_wait(running: RunningServer) ->
 
 
 def test_a_refusal_tells_programs_when_to_come_again(running: RunningServer) -> None:
-    """RESOURCE_EXHAUSTED with the standard details, and as an error of the client."""
+    """The refusal is RESOURCE_EXHAUSTED with the standard details, and an error of the client."""
     with full_of_writers(running, 8), Client(running.address, timeout=300) as client:
         _until_refused(running)
         with pytest.raises(OverloadedError) as caught:
@@ -289,7 +329,7 @@ def test_a_refusal_tells_programs_when_to_come_again(running: RunningServer) -> 
 
 
 def _until_refused(running: RunningServer) -> None:
-    """Returns when every place is taken: the writers arrive in their own time."""
+    """Return when every place is taken: the writers arrive in their own time."""
     while True:
         try:
             with Client(running.address, timeout=0.2) as hasty:
@@ -315,13 +355,13 @@ def _delete(name: str) -> Any:
     ],
 )
 def test_a_request_of_too_much_is_refused(running: RunningServer, request_: SearchRequest, words: str) -> None:
-    """Before room is made for the answer; the message tells the limit."""
+    """The refusal comes before the answer takes memory; the message states the limit."""
     with Client(running.address) as client, pytest.raises(InvalidInputError, match=words):
         client.open("rows").search(request_)
 
 
 def test_the_event_loop_answers_no_search_for_many_hits(running: RunningServer) -> None:
-    """However few bytes are scanned: everybody else would wait while the hits are made."""
+    """The scan may take few bytes: all other calls would wait while the hits are made."""
     service = SearchService(running.collections, running.settings)
     near = from_search_request(replace(NEAR, queries=[Query("color", vector=np.zeros(64, np.float32))]))
     near.parent = "collections/rows"
@@ -341,7 +381,7 @@ def test_the_event_loop_answers_no_search_for_many_hits(running: RunningServer) 
 def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch, streams: bool, in_loop: bool
 ) -> None:
-    """Also those that fail, each by its own fault, and those that ask in another way."""
+    """Failing ones are, too, each with its own fault, and so are searches of other forms."""
     vectors = np.random.default_rng(1).uniform(0, 9, (12, 64)).astype(np.float32)
     asked = [replace(NEAR, queries=[Query("color", vector=vector)]) for vector in vectors]
     asked += [replace(NEAR, queries=[Query("color", key=f"dog/{number}")]) for number in range(4)]
@@ -359,7 +399,7 @@ def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
     asking, enough = threading.Event(), threading.Event()
 
     def waits() -> bool:
-        """Whether the first of the searches waits until others wait with it."""
+        """Return whether the first of the searches waits until others wait with it."""
         if in_loop:
             gathered = [len(group.calls) for group in server._dispatcher._gathering._groups.values()]
             come = max(gathered, default=0) > 2
@@ -374,7 +414,7 @@ def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
         return searched(*given)
 
     class Turns:
-        """As many turns of the event loop as it takes."""
+        """A number of turns of the event loop that ends as soon as enough searches wait."""
 
         def __gt__(self, turns: int) -> bool:
             return waits()

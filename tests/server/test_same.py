@@ -29,14 +29,14 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture(params=BACKENDS)
 def where(request: pytest.FixtureRequest, home: Home) -> Iterator[list[str]]:
-    """The options by which commands reach it."""
+    """The options by which commands reach the home."""
     with reached(home, request.param) as options:
         yield options
 
 
 @pytest.fixture
 def pairs(tmp_path: Path) -> Path:
-    """Of animals that follow each other, and of cats and dogs."""
+    """A file of pairs of animals that follow each other, and of cats and dogs."""
     lines = [f"{a}/{n},{a}/{n + 1},1" for a in ("cat", "dog") for n in range(11)]
     lines += [f"cat/{n},dog/{(n * 5 + k) % 12},0" for n in range(12) for k in range(2)]
     path = tmp_path / "pairs.csv"
@@ -45,7 +45,7 @@ def pairs(tmp_path: Path) -> Path:
 
 
 def test_two_items_are_the_same_or_not(where: list[str], pairs: Path) -> None:
-    """By a threshold that pairs set, which the command prints with its error rate and its origin."""
+    """Pairs set the threshold, which the command prints with its error rate and its origin."""
     text = done("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
     assert "the same up to a distance of" in text
     assert "calibrated on 22 similar and 24 dissimilar stated pairs" in text
@@ -61,7 +61,7 @@ def test_two_items_are_the_same_or_not(where: list[str], pairs: Path) -> None:
 
 
 def test_many_pairs_are_told_from_a_file(where: list[str], pairs: Path, tmp_path: Path) -> None:
-    """With a column that says which are similar or without one; an item is the same as itself."""
+    """A column may say which are similar; an item is the same as itself."""
     done("calibrate", "rows", *COLOR, *where)
     bare = tmp_path / "bare.csv"
     bare.write_text("key_a,key_b\ncat/1,cat/1\ncat/1,dog/1\n")
@@ -94,14 +94,14 @@ def test_pairs_of_items_that_are_not_there_are_left_out(where: list[str], tmp_pa
 
 
 def test_calibration_leaves_out_pairs_of_items_that_are_not_there(where: list[str], pairs: Path) -> None:
-    """And the sentence on the threshold states how many, and which keys."""
+    """The sentence on the threshold states how many, and which keys."""
     pairs.write_text(pairs.read_text() + "cat/1,nobody,1\n")
     out = done("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
     assert "1 of 47 pairs left out: there is no item 'nobody'" in out
 
 
 def test_hits_carry_probabilities(where: list[str]) -> None:
-    """Where they are asked for."""
+    """They do so on request."""
     done("calibrate", "rows", *COLOR, *where)
     ask = ("search", "rows", "--key", "cat/1", *COLOR, "--targets", "color", "-k", 20, *where)
     plain, (found,) = result_of(*ask)[0]["hits"], result_of(*ask, "--probabilities")
@@ -119,7 +119,7 @@ def test_hits_carry_probabilities(where: list[str]) -> None:
 
 
 def test_same_says_what_its_probability_rests_on(where: list[str], pairs: Path) -> None:
-    """One half of the pairs, or the share that is given."""
+    """It rests on a half of the pairs, or the given share."""
     done("calibrate", "rows", *COLOR, *where)
     ask = ("verify", "rows", "cat/3", "cat/9", *COLOR, *where)
     assert ", if 0.5 of such pairs are" in done(*ask)
@@ -131,7 +131,7 @@ def test_same_says_what_its_probability_rests_on(where: list[str], pairs: Path) 
 
 
 def test_pairs_measure_spaces(where: list[str], pairs: Path) -> None:
-    """Side by side, in a table, JSON and CSV."""
+    """They do so side by side, in a table, JSON and CSV."""
     done("train", "rows", *TRAIN, "--holdout", 0.5, *where)
     ask = ("evaluate", "rows", *COLOR, "--space", "raw,fantope", "--pairs", pairs, *where)
     found = result_of(*ask)
@@ -144,7 +144,7 @@ def test_pairs_measure_spaces(where: list[str], pairs: Path) -> None:
 
 
 def test_a_space_without_a_threshold_says_how_to_get_one(where: list[str]) -> None:
-    """The command that is named works."""
+    """The named command works."""
     result = run("verify", "rows", "cat/1", "cat/2", *COLOR, *where)
     assert result.exit_code == 2
     command = result.stderr.strip().partition("with: crossview ")[2]
@@ -154,7 +154,7 @@ def test_a_space_without_a_threshold_says_how_to_get_one(where: list[str]) -> No
 
 
 def test_a_space_calibrates_itself_without_each_fold(where: list[str], tmp_path: Path) -> None:
-    """Folds that do not part groups, by a file."""
+    """Folds do not part groups, which a file states."""
     done("train", "rows", *TRAIN, *where)
     groups = tmp_path / "groups.csv"
     groups.write_text("key,group\n" + "".join(f"{a}/{n},{n // 2}\n" for a in ("cat", "dog") for n in range(12)))
@@ -195,7 +195,7 @@ def test_thresholds_survive(home: Home, tmp_path: Path, pairs: Path, backend: st
 
 
 def test_both_backends_say_the_same(home: Home, pairs: Path, tmp_path: Path) -> None:
-    """Value for value, but for the time."""
+    """All values are equal, except the time."""
     found = []
     for backend in BOTH:
         other = Home(copy_home(home.path, tmp_path / backend))
@@ -209,7 +209,7 @@ def test_both_backends_say_the_same(home: Home, pairs: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_pictures_are_compared_with_items(home: Home, pictures: Path, tmp_path: Path, backend: str) -> None:
-    """An input that is no key is a file; one that cannot be read is named."""
+    """An input that is not a key is a file; one that cannot be read is named."""
     files = sorted(pictures.glob("*/*.jpg"))
     with home.create("drawn", ("color",)) as made:
         made.items.put(
@@ -229,7 +229,7 @@ def test_pictures_are_compared_with_items(home: Home, pictures: Path, tmp_path: 
 
 
 def test_what_makes_no_sense_is_refused(where: list[str], tmp_path: Path) -> None:
-    """In a line each."""
+    """Each refusal is one line."""
     done("calibrate", "rows", *COLOR, *where)
     one_kind, triplets = tmp_path / "one.csv", tmp_path / "triplets.csv"
     one_kind.write_text("key_a,key_b,similar\ncat/1,cat/2,1\n")
@@ -251,7 +251,7 @@ def test_what_makes_no_sense_is_refused(where: list[str], tmp_path: Path) -> Non
 
 
 def test_the_python_clients_tell_it_too(home: Home) -> None:
-    """Of vectors, which are no items; and of many pairs in one request."""
+    """They compare vectors, which are not items, and many pairs in one request."""
     request = SameRequest(
         [
             (Query("color", key=f"cat/{n}"), Query("color", key=f"{other}/1"))

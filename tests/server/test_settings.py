@@ -37,7 +37,7 @@ def test_a_value_that_cannot_be_used_is_refused(name: str, value: object) -> Non
 
 
 def test_a_home_that_is_a_file_is_refused(tmp_path) -> None:
-    """Before the port is taken."""
+    """The refusal comes before the port is taken."""
     (tmp_path / "home").write_text("")
     with pytest.raises(InvalidInputError, match="is a file"):
         RunningServer(ServerSettings(home=tmp_path / "home", port=0))

@@ -20,7 +20,7 @@ def drawn(backend: Backend) -> Iterator[CollectionBackend]:
 
 
 def test_arguments_are_those_of_the_request(drawn: CollectionBackend, pictures: Path) -> None:
-    """One list for each target, whatever form the picture has."""
+    """Each target has one list, for any form of the picture."""
     file = next(pictures.glob("dots/*.jpg"))
     given = {"space": "cca", "targets": ("color", "sift"), "k": 5}
     full = drawn.search(SearchRequest([Query("color", image=file)], **given))
@@ -50,12 +50,12 @@ def test_a_wrong_mixture_is_refused_by_name(drawn: CollectionBackend) -> None:
 
 
 def test_a_notebook_shows_thumbnails(drawn: CollectionBackend, pictures: Path) -> None:
-    """Of each hit while the collection is open."""
+    """Each hit has one while the collection is open."""
     (found,) = drawn.search(view="color", image=next(pictures.glob("dots/*.jpg")), space="raw", k=3)
     assert found._repr_html_().count('<img src="data:image/jpeg;base64,') == 3
 
 
 def test_a_collection_says_what_it_is(drawn: CollectionBackend) -> None:
-    """In a session its name and contents, or where it is, and no address in memory."""
+    """A session shows its name and contents, or its place, and no address in memory."""
     assert "collection 'drawn'" in repr(drawn)
     assert "18 items, views color, sift, space cca" in repr(drawn) or "on the server at 127.0.0.1:" in repr(drawn)

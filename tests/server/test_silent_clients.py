@@ -1,4 +1,4 @@
-"""Clients that say nothing: they take no thread, they keep nobody waiting, and in the end they are let go."""
+"""Clients that say nothing take no thread, delay no other client, and end after a while."""
 
 import asyncio
 import socket
@@ -49,7 +49,7 @@ def running(tmp_path: Path) -> Iterator[RunningServer]:
 
 
 class Silent:
-    """Streams that have sent some messages, and send no more until they are left."""
+    """Streams that have sent some messages, and send no more until the block ends."""
 
     def __init__(self, method: Callable[..., Any], count: int, *messages: Any) -> None:
         self._leave = threading.Event()
@@ -69,7 +69,7 @@ class Silent:
 
 
 def test_who_waits_or_is_silent_refuses_nobody_a_training(running: RunningServer) -> None:
-    """More callers than there are threads and places: of one job, and of fits that have sent nothing or the first."""
+    """More callers than threads and places wait for one job, or for fits that have sent one message or none."""
     records = Records(running.collections.home.path)
     owner = Owner(records.folder)  # of another server, which never carries it out
     submitted = SubmitJobRequest(train=pb.TrainRequest(parent=NAME))
@@ -92,13 +92,13 @@ def test_who_waits_or_is_silent_refuses_nobody_a_training(running: RunningServer
 
 
 def waits(running: RunningServer) -> int:
-    """How many wait for jobs."""
+    """Return how many callers wait for jobs."""
     return sum(map(len, running.jobs.waiting._waiting.values()))
 
 
 @pytest.mark.parametrize("messages", [0, 1])
 def test_a_stream_that_stays_silent_is_ended(running: RunningServer, messages: int) -> None:
-    """With the reason; what it had sent is answered."""
+    """The end has the reason; messages before it are answered."""
     running.collections.home.open("rows").views.add("sift:words=8")
     with (
         RunningServer(replace(running.settings, port=0, silent_seconds=0.2)) as server,
@@ -118,7 +118,7 @@ def test_a_stream_that_stays_silent_is_ended(running: RunningServer, messages: i
 
 
 def test_who_waits_for_an_answer_is_not_silent(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the answer takes."""
+    """The answer may take any time."""
 
     class Clock:
         """The clock of silences, which goes on only while an answer is made: the client never takes long."""
@@ -142,7 +142,7 @@ def test_who_waits_for_an_answer_is_not_silent(running: RunningServer, monkeypat
 
 
 def test_the_stream_that_is_silent_for_longest_makes_room(running: RunningServer) -> None:
-    """As soon as half of all calls are silent streams: others are answered whatever they do."""
+    """This begins when half of all calls are silent streams: others are answered whatever they do."""
     with (
         RunningServer(replace(running.settings, port=0, calls=20)) as server,
         Client(server.address) as client,
@@ -154,7 +154,7 @@ def test_the_stream_that_is_silent_for_longest_makes_room(running: RunningServer
 
 
 def test_calls_that_send_no_request_make_room_too(running: RunningServer) -> None:
-    """Of each service, health and reflection as well: gRPC itself would wait for their messages for ever."""
+    """They may call any service, health and reflection as well: gRPC itself would wait for their messages for ever."""
     paths = [
         *("/crossview.v1.SearchService/Search", "/crossview.v1.CollectionService/Train"),
         *("/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"),
@@ -174,7 +174,7 @@ def test_calls_that_send_no_request_make_room_too(running: RunningServer) -> Non
 
 
 def test_who_watches_over_health_is_silent(running: RunningServer) -> None:
-    """It learns of each change, and is let go where too many watch."""
+    """It learns of each change, and ends if too many watch."""
     with RunningServer(replace(running.settings, port=0, calls=20)) as server, Client(server.address) as client:
         stub = health_pb2_grpc.HealthStub(client.channel)
         watching: list[Any] = []
@@ -193,7 +193,7 @@ def test_who_watches_over_health_is_silent(running: RunningServer) -> None:
 def test_connections_are_bounded_and_health_has_a_port_of_its_own(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who connects and says nothing takes the place of nobody who asks for health, and is cut after seconds."""
+    """A silent connection takes no place from a client that asks for health, and is cut after seconds."""
     monkeypatch.setattr("crossview.server.core.limits._HANDSHAKE_SECONDS", 1)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -214,7 +214,7 @@ def test_connections_are_bounded_and_health_has_a_port_of_its_own(
             assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
         for one in silent:
             one.settimeout(300)
-            while one.recv(100):  # to the end of what the server says before it cuts the connection
+            while one.recv(100):  # the server's last bytes before the cut
                 pass
         until(lambda: reached(server))
     with pytest.raises(StorageError, match="cannot listen"), RunningServer(replace(settings, health_port=running.port)):
@@ -222,7 +222,7 @@ def test_connections_are_bounded_and_health_has_a_port_of_its_own(
 
 
 def reached(server: RunningServer) -> bool:
-    """Whether a client comes to a server within the time of a handshake."""
+    """Return whether a client comes to a server within the time of a handshake."""
     with Client(server.address) as client, suppress(ServerUnavailableError):
         return client.names() == ["rows"]
     return False

@@ -28,7 +28,7 @@ def folder() -> Iterator[Path]:
 
 
 def test_clients_connect_to_a_socket_of_this_user(home: Home, folder: Path) -> None:
-    """Beside the port, or alone; the file goes when the server stops."""
+    """The socket is beside the port, or alone; the file goes when the server stops."""
     path = folder / "s"
     before = os.umask(0)
     try:

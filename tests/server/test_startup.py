@@ -1,4 +1,4 @@
-"""Commands that only look load only what they use, so that they answer in a moment."""
+"""Commands that only read load only what they use, so that they answer in a moment."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ for command in json.loads(sys.argv[1]):
 
 
 def loaded(modules: tuple[str, ...], *commands: str, options: tuple[str, ...] = ()) -> dict[str, list[str]]:
-    """Which of the modules commands have loaded that end well, one after the other in one process."""
+    """Return which modules commands load that end well, one after the other in one process."""
     lines = [[*command.split(), *options] for command in commands]
     arguments = (json.dumps(lines), json.dumps(modules))
     run = subprocess.run([sys.executable, "-c", CODE, *arguments], cwd=ROOT, capture_output=True, text=True)
@@ -45,17 +45,17 @@ def test_what_needs_no_collection_loads_no_library() -> None:
 
 
 def test_collections_are_listed_without_a_database(home: Home) -> None:
-    """Their folders tell their names."""
+    """The names of their folders are enough."""
     assert loaded((*HEAVY, *LEARNERS, *REMOTE, "grpc"), "list", options=("--home", str(home.path))) == {}
 
 
 def test_a_collection_is_described_without_learners(home: Home) -> None:
-    """Listing and showing what a home holds reads the catalog, and loads nothing that learns, searches or decodes."""
+    """Listing and showing a home reads the catalog, and loads nothing that learns, searches or decodes."""
     commands = ("list", "list drawn", "show drawn", f"item show drawn {DOTS}")
     assert loaded((*HEAVY, *LEARNERS, "grpc"), *commands, options=("--home", str(home.path))) == {}
 
 
 def test_a_client_leaves_the_work_to_the_server(server: RunningServer) -> None:
-    """Commands on a server load neither the catalog nor what learns, searches or decodes."""
+    """Commands on a server load neither the catalog nor modules that learn, search or decode."""
     commands = ("list", "list drawn", "show drawn", f"search drawn --key {DOTS} --view color")
     assert loaded((*HEAVY, *LEARNERS, *REMOTE), *commands, options=("--server", server.address)) == {}

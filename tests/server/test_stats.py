@@ -16,7 +16,7 @@ from crossview.server.wire.settings import ServerSettings
 
 
 def test_the_numbers_of_a_server(tmp_path: Path) -> None:
-    """Of calls, rooms, collections and jobs, for people and as JSON."""
+    """They are those of calls, rooms, collections and jobs, for people and as JSON."""
     fill_rows(Home(tmp_path), 10)
     port = free_port()
     with RunningServer(ServerSettings(home=tmp_path, port=0, admin_port=port)) as running:
@@ -45,7 +45,7 @@ def test_a_wrong_address_is_an_error_with_a_remedy(address: str, words: str) -> 
 
 
 def test_percentiles_are_the_buckets_that_hold_them() -> None:
-    """The upper limit of the first bucket that has the share of the calls."""
+    """It is the upper limit of the first bucket that has the share of the calls."""
     counts = {"0.001": 50.0, "0.01": 98.0, "0.1": 99.0, "+Inf": 100.0}
     labels = {"method": "Search", "stage": "whole"}
     stats = Stats([Sample("crossview_call_seconds_bucket", labels | {"le": le}, n) for le, n in counts.items()])

@@ -42,7 +42,7 @@ def test_every_error_has_a_status() -> None:
 
 
 def test_full_disk_is_resource_exhausted() -> None:
-    """Whatever layer noticed it."""
+    """Any layer may have noticed it."""
     error = errors.StorageError("cannot write")
     error.__cause__ = OSError(errno.ENOSPC, "no space left")
     assert status_of(error) is status.Code.RESOURCE_EXHAUSTED
@@ -55,7 +55,7 @@ def test_full_disk_is_resource_exhausted() -> None:
 
 
 class Failed(grpc.RpcError):
-    """A call that ended with a status, and with metadata that anybody on the way may have written."""
+    """A call that ended with a status, and with metadata that any proxy may have written."""
 
     def __init__(
         self, code: grpc.StatusCode, *metadata: tuple[str, str | bytes], details: str = "as the proxy puts it"
@@ -77,7 +77,7 @@ class Failed(grpc.RpcError):
 
 
 def test_a_status_of_a_proxy_is_an_error_too() -> None:
-    """A deadline that the client did not set, details that are none, and a code that nobody knows."""
+    """A deadline that the client did not set, malformed details, and an unknown code."""
     late = error_of(Failed(Code.DEADLINE_EXCEEDED), "host:1", "Search")
     assert isinstance(late, DeadlineExceededError)
     assert "within the time that a proxy allows" in str(late)
@@ -88,7 +88,7 @@ def test_a_status_of_a_proxy_is_an_error_too() -> None:
 
 
 def test_a_call_that_a_server_never_began_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even a write; but no call that the server answered, or that this program ended."""
+    """This holds even for a write; but not for a call that the server answered, or that this program ended."""
     pauses = list[float]()
     monkeypatch.setattr("crossview.server.client.attempts.time.sleep", pauses.append)
     reset = Failed(Code.CANCELLED, details="CANCELLED")
@@ -288,7 +288,7 @@ def test_bad_requests_say_what_is_wrong(channel: grpc.Channel, case: str) -> Non
 def test_a_fault_is_told_by_its_id_only(
     server: RunningServer, channel: grpc.Channel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The client gets an id, the log what happened."""
+    """The client gets an id, and the log has the fault."""
 
     def fail() -> list[str]:
         raise ZeroDivisionError("secret of the server")
@@ -318,7 +318,7 @@ def test_endless_messages_are_cut(server: RunningServer, monkeypatch: pytest.Mon
 
 
 def test_the_client_raises_the_error_of_the_engine(server: RunningServer) -> None:
-    """As precisely as a local collection does."""
+    """It is as precise as that of a local collection."""
     with Client(server.address) as client:
         with pytest.raises(errors.NotFoundError, match="no collection 'no'"):
             client.open("no")

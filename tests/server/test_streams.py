@@ -41,19 +41,19 @@ def rows(running: RunningServer) -> Iterator[RemoteCollection]:
 
 
 def searches(rows: RemoteCollection, count: int) -> list[SearchRequest]:
-    """Queries by every item in turn."""
+    """Return queries by every item in turn."""
     keys = [item.key for item in rows.items(limit=30)]
     return [SearchRequest([Query("color", key=keys[n % 30])], space="raw", k=1 + n % 7) for n in range(count)]
 
 
 def test_a_stream_of_searches_gives_the_answers_of_single_ones_in_order(rows: RemoteCollection) -> None:
-    """More than are answered at once."""
+    """They are more than are answered at once."""
     requests = searches(rows, 100)
     assert list(rows.search_stream(requests)) == [rows.search(request) for request in requests]
 
 
 def test_a_stream_is_read_as_it_is_answered(rows: RemoteCollection) -> None:
-    """Requests that nobody waits for are not taken: an endless stream gives answers at once, and can be left."""
+    """Requests are read only as answers are wanted: an endless stream gives answers at once, and can be left."""
 
     (request,) = searches(rows, 1)
     answers = rows.search_stream(repeat(request))
@@ -64,7 +64,7 @@ def test_a_stream_is_read_as_it_is_answered(rows: RemoteCollection) -> None:
 
 
 def test_a_bad_message_is_refused_alone(rows: RemoteCollection) -> None:
-    """With its status; those before and after it are answered."""
+    """The refusal has its status; the messages before and after it are answered."""
     good = search_pb2.SearchRequest(parent=NAME, space="raw", queries=[{"view": "color", "key": "cat/0"}])
     bad = search_pb2.SearchRequest(parent=NAME, queries=[{"view": "color", "key": "no-such"}])
     stub = search_pb2_grpc.SearchServiceStub(rows.connection.channel)
@@ -78,7 +78,7 @@ def test_a_bad_message_is_refused_alone(rows: RemoteCollection) -> None:
 
 
 def test_each_batch_of_an_import_is_on_disk_when_it_is_answered(running: RunningServer, rows: RemoteCollection) -> None:
-    """And stays, however the stream ends."""
+    """It stays, for any end of the stream."""
     row, seen = np.ones(rows.views()[0].dim, np.float32), threading.Event()
 
     def items() -> Iterator[NewItem]:
@@ -100,7 +100,7 @@ def test_each_batch_of_an_import_is_on_disk_when_it_is_answered(running: Running
 
 
 def test_a_bad_item_of_a_stream_is_a_failure_of_its_batch(rows: RemoteCollection) -> None:
-    """As in a single import."""
+    """It is one of a single import, too."""
     row = np.ones(rows.views()[0].dim, np.float32)
     items = [NewItem("good", rows={"color": row}), NewItem("", rows={"color": row}), NewItem("bare")]
     reports = list(rows.import_stream(items))
@@ -109,7 +109,7 @@ def test_a_bad_item_of_a_stream_is_a_failure_of_its_batch(rows: RemoteCollection
 
 
 def test_a_server_that_stops_tells_its_streams(running: RunningServer, rows: RemoteCollection) -> None:
-    """What was sent is answered; then the stream ends with UNAVAILABLE and a reason, long before the grace is over."""
+    """Sent messages are answered; then the stream ends with UNAVAILABLE and a reason, long before the grace is over."""
     stopped, sent = threading.Event(), threading.Event()
 
     def requests() -> Iterator[SearchRequest]:
@@ -131,7 +131,7 @@ def test_a_server_that_stops_tells_its_streams(running: RunningServer, rows: Rem
 
 
 def test_the_asynchronous_client_tells_the_same(running: RunningServer, rows: RemoteCollection) -> None:
-    """Searches, streams, labels, vectors, items and changes; and the same errors."""
+    """Searches, streams, labels, vectors, items and changes are equal; and so are the errors."""
     requests = searches(rows, 12)
     row = np.ones(rows.views()[0].dim, np.float32)
     embedded = Query("color", key="cat/0")

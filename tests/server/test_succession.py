@@ -1,4 +1,4 @@
-"""A server that replaces another one at its port, while clients go on."""
+"""A server replaces another one at its port, while clients go on."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def home(tmp_path: Path) -> Home:
 
 @contextmanager
 def serving(home: Home, port: int, *options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """The command, and its address."""
+    """Yield the command, and its address."""
     command = [
         sys.executable,
         "-m",
@@ -81,7 +81,7 @@ class Calling:
                 else:
                     assert len(rows.search(NEAR)[0].hits) == 3
                 self.calls += 1
-            except OverloadedError as busy:  # it asks to come again, however often servers are replaced
+            except OverloadedError as busy:  # it asks to come again at any replacement
                 self._ended.wait(busy.retry_seconds)
             except Exception as error:  # noqa: BLE001  # every failure counts
                 self.errors.append(f"{kind}: {error!r}, caused by {error.__cause__!r}")
@@ -101,7 +101,7 @@ class Calling:
 @pytest.mark.long
 @pytest.mark.parametrize("processes", [1, 2])
 def test_no_call_fails_while_a_server_is_replaced(home: Home, processes: int) -> None:
-    """Twice in a row; the new one loads its collections before the old one stops."""
+    """It is replaced twice in a row; the new one loads its collections before the old one stops."""
     several = ("--processes", str(processes), "--load", "rows")
     with serving(home, 0, *several) as (first, address), Calling(address) as calling:
         port = int(address.rpartition(":")[2])
@@ -147,7 +147,7 @@ def test_the_place_of_a_dead_server_is_free(tmp_path: Path) -> None:
     (file,) = (tmp_path / ".servers").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
     file.rename(file.with_name("moved"))
-    file.write_text("1")  # nobody holds it
+    file.write_text("1")  # no process holds the lock
     assert Place(tmp_path, "127.0.0.1:1").holder() is None
     dead.leave()
     assert file.exists()
@@ -167,7 +167,7 @@ def test_a_successor_loads_before_it_listens_and_shares_the_port(home: Home) -> 
 
 
 def test_a_port_is_free_once_its_server_has_stopped(home: Home) -> None:
-    """Also the port for HTTP, whose closed connections the system remembers for a minute."""
+    """The port for HTTP is, too, although the system remembers its closed connections for a minute."""
     with RunningServer(ServerSettings(home=home.path, port=0, http_port=0)) as running:
         port = running.http_port
         with socket.create_connection(("127.0.0.1", port)) as client:

@@ -1,4 +1,4 @@
-"""The suggest command and its RPC: what is printed, what is written, and how it is accepted."""
+"""The suggest command and its RPC: the printed output, the written file, and its acceptance."""
 
 import csv
 
@@ -11,7 +11,7 @@ from crossview.engine.values.item import ItemUpdate, NewItem
 
 @pytest.fixture
 def home(tmp_path):
-    """Ten cats and ten dogs, and two of each whose labels are not known."""
+    """Ten cats and ten dogs, and two of each without labels."""
     made = Home(tmp_path / "home")
     fill_rows(made, 12)
     with made.open("rows") as rows:
@@ -42,7 +42,7 @@ def test_suggested_labels_are_accepted_from_a_file(home, tmp_path, backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_printed(home, backend):
-    """A table with the command that accepts each, JSON, or CSV; what an item has is shown, and has no vote."""
+    """It is a table with the command that accepts each, JSON, or CSV; an item's own labels are shown without a vote."""
     with reached(home, backend) as where:
         command = ["suggest", "rows", "cat/3", "dog/1", "--view", "gist", "--voters", 5, *where]
         text = done(*command)
@@ -62,7 +62,6 @@ def test_what_is_printed(home, backend):
 
 
 def test_both_backends_suggest_the_same(home):
-    """Value for value."""
     found = []
     for backend in BOTH:
         with reached(home, backend) as where:
@@ -72,7 +71,7 @@ def test_both_backends_suggest_the_same(home):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_pictures_are_suggested_labels(home, pictures, tmp_path, backend):
-    """An input that is no key is a file; the file that accepts it names the picture as label --from does."""
+    """An input that is not a key is a file; the file that accepts it names the picture as label --from does."""
     with home.create("drawn", ("color",)) as made:
         made.items.put(
             [NewItem(f"{path.parent.name}/{path.name}", image=path.read_bytes(), labels=(path.parent.name,))

@@ -1,4 +1,4 @@
-"""A tree of classes in a file, from the command line, here and over gRPC."""
+"""A tree of classes is in a file, from the command line, here and over gRPC."""
 
 from collections.abc import Iterator
 from pathlib import Path

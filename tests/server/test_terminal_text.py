@@ -1,4 +1,4 @@
-"""Nothing that a terminal obeys reaches it from keys, labels, texts or attributes; JSON keeps every character."""
+"""No control character of keys, labels, texts or attributes reaches a terminal; JSON keeps every character."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""Searching by words and by outside vectors through a server: what a client sends, and what it finds."""
+"""Searching by words and by outside vectors through a server: requests of a client, and their hits."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,8 +53,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 @pytest.mark.parametrize("space", ["cca", "multi-npp"])
 def test_a_text_query_over_grpc_finds_pictures_by_class(served: RunningServer, space: str) -> None:
-    """New captions find pictures that no caption was ever seen of: of the first five, far more than the tenth of chance
-    have the class, which neither the query nor any caption names."""
+    """New captions find pictures without captions: of the first five, far more than the tenth of chance have the class,
+    which neither the query nor any caption names."""
     with grpc.insecure_channel(served.address) as channel:
         items = collections_pb2_grpc.CollectionServiceStub(channel)
         listed = items.ListItems(pb.ListItemsRequest(parent=NAME, page_size=1000)).items
@@ -79,7 +79,7 @@ def test_a_text_query_over_grpc_finds_pictures_by_class(served: RunningServer, s
 
 @pytest.mark.parametrize("space", ["cca", "raw"])
 def test_words_and_pictures_are_examples_together(served: RunningServer, space: str) -> None:
-    """Each counts in the views that it has; the words of the question are in the answer of none."""
+    """Each counts in the views that it has; the words of the question are in no answer."""
     with Client(served.address) as client:
         words = client.open("words")
         waves, bricks = ([item.key for item in words.items(f"label = {name}", limit=3)] for name in ("waves", "bricks"))
@@ -96,7 +96,7 @@ def test_words_and_pictures_are_examples_together(served: RunningServer, space: 
 
 
 def test_hits_and_items_tell_their_text(served: RunningServer) -> None:
-    """Beside the class, and pictures find words, too."""
+    """It is beside the class, and pictures find words, too."""
     with Client(served.address) as client:
         words = client.open("words")
         (answer,) = words.search(
@@ -123,7 +123,7 @@ STATUSES = {
 
 @pytest.mark.parametrize("case", STATUSES)
 def test_words_that_cannot_be_asked_are_invalid_arguments(served: RunningServer, case: str) -> None:
-    """With what to do instead."""
+    """The message has the remedy."""
     query, words = STATUSES[case]
     with grpc.insecure_channel(served.address) as channel, pytest.raises(grpc.RpcError) as caught:
         search_pb2_grpc.SearchServiceStub(channel).Search(search_pb2.SearchRequest(parent=NAME, queries=[query]))
@@ -145,7 +145,7 @@ def test_unknown_words_are_named_and_stop_words_do_not_count(served: RunningServ
 
 
 def test_a_sheet_of_a_text_query_shows_the_words(served: RunningServer) -> None:
-    """In the query's tile, and in those of hits that have no picture."""
+    """They are in the query's tile, and in those of hits without a picture."""
     with Client(served.address) as client:
         words = client.open("words")
         queries = [Query("text", text="surf and tide")]
@@ -231,7 +231,7 @@ def test_texts_are_imported_without_pictures(made: CollectionBackend) -> None:
 def test_long_texts_fit_into_pages(
     made: CollectionBackend, monkeypatch: pytest.MonkeyPatch, length: int, most: int
 ) -> None:
-    """A page is cut where its texts are long, and listing goes on."""
+    """A page with long texts is shorter, and listing continues."""
     monkeypatch.setattr(message_batches, "BATCH_BYTES", most)
     made.items.put([NewItem(f"{number:02}", text="é" * length) for number in range(40)])
     assert [item.key for item in made.items(limit=40)] == [f"{number:02}" for number in range(40)]
@@ -239,7 +239,7 @@ def test_long_texts_fit_into_pages(
 
 
 def test_vectors_of_a_message_are_checked(served: RunningServer) -> None:
-    """Before anything is written."""
+    """They are checked before anything is written."""
     with grpc.insecure_channel(served.address) as channel:
         stub = collections_pb2_grpc.CollectionServiceStub(channel)
         one, two = types_pb2.Vector(values=[1.0]), types_pb2.Vector(values=[1.0, 2.0])

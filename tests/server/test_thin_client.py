@@ -1,4 +1,4 @@
-"""A client of a server works without the libraries of the engine, and says what the engine needs."""
+"""A client of a server works without the libraries of the engine, and states which calls need the engine."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 """
-"""Makes the libraries of ``crossview[engine]`` absent in a process."""
+"""A program that makes the libraries of ``crossview[engine]`` absent in a process."""
 CLIENT = """
 import crossview
 with crossview.connect(sys.argv[1]) as server:
@@ -87,7 +87,7 @@ def test_what_needs_the_engine_says_how_to_install_it(tmp_path: Path) -> None:
 
 
 def test_the_demo_names_what_to_install_before_it_draws(tmp_path: Path) -> None:
-    """So that the same command works after it."""
+    """The same command therefore works after the installation."""
     program = "from crossview.server.commands.cli import main; main()"
     done = run(program, "demo", "--keep", "--out", tmp_path / "out")
     assert (done.returncode, done.stdout) == (1, "")
@@ -96,7 +96,7 @@ def test_the_demo_names_what_to_install_before_it_draws(tmp_path: Path) -> None:
 
 
 def test_every_library_of_the_extra_is_known() -> None:
-    """Else its absence would be an error of Python that names no remedy."""
+    """Otherwise its absence would be an error of Python that names no remedy."""
     modules = {"faiss-cpu": "faiss", "opencv-python-headless": "cv2", "scikit-learn": "sklearn"}
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = [line.partition(">")[0] for line in project["optional-dependencies"]["engine"]]

@@ -1,4 +1,4 @@
-"""Small and large thumbnails: made at indexing, read one by one or many at once."""
+"""Small and large thumbnails are made at indexing, and read one by one or many at once."""
 
 import io
 import sqlite3

@@ -1,4 +1,4 @@
-"""TLS between servers and clients: certificates, their renewal, and what is refused."""
+"""TLS between servers and clients: certificates, their renewal, and refusals."""
 
 import asyncio
 import logging
@@ -155,7 +155,7 @@ def test_files_that_cannot_be_used_are_refused_at_the_start(home: Home, ours: Au
 
 
 def test_another_server_can_use_the_certificate(ours: Authority, theirs: Authority) -> None:
-    """As a context of Python's own library, which follows the files as well."""
+    """It becomes a context of Python's own library, which follows the files as well."""
     files = TlsFiles(*ours.sign("server"))
     context = LiveCertificate(files).ssl_context()
 

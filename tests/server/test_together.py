@@ -29,7 +29,7 @@ def turns_decide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Service:
-    """Answers each search with its ``k`` as a hit, and notes how many it answered at once, and where."""
+    """Answers each search with its ``k`` as a hit, and notes the number answered at once, and the thread."""
 
     in_loop: bool = True
     sizes: list[int] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Service:
 
 
 def play(service: Service, scene: Callable[[Callable[..., Any]], Any]) -> Any:
-    """Return what a scene gives; it gets a function that makes a call, and returns the ``k`` of the answer."""
+    """Return the result of a scene, which gets a function that makes a call, and returns the ``k`` of the answer."""
 
     async def played() -> Any:
         settings = ServerSettings(port=0)
@@ -126,7 +126,7 @@ def test_a_lone_caller_seldom_waits_for_others() -> None:
 
 
 def test_calls_do_not_wait_for_ever_for_others() -> None:
-    """Those that keep coming do not put off the search of the first, also if it may have many."""
+    """Later calls do not delay the search of the first, even if it may have many."""
     service = Service()
 
     async def scene(call: Callable[..., Any]) -> list[int]:

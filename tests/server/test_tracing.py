@@ -61,13 +61,13 @@ def traced(home: Home, file: Path) -> Iterator[Traced]:
 
 
 def spans(server: RunningServer, file: Path) -> list[Span]:
-    """All spans, after the end of the server."""
+    """Return all spans, after the end of the server."""
     server.stop()
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 def tree(found: Sequence[Span], root: Span) -> Tree:
-    """The names of a span and of all spans below it, in the order of their starts."""
+    """Return the names of a span and of all spans below it, in the order of their starts."""
     below = [one for one in found if one["parent_id"] == root["span_id"]]
     return root["name"], [tree(found, one) for one in sorted(below, key=lambda one: one["start"])]
 
@@ -92,7 +92,7 @@ def call(server: RunningServer, request: search_pb2.SearchRequest, *headers: tup
 def test_a_search_by_picture_over_http_is_one_trace_through_the_process_that_reads_it(
     traced: Traced, file: Path, pictures: Path
 ) -> None:
-    """The exact tree, the caller's trace and state, times inside each other, facts, and no content."""
+    """It has the exact tree, the caller's trace and state, times inside each other, facts, and no content."""
     server, picture = traced(), next(pictures.rglob("dots-01.jpg"))
     warm(server)
     address = f"http://127.0.0.1:{server.http_port}/v1/collections/drawn:search"
@@ -160,7 +160,7 @@ def test_a_search_by_vector_over_grpc_has_exactly_these_spans(
 
 
 def test_concurrent_calls_keep_their_stages_apart(traced: Traced, file: Path, pictures: Path) -> None:
-    """Whether alone, answered together or by pictures: each call has its own trace, with one index search."""
+    """Calls may be alone, answered together or by pictures: each has its own trace, with one index search."""
     server = traced(workers=2)
     warm(server)
     image = next(pictures.rglob("*.jpg")).read_bytes()
@@ -235,7 +235,7 @@ def test_a_server_without_traces_imports_no_library(home: Home) -> None:
 
 
 def test_a_wrong_traceparent_begins_a_new_trace() -> None:
-    """Repeated, malformed, zero or in capitals; a long state is left out."""
+    """It is repeated, malformed, zero or in capitals; a long state is left out."""
     good = ("traceparent", TRACEPARENT)
     assert Trace.of([good, ("tracestate", "a=1"), ("tracestate", "b=2")]) == Trace(TRACEPARENT, "a=1,b=2")
     assert Trace.of([good, ("tracestate", "x" * 513)]) == Trace(TRACEPARENT)
@@ -357,7 +357,7 @@ def test_the_pool_records_each_picture_with_the_stages_of_its_process(pictures: 
 
 
 def test_the_example_draws_a_trace(tmp_path: Path) -> None:
-    """A line for each span of the last search, with names as text."""
+    """It has a line for each span of the last search, with names as text."""
     shared = {"trace_id": "t", "start": "2026-11-27T05:41:28.320284+00:00", "ms": 2.5}
     root = shared | {"span_id": "a", "parent_id": "", "name": SEARCH[1:], "attributes": {"rpc.method": "Search"}}
     below = shared | {"span_id": "b", "parent_id": "a", "name": "work", "attributes": {"crossview.view": "<script>&"}}

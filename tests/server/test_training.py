@@ -25,7 +25,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 
 def test_tuning_is_told_and_remembered(where: list[str]) -> None:
-    """What was chosen in a sentence, everything that was tried in JSON."""
+    """A sentence states the choice, and the JSON all candidates."""
     tune = ("tune", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2)
     values = ("--try", "kernel=none,chi2", "--try", "power=[0, 1]", "--try", "shrinkage=auto,0.5", "--folds", 2)
     output = done(*tune, *values, "--measure", "accuracy", *where)
@@ -42,7 +42,7 @@ def test_tuning_is_told_and_remembered(where: list[str]) -> None:
 def test_a_training_that_does_not_fit_into_memory_names_one_that_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the training reads a row; an estimate comes first, and --json has it."""
+    """It does so before the training reads a row; an estimate comes first, and --json has it."""
     home = Home(tmp_path / "home")
     fill_rows(home, 60)
     train = ("train", "rows", "--views", "color", "--learner", "posteriors:linear,dot", "--home", home.path)
@@ -60,7 +60,7 @@ def test_a_training_that_does_not_fit_into_memory_names_one_that_does(
 
 
 def test_a_sample_is_learned_from(tmp_path: Path) -> None:
-    """Its size is in what train and show print; the others are placed, and are queries, of which a sample is drawn."""
+    """Train and show print its size; the others are placed, and are queries, of which a sample is drawn."""
     home = Home(tmp_path / "home")
     fill_rows(home, 80)
     with reached(home, "local") as where:
@@ -79,7 +79,7 @@ def test_a_sample_is_learned_from(tmp_path: Path) -> None:
 
 
 def test_pairs_come_from_a_file(where: list[str], tmp_path: Path) -> None:
-    """Those with an unknown key are left out, with a warning; the line is named where none is left."""
+    """Those with an unknown key are left out, with a warning; if none is left, the error names the line."""
     file = tmp_path / "pairs.csv"
     lines = [f"{group}/{i},{group}/{j}" for group in GROUPS for i in range(10) for j in range(i)]
     file.write_text("\n".join(lines))
@@ -99,7 +99,7 @@ def test_pairs_come_from_a_file(where: list[str], tmp_path: Path) -> None:
 
 
 def test_a_view_is_added_later(where: list[str]) -> None:
-    """By a command that names the space and the new view alone."""
+    """The command names only the space and the new view."""
     done("train", "rows", "--learner", "semantic", "--views", "color", "--space", "shared", *where)
     output = done("space", "extend", "rows", "shared", "--views", "gist", *where)
     assert "trained shared generation 2: semantic on 20 items" in output
@@ -163,7 +163,7 @@ def test_labels_are_reported_and_left_out(where: list[str]) -> None:
     ],
 )
 def test_options_that_cannot_be_meant_together(options: list[str], words: str) -> None:
-    """Exit code 2, and what to write instead."""
+    """The exit code is 2, and the message has the remedy."""
     result = run(*options, "--views", "color")
     assert result.exit_code == 2
     assert words in result.output

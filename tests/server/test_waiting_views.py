@@ -1,4 +1,4 @@
-"""A view of pictures that cannot be fitted yet stops no other view, whichever way the pictures come in."""
+"""A view of pictures that cannot be fitted yet stops no other view, for any source of the pictures."""
 
 import json
 from pathlib import Path
@@ -74,7 +74,7 @@ def test_data_with_pictures_are_imported(backend: Backend, plain: Path) -> None:
 
 
 def test_one_picture_is_enough_for_the_default_views(tmp_path: Path, plain: Path) -> None:
-    """The first command of a new user, on a folder of icons."""
+    """It is the first command of a new user, on a folder of icons."""
     arguments = ["index", "icons", str(plain), "--home", str(tmp_path / "home")]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output

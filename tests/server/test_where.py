@@ -13,7 +13,7 @@ from crossview.engine.values.item import ItemUpdate
 
 @pytest.fixture(params=BACKENDS)
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
-    """The options that reach a home with ten cats and ten dogs, from 2020 on, a year each."""
+    """The options that reach a home with ten cats and ten dogs, one of each for each year from 2020 on."""
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
     with home.open("rows") as made:
@@ -27,7 +27,7 @@ def listed(condition: str, where: list[str]) -> list[str]:
 
 
 def test_items_that_fulfil_a_condition_are_annotated(where: list[str]) -> None:
-    """All of them, or those among keys."""
+    """They are all of them, or those among keys."""
     made = result_of("annotate", "rows", "--where", "label = cat and year < 2023", "--attribute", "old=true", *where)
     assert (made["updated"], made["failures"]) == (3, [])
     assert [one["key"] for one in result_of("list", "rows", "--where", "old = true", *where)] == [

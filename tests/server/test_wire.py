@@ -53,7 +53,7 @@ def running(tmp_path: Path) -> Iterator[RunningServer]:
 def test_millions_of_entries_are_refused_before_they_are_decoded(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """In a call, in a stream, in a job, and inside of one item; the message gives the limit."""
+    """They are in a call, in a stream, in a job, and inside one item; the message gives the limit."""
 
     def answered(*_: object) -> None:
         raise AssertionError("it was decoded")
@@ -89,7 +89,7 @@ def test_an_import_has_so_many_items(running: RunningServer) -> None:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    """A field that holds a message."""
+    """Return a field that holds a message."""
     size, length = len(data), b""
     while size >= 0x80:
         length, size = length + bytes([size & 0x7F | 0x80]), size >> 7
@@ -110,7 +110,7 @@ items = st.builds(
 @settings(max_examples=50, deadline=None)
 @given(st.lists(items, max_size=5))
 def test_what_is_counted_is_what_there_is(drawn: list[pb.NewItem]) -> None:
-    """Every value of every message, by an oracle that walks through the decoded ones."""
+    """An oracle walks through every value of every decoded message."""
     request = pb.ImportItemsRequest(parent=NAME, items=drawn)
     data, count = request.SerializeToString(deterministic=True), _walked(request)
     assert entries(data, request.DESCRIPTOR, 10**6) == count
@@ -135,12 +135,12 @@ def _walked(message: object) -> int:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_counted(data: bytes) -> None:
-    """Those that are no message are the decoder's to refuse."""
+    """The decoder refuses those that are not a message."""
     assert 0 <= entries(data, pb.ImportItemsRequest.DESCRIPTOR, 100) <= 101
 
 
 def test_requests_under_way_have_a_budget(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is too much for all is refused with the time to come again; a single one is always taken."""
+    """A request beyond the budget is refused with the time to come again; a single one is always accepted."""
     settings = replace(running.settings, port=0, flight_bytes=18 * 2**20)
     real, leave = ItemWrites.ImportItems, threading.Event()
     monkeypatch.setattr(ItemWrites, "ImportItems", lambda *given: leave.wait(300) and real(*given))
@@ -157,7 +157,7 @@ def test_requests_under_way_have_a_budget(running: RunningServer, monkeypatch: p
 
 
 def test_a_budget_is_given_back() -> None:
-    """However the block ends."""
+    """Any end of the block gives it back."""
     budget = Budget(ServerSettings(flight_bytes=10))
     with pytest.raises(ZeroDivisionError), budget.held(8, ""):
         1 / 0  # noqa: B018
@@ -171,7 +171,7 @@ def test_a_budget_is_given_back() -> None:
     "values", [[0.5] * 100_000, [[0.5, -1e-7, 3]] * 3_000, ["é" * 500_000], ["x" * 500_000], [{}] * 9_000]
 )
 def test_the_weight_of_a_request_covers_its_memory(values: list[Any]) -> None:
-    """A request counts as what it becomes, before a value is made: a number has 2 bytes as JSON, and 40 in memory."""
+    """A request counts by its decoded size, before a value is made: a number has 2 bytes as JSON, and 40 in memory."""
     match values[0]:
         case float():
             request: Any = {"queries": [{"view": "v", "vector": {"values": values}}]}

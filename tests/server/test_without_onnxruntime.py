@@ -1,4 +1,4 @@
-"""Without the libraries of ``crossview[onnx]``: whatever runs no model works, and whatever does says how to install."""
+"""Without the libraries of ``crossview[onnx]``, work without models goes on, and other work states the remedy."""
 
 import json
 import subprocess
@@ -32,7 +32,7 @@ import json
 found = [CliRunner().invoke(app, shlex.split(line)) for line in sys.stdin]
 print(json.dumps([[one.exit_code, one.output] for one in found]))
 """
-"""Runs command lines in a process in which the libraries are absent."""
+"""A program that runs command lines in a process in which the libraries are absent."""
 WORKS = """
 model list
 model show clip

@@ -53,7 +53,7 @@ def keys(rows: RemoteCollection) -> list[str]:
 
 
 def test_what_was_written_is_found_at_once(rows: RemoteCollection) -> None:
-    """Imported, changed and deleted items, whichever process wrote them."""
+    """Items are imported, changed and deleted, by any process."""
     request = SearchRequest([Query("vectors", key="a")], k=10)
     assert [hit.key for hit in rows.search(request)[0].hits] == ["b", "c"]
     rows.items.put([item("d")])
@@ -81,7 +81,7 @@ def test_a_collection_made_anew_is_not_taken_for_the_old_one(server: RunningServ
 
 
 def test_a_process_that_was_killed_is_replaced(server: RunningServer, rows: RemoteCollection) -> None:
-    """The write after it fails with the message that its outcome is unknown, and what was acknowledged is there."""
+    """The write after it fails with the message that its outcome is unknown, and acknowledged writes are there."""
     os.kill(server.writing.pid, signal.SIGKILL)
     with pytest.raises(ServerStoppedError, match="check before"):
         rows.items.put([item("d")])
@@ -93,7 +93,7 @@ def test_a_process_that_was_killed_is_replaced(server: RunningServer, rows: Remo
 
 
 def test_writes_of_many_take_turns(rows: RemoteCollection) -> None:
-    """More at once than the process carries out at once."""
+    """They are more than the process carries out at once."""
     threads = [threading.Thread(target=rows.items.put, args=([item(key)],)) for key in "defghijklmnop"]
     for thread in threads:
         thread.start()
@@ -159,7 +159,7 @@ with CONTEXT.Pool(1) as pool:
 
 
 def test_the_memory_that_processes_share_is_left_alone() -> None:
-    """What their origin has imported is not looked at by the garbage collections of each."""
+    """The garbage collections of each process do not visit the imports of their origin."""
     # In a program of its own: an origin of processes that other tests have started imports other modules.
     found = subprocess.run([sys.executable, "-c", SHARED], cwd=ROOT, capture_output=True, text=True, check=True)
     assert int(found.stdout) > 0

@@ -1,4 +1,4 @@
-"""A messy tree of pictures, such as people have: odd names, copies, broken files, links, and metadata in some files.
+"""A messy tree of pictures as people have them: odd names, copies, broken files, links, and metadata in some files.
 
 ``python messy_tree.py FOLDER`` builds it and prints its facts.
 """
@@ -23,24 +23,24 @@ NFC, NFD = "NFC", "NFD"
 
 @dataclass
 class Facts:
-    """What the tree contains. Paths are relative to its folder, with forward slashes, as items show them."""
+    """The contents of the tree. Paths are relative to its folder, with forward slashes, as items show them."""
 
     pictures: list[str] = field(default_factory=list)
     """The files that are items once the tree is indexed."""
     unusable: list[str] = field(default_factory=list)
-    """Files with the suffix of a picture that nobody can read."""
+    """Files with the suffix of a picture that no decoder can read."""
     copies: list[list[str]] = field(default_factory=list)
     """Groups of pictures with identical bytes."""
     links: dict[str, str] = field(default_factory=dict)
-    """Links to pictures, by the link: the same item as the picture, and not a picture of their own."""
+    """Links to pictures, by the link: each is the same item as its picture, and not a picture of its own."""
     clashing: list[str] = field(default_factory=list)
     """Pictures whose names differ from another one only in the Unicode form; one of the two is not an item."""
     skipped: dict[str, int] = field(default_factory=dict)
     """Numbers of files and folders that are left out, by kind, as the index command names it."""
     metadata: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What some pictures state about themselves: taken, camera, lens, rating, keywords, latitude, longitude."""
+    """The facts that some pictures state: taken, camera, lens, rating, keywords, latitude, longitude."""
     bare: list[str] = field(default_factory=list)
-    """Pictures whose metadata is absent, damaged or absurd: nobody can know when and by what they were taken."""
+    """Pictures whose metadata is absent, damaged or absurd: their time and camera cannot be known."""
 
 
 def build(folder: Path, seed: int = 0) -> Facts:
@@ -90,7 +90,7 @@ class _Tree:
 
 
 def _ordinary(tree: _Tree) -> None:
-    """Nested folders and every usual format, also in capitals."""
+    """Write nested folders and every usual format, also in capitals."""
     for number in range(6):
         tree.picture(f"2021/05 Paris/IMG_{number:04}.JPG")
         tree.picture(f"2021/06/deep/er/still/{number}.png")
@@ -101,7 +101,7 @@ def _ordinary(tree: _Tree) -> None:
 
 
 def _names(tree: _Tree) -> None:
-    """Names that break scripts, both Unicode forms, and bytes that are not UTF-8."""
+    """Write names that break scripts, both Unicode forms, and bytes that are not UTF-8."""
     for name in ("a;b", "a,b", 'say "x"', "it's", "=1+1", "-k", " space ", "two\nlines", "100% #1?", "北京", "🐈"):
         tree.picture(f"odd names/{name}.png")
     tree.picture(f"unicode/{unicodedata.normalize(NFC, 'é composed')}.png")
@@ -117,7 +117,7 @@ def _names(tree: _Tree) -> None:
 
 
 def _copies(tree: _Tree) -> None:
-    """Copies: the same bytes in other places and under other names."""
+    """Write copies: the same bytes in other places and under other names."""
     data = tree.picture("copies/original.jpg")
     tree.picture("copies/original (1).jpg", data)
     tree.picture("backup/2020/original.jpg", data)
@@ -128,7 +128,7 @@ def _copies(tree: _Tree) -> None:
 
 
 def _links(tree: _Tree) -> None:
-    """Links: to a file, to a folder (also to one above, which would never end), and to nothing."""
+    """Write links: to a file, to a folder (also to one above, which would never end), and to nothing."""
     tree.picture("links/real.png")
     (tree.folder / "links/seen again.png").symlink_to("real.png")
     tree.facts.links["links/seen again.png"] = "links/real.png"
@@ -140,7 +140,7 @@ def _links(tree: _Tree) -> None:
 
 
 def _broken(tree: _Tree) -> None:
-    """Files that end early, that are something else, or that declare more pixels than any memory holds."""
+    """Write files that end early, that are something else, or that declare more pixels than any memory holds."""
     header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
     chunk = b"IHDR" + header
     declared = struct.pack(">I", len(header)) + chunk + struct.pack(">I", zlib.crc32(chunk))
@@ -158,7 +158,7 @@ def _broken(tree: _Tree) -> None:
 
 
 def _metadata(tree: _Tree) -> None:
-    """Pictures of two cameras and a telephone over three years, with what their owners wrote into them."""
+    """Write pictures of two cameras and a telephone over three years, with the entries of their owners."""
     cameras = (
         ("Canon", "Canon EOS 5D", "EF50mm f/1.8", "Canon EOS 5D"),
         ("NIKON CORPORATION", "NIKON D70", None, "NIKON D70"),
@@ -186,7 +186,7 @@ def _metadata(tree: _Tree) -> None:
 
 
 def _keywords(tree: _Tree) -> None:
-    """Pictures with keywords, by two standards, and a turned one."""
+    """Write pictures with keywords, by two standards, and a turned one."""
     iptc, xmp = ["beach", "Été; 2021"], ["dog", "sea & sand"]
     tree.picture("cameras/iptc.jpg", _with_iptc(tree.drawn(), iptc))
     tree.picture("cameras/xmp.jpg", tree.drawn(xmp=_xmp(xmp, rating=4)))
@@ -199,7 +199,7 @@ def _keywords(tree: _Tree) -> None:
 
 
 def _damaged_metadata(tree: _Tree) -> None:
-    """Pictures that can be read, although what they state about themselves is damaged, absurd or hostile."""
+    """Write pictures that can be read, although their metadata is damaged, absurd or hostile."""
     absurd = Image.Exif()
     absurd[0x010F], absurd[0x0110] = "\0" * 40, "x" * 40_000
     absurd[0x0112], absurd[0x4746] = 77, 65_000
@@ -222,7 +222,7 @@ def _damaged_metadata(tree: _Tree) -> None:
 
 
 def _left_out(tree: _Tree) -> None:
-    """What the index command leaves out and counts."""
+    """Write the files that the index command leaves out and counts."""
     for name in (".hidden.jpg", ".thumbs/1.jpg", "2021/.DS_Store"):
         tree.write(name, tree.drawn())
     tree.facts.skipped["hidden"] = 3

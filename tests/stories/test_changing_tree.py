@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tree(tmp_path: Path, home: Path) -> Path:
-    """The messy tree, indexed without the files that nobody can read, with labels that a person chose."""
+    """The messy tree, indexed without the files that cannot be read, with labels that a person chose."""
     tree = tmp_path / "tree"
     facts = build(tree)
     for path in (*facts.unusable, *facts.clashing[1:]):
@@ -32,7 +32,7 @@ def tree(tmp_path: Path, home: Path) -> Path:
 
 
 def lines(out: str) -> list[str]:
-    """The lines of a report, without the seconds."""
+    """Return the lines of a report, without the seconds."""
     first, *others = out.rstrip().splitlines()
     return [first.partition(";")[0], *others]
 
@@ -89,6 +89,6 @@ def test_a_person_rearranges_a_tree(home: Path, tree: Path, tmp_path: Path):
     ]
     (root / "formats/d.tif").write_bytes(kept)
     again = lines(done("index", "photos", root, home=home))
-    assert again[0].startswith("1 added, 0 updated")  # what was missing does not stay out
+    assert again[0].startswith("1 added, 0 updated")  # missing files come back
     shutil.rmtree(root)
     assert refused("index", "photos", root, home=home).endswith("does not exist")

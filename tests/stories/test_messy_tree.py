@@ -1,4 +1,4 @@
-"""A person with a messy tree: it is indexed with its metadata, asked by conditions, and annotated by files and back."""
+"""A person indexes a messy tree with its metadata, searches it by conditions, and annotates it by files and back."""
 
 import unicodedata
 from pathlib import Path
@@ -17,7 +17,6 @@ def items(*where: object, home: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_a_person_with_a_messy_tree(tmp_path: Path) -> None:
-    """The whole story, step by step."""
     tree, home = tmp_path / "tree", tmp_path / "home"
     facts = build(tree)
     done("create", "tree", "--views", "color", home=home)
@@ -29,7 +28,7 @@ def test_a_person_with_a_messy_tree(tmp_path: Path) -> None:
 
 
 def index(facts: Facts, tree: Path, home: Path) -> None:
-    """Every line is a count, a file with its reason, or the kinds that are left out; a second run changes nothing."""
+    """Index twice: a line is a count, a file with its reason, or a kind left out; the second run changes nothing."""
     result = run("index", "tree", tree, home=home)
     assert result.returncode == 0, result.stderr
     assert "Truncated" not in result.stderr
@@ -49,7 +48,7 @@ def index(facts: Facts, tree: Path, home: Path) -> None:
 
 
 def the_facts_are_true(facts: Facts, tree: Path, home: Path) -> None:
-    """Every picture is an item with its size and the facts that it states; the place is known on request alone."""
+    """Check that every picture is an item with its size and its facts; the place is shown on request alone."""
     found = items(home=home)
     assert set(found) == set(facts.pictures)
     for group in facts.copies:
@@ -69,7 +68,7 @@ def the_facts_are_true(facts: Facts, tree: Path, home: Path) -> None:
 
 
 def ask(facts: Facts, home: Path) -> None:
-    """By time, camera and stars, in any order, and with a typing error."""
+    """Search by time, camera and stars, in any order, and with a typing error."""
     taken = {path: stated["taken"] for path, stated in facts.metadata.items() if "taken" in stated}
     late = {path for path, time in taken.items() if time >= "2021-05"}
     assert set(items("--where", "file.taken >= 2021-05", home=home)) == late
@@ -84,7 +83,7 @@ def ask(facts: Facts, home: Path) -> None:
 
 
 def to_and_fro(facts: Facts, tree: Path, home: Path, listing: Path) -> None:
-    """Labels and attributes by paths as people write them, and the listing that restores them to the byte."""
+    """Give labels and attributes by paths as people write them, and restore the listing to the byte."""
     rows = ["cameras/0.jpg,a;b,1", r"cameras\1.jpg,c,", f"{tree}/cameras/2.jpg,d,=1+1", "./odd names/a;b.png,e,"]
     listing.write_text("\n".join(["path,labels,note", *rows, '"odd names/say ""x"".png",f,', ""]))
     out = done("annotate", "tree", "--from", listing, home=home)
@@ -106,7 +105,7 @@ def to_and_fro(facts: Facts, tree: Path, home: Path, listing: Path) -> None:
 
 
 def words_of_the_owner(tree: Path, home: Path) -> None:
-    """Keywords become labels, except where a person chose some."""
+    """Turn keywords into labels, except for pictures whose labels a person chose."""
     done("annotate", "tree", "tree/cameras/xmp.jpg", "--clear", "labels", home=home)
     done("index", "tree", tree, "--labels", "keywords", home=home)
     found = items(home=home)

@@ -1,4 +1,4 @@
-"""A person with 300 photographs: adds, relabels, copies, moves and deletes, and nothing is lost on the way."""
+"""A person with 300 photographs adds, relabels, copies, moves and deletes, and loses nothing."""
 
 import shutil
 import unicodedata
@@ -35,7 +35,6 @@ def items(home: Path) -> dict[str, dict]:
 
 
 def test_a_person_with_photographs(home: Path, photos: Path, tmp_path: Path):
-    """The whole story, step by step."""
     folders = sorted(folder.name for folder in photos.iterdir())
     done("create", "trip", "--views", "color,gist", home=home)
     index_in_two_steps(home, photos, folders)
@@ -63,7 +62,7 @@ def test_a_person_with_photographs(home: Path, photos: Path, tmp_path: Path):
 
 
 def index_in_two_steps(home: Path, photos: Path, folders: list[str]) -> None:
-    """Half of the folders by name, then all of them: each file once, under the key that it had first."""
+    """Index half of the folders by name, then all of them: each file is there once, under the key that it had first."""
     out = done("index", "trip", *(photos / name for name in folders[:5]), "--labels", "folder", home=home)
     assert out.startswith("150 added, 0 updated, 0 unchanged, 0 could not be used")
     (photos / "notes.txt").write_text("x")
@@ -75,7 +74,7 @@ def index_in_two_steps(home: Path, photos: Path, folders: list[str]) -> None:
 
 
 def add_copies(home: Path, photos: Path, folders: list[str], sheet: Path) -> tuple[Path, Path]:
-    """A copy with a name in other alphabets and another Unicode form, and a copy of that; both are found."""
+    """Add a copy with a name in other alphabets and another Unicode form, and a copy of that; both are found."""
     named = photos / folders[9] / unicodedata.normalize("NFD", "Été à Москва 北京.jpg")
     first = items(home)
     shutil.copy(photos / folders[9] / Path(first[max(first)]["source"]).name, named)
@@ -93,7 +92,7 @@ def add_copies(home: Path, photos: Path, folders: list[str], sheet: Path) -> tup
 
 
 def relabel(home: Path, table: Path, folders: list[str], named: Path) -> None:
-    """By a CSV of paths below the root, in another Unicode form; lines that name no item are shown."""
+    """Label by a CSV of paths below the root, in another Unicode form; lines that name no item are shown."""
     renamed = unicodedata.normalize("NFC", f"{folders[9]}/{named.name}")
     table.write_text(f"path,label,label,year\n{renamed},city,été,1999\n{folders[2]}/copy.jpg,,,\nnowhere.jpg,x,,\n")
     out = done("annotate", "trip", "--from", table, home=home)
@@ -103,7 +102,7 @@ def relabel(home: Path, table: Path, folders: list[str], named: Path) -> None:
 
 
 def delete_and_bring_back(home: Path, photos: Path, key: str, path: Path) -> None:
-    """A deleted picture stays deleted by the ordinary command, and comes back by name."""
+    """Delete a picture: the ordinary command leaves it out, and brings it back by name."""
     done("item", "delete", "trip", key, "--yes", home=home)
     out = done("index", "trip", photos, "--labels", "folder", home=home)
     assert out.startswith("0 added, 0 updated, 301 unchanged")
@@ -112,7 +111,7 @@ def delete_and_bring_back(home: Path, photos: Path, key: str, path: Path) -> Non
 
 
 def move(home: Path, photos: Path, path: Path, target: Path) -> str:
-    """The item follows a moved file; return its new key."""
+    """Move a file, which its item follows; return the item's new key."""
     path.rename(target)
     out = done("index", "trip", photos, home=home)
     assert out.startswith("0 added, 0 updated, 1 moved, 302 unchanged")
@@ -122,7 +121,7 @@ def move(home: Path, photos: Path, path: Path, target: Path) -> str:
 
 
 def learn_and_measure(home: Path, key: str) -> None:
-    """A space is found by attribute, measured beside the raw views, and deleted."""
+    """Find a space by attribute, measure it beside the raw views, and delete it."""
     done("train", "trip", "--views", "color,gist", "--learner", "sqrt,cca", "--dim", 20, "--holdout", 0.2, home=home)
     query = ("search", "trip", "--key", key, "--view", "color", "-k", 5)
     found = result_of(*query, "--targets", "gist", "--where", "year = 1999", home=home)[0]["hits"]

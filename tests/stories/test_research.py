@@ -1,4 +1,4 @@
-"""A researcher with vectors: two views, labels from a CSV, learners side by side, comparisons, embeddings out."""
+"""A researcher with vectors uses two views, labels from a CSV, learners side by side, comparisons and embeddings."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.mark.skipif(not WIKIPEDIA.is_file(), reason="needs ../shared/data/wikipedia_crossmodal")
 def test_learners_side_by_side_on_own_vectors(home: Path, tmp_path: Path):
-    """Two .npy files of 600 documents; what is read back is what was put in."""
+    """The two .npy files have 600 documents; the vectors that are read back are those that were put in."""
     with np.load(WIKIPEDIA, allow_pickle=False) as file:
         images, texts, classes = (file[name][:600] for name in ("image_sift_bow128", "text_lda10", "y"))
     np.save(tmp_path / "image.npy", images)
@@ -66,7 +66,7 @@ def test_learners_side_by_side_on_own_vectors(home: Path, tmp_path: Path):
 
 @pytest.mark.skipif(not MUSIC.is_file(), reason="needs ../shared/data/triplets_music")
 def test_a_metric_from_what_people_say_of_artists(home: Path, tmp_path: Path):
-    """Genres of 400 artists as the view, 9,107 triplets of people: a third of them are kept to measure with."""
+    """The view has genres of 400 artists; people gave 9,107 triplets, a third of which are kept to measure with."""
     with np.load(MUSIC, allow_pickle=False) as file:
         triplets, genres = file["triplets"], file["genre_label_matrix"].astype(np.float32)
     triplets = triplets[[len(set(row)) == 3 for row in triplets.tolist()]]

@@ -1,4 +1,4 @@
-"""A program that knows only the protos: a stub of its own, deadlines, cancellation, retries."""
+"""A program that knows only the protos uses a stub of its own, deadlines, cancellation and retries."""
 
 import importlib
 import sys
@@ -23,7 +23,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stubs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The messages and services as protoc makes them of the protos, nothing of ours."""
+    """The messages and services that protoc makes of the protos, nothing of ours."""
     (tmp_path / "stubs").mkdir()
     proto = ROOT / "proto"
     files = [str(path) for path in sorted((proto / "crossview").rglob("*.proto"))]
@@ -47,7 +47,7 @@ def spaces(stub, pb) -> list[str]:
 
 
 def test_a_program_with_a_stub_of_its_own(home: Path, stubs, tmp_path: Path):
-    """Every call that was given up leaves nothing; every retry ends in one state."""
+    """Every call that the program gave up leaves nothing; every retry ends in one state."""
     types, pb, pb_grpc, _, search_grpc = stubs
     generator = np.random.default_rng(0)
     groups = generator.integers(0, 8, ITEMS)
@@ -82,7 +82,7 @@ def test_a_program_with_a_stub_of_its_own(home: Path, stubs, tmp_path: Path):
 
 
 def give_up_trainings(stub, pb) -> None:
-    """Trainings past their deadlines, retried, and cancelled; the next writer waits for none of them for long."""
+    """Run trainings past their deadlines, retried, and cancelled; the next writer waits for none of them for long."""
     train = pb.TrainRequest(parent="collections/rows", learner="lmnn", views=["clip"])
     train.settings.update({"max_iter": 100000, "tol": 0})
     for _ in range(3):
@@ -100,7 +100,7 @@ def give_up_trainings(stub, pb) -> None:
 
 
 def update_and_find(stub, searches, stubs, label: str) -> None:
-    """An update changes what it names, and a filter sees it at once."""
+    """Update an item: only the named fields change, and a filter sees them at once."""
     types, pb, _, search_pb, _ = stubs
     update = pb.ItemUpdate(key="item/001")
     update.attributes.update({"année": 1999})
@@ -116,7 +116,7 @@ def update_and_find(stub, searches, stubs, label: str) -> None:
 
 
 def ask_for_what_cannot_be(stub, searches, stubs) -> None:
-    """Both requests are refused as arguments that are not valid."""
+    """Send two impossible requests; both are refused as arguments that are not valid."""
     types, pb, _, search_pb, _ = stubs
     query = search_pb.Query(view="clip", vector=types.Vector(values=[1e38] * WIDTH))
     refused = [

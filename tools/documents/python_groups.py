@@ -28,10 +28,11 @@ GROUPS = (
         "Services of a collection",
         "A collection has a service for each noun, such as `collection.items`. Programs get these objects from a "
         "collection and never construct them.",
-        "services.items.Items services.views.Views services.spaces.Spaces services.maps.Maps services.memory.Memory "
-        "services.storage.Storage questions.asking.Questions questions.feedback.Feedback "
-        "duplicates.judging.DuplicateJudgements catalog.models.Models map.MapRequest map.MapInfo map.MapPoints "
-        "facet.Facet item.FileChanges labels.LabelReport info.ConstraintCounts info.Trial",
+        "collections.items.Items collections.views.Views collections.spaces.Spaces collections.maps.Maps "
+        "collections.memory.Memory collections.storage.Storage findings.questions.asking.Questions "
+        "findings.questions.feedback.Feedback findings.duplicates.judging.DuplicateJudgements catalog.models.Models "
+        "values.map.MapRequest values.map.MapInfo values.map.MapPoints values.facet.Facet values.item.FileChanges "
+        "values.labels.LabelReport values.info.ConstraintCounts values.info.Trial",
         "crossview.engine",
     ),
     _group(

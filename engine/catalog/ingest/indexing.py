@@ -20,7 +20,6 @@ from crossview.engine.catalog.extractors import (
 from crossview.engine.catalog.ingest.annotations import Annotations, checked_columns, label_notes
 from crossview.engine.catalog.ingest.capturing import read_capture, read_metadata, wanted_stamp
 from crossview.engine.catalog.ingest.contents import Contents
-from crossview.engine.catalog.ingest.copied import copied
 from crossview.engine.catalog.ingest.extraction import Extracted, extract, reading_files
 from crossview.engine.catalog.ingest.interruption import Committed, interruptible
 from crossview.engine.catalog.ingest.label_texts import with_texts
@@ -35,12 +34,41 @@ from crossview.engine.catalog.writing import OvertakenError, check_views, put_re
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.values.errors import ModelInputError, NotReadyError
-from crossview.engine.values.item import Capture, Failure, ImportReport, IndexOptions, ItemUpdate, Stored
+from crossview.engine.values.item import Capture, Failure, ImportReport, IndexOptions, ItemUpdate, PictureRecord, Stored
 from crossview.features.base import ImageExtractor
 from crossview.features.errors import ImageError
 from crossview.features.metadata import Metadata
 from crossview.features.pictures import MAX_PIXELS, Pictures, PictureTask
 from crossview.features.reading import samples
+
+
+def copied(tx: Transaction, keys: Iterable[str]) -> dict[str, Extracted]:
+    """Return the content of the items that have one of the keys, as if their pictures were read again."""
+    ids = tx.items.ids_of(keys)
+    items = tx.items.by_id(list(ids.values()))
+    rows = {view.name: tx.rows.get(view, ids.values()) for view in views_of(tx, "image")}
+    codes = {one.id: one.codes for one in tx.fingerprints.pictures(ids.values())}
+    found = {}
+    for key, number in ids.items():
+        item = items[number]
+        picture = PictureRecord(
+            content_hash=item.content_hash,
+            width=item.width,
+            height=item.height,
+            thumbnail=tx.items.thumbnail(number),
+            preview=tx.items.pictures([number], "large", fall_back=False).get(number),
+            fingerprints=codes.get(number) or None,
+        )
+        places = {view: int(np.searchsorted(one.ids, number)) for view, one in rows.items()}
+        own = {
+            view: rows[view].rows[place]
+            for view, place in places.items()
+            if place < len(rows[view].ids) and rows[view].ids[place] == number
+        }
+        if len(own) == len(rows) and item.content_hash:
+            found[key] = Extracted(picture, own, Metadata())
+    return found
+
 
 _COMMIT_ITEMS, _COMMIT_SECONDS, _CHANGES_AT_ONCE = 64, 2.0, 1_000
 

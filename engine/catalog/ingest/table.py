@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from crossview.engine.values.errors import InputWarning, InvalidInputError
+from crossview.engine.values.recipe import Grouping
 
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")
@@ -128,3 +129,49 @@ class Table:
     def unexpected(self, line: int, columns: str, cells: list[str]) -> InvalidInputError:
         """Return the error of a line whose cells do not fit the columns."""
         return self.error(line, f"expected {columns} but found {','.join(cells)!r}")
+
+
+def read_lines(path: Path) -> tuple[str, ...]:
+    """Return the lines of a text in UTF-8, empty ones too; raise InvalidInputError for other text, and OSError."""
+    try:
+        return tuple(path.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n"))
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path} is not UTF-8 text: {error}") from error
+
+
+def read_names(path: Path) -> tuple[str, ...]:
+    """Return the keys or paths on the lines of a file, each once; raise InvalidInputError without any, and OSError."""
+    names = tuple(dict.fromkeys(line for line in read_lines(path) if line.strip()))
+    if not names:
+        raise InvalidInputError(f"{path} is empty: write one key or path on each line")
+    return names
+
+
+_NAMES = ("key", "path")
+_GROUP = "group"
+
+
+def read_groups(path: Path | str) -> Grouping:
+    """Return the groups of a CSV with the columns ``key`` or ``path``, and ``group``, in any order.
+
+    An item with an empty group is a group of its own. Raises InvalidInputError for an unreadable file, another
+    header, a file without groups, an invalid line, or a second group for an item.
+    """
+    table = Table(path, "groups")
+    lines = iter(table)
+    header = [cell.lower() for cell in next(lines, (0, [""]))[1]]
+    if len(header) != 2 or _GROUP not in header or not set(header) & set(_NAMES):
+        named = ",".join(header)
+        raise InvalidInputError(f"{path} begins with {named!r}, but the first line must be key,group or path,group")
+    groups: dict[str, str] = {}
+    column = header.index(_GROUP)
+    for line, cells in lines:
+        if len(cells) != 2 or not cells[1 - column]:
+            raise table.unexpected(line, ",".join(header), cells)
+        name, group = cells[1 - column], cells[column]
+        if groups.setdefault(name, group) != group:
+            raise table.error(line, f"{name} has group {group} here, and group {groups[name]} above: remove one line")
+    groups = {name: group for name, group in groups.items() if group}
+    if not groups:
+        raise InvalidInputError(f"{path} contains only the header {','.join(header)}: add lines of items and groups")
+    return Grouping(str(path), groups)

@@ -17,7 +17,7 @@ from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.checks import check_key, normal
 from crossview.engine.catalog.extractors import check_fitted, find_view
 from crossview.engine.catalog.ingest.interruption import interruptible
-from crossview.engine.catalog.ingest.key_file import read_lines
+from crossview.engine.catalog.ingest.table import read_lines
 from crossview.engine.catalog.values import to_rows, usable
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import check_views, put_matrix, until_not_overtaken

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crossview.engine.catalog.ingest.key_file import read_lines
-from crossview.engine.catalog.ingest.table import Table
+from crossview.engine.catalog.ingest.table import Table, read_lines
 from crossview.engine.catalog.ingest.vectors import check_archive, loading
 from crossview.engine.catalog.transfer.source import UNNAMED, Row, check_columns, numbered
 from crossview.engine.values.errors import InputWarning, InvalidInputError

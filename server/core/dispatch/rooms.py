@@ -4,20 +4,48 @@ import asyncio
 import math
 import threading
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
+from crossview.features.background import begun
 from crossview.features.worker import cores
-from crossview.server.core.dispatch.fair_queue import FairQueue
 from crossview.server.wire import methods
 from crossview.server.wire.convert_search import queries_of
 from crossview.server.wire.errors import OverloadedError
 from crossview.server.wire.methods import Method
 from crossview.server.wire.settings import ServerSettings
+
+T = TypeVar("T")
+
+
+class FairQueue(Generic[T]):
+    """A queue with a line for each caller; ``take`` goes round the lines. Only one thread uses it."""
+
+    def __init__(self) -> None:
+        self._lines: OrderedDict[str, deque[T]] = OrderedDict()
+        """The lines that are not empty, the next one first."""
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def put(self, line: str, value: T) -> None:
+        """Add a value to the end of a line."""
+        self._lines.setdefault(line, deque()).append(value)
+
+    def take(self) -> T:
+        """Return the first value of the next line; raise StopIteration from an empty queue."""
+        line, values = next(iter(self._lines.items()))
+        value = values.popleft()
+        if values:
+            self._lines.move_to_end(line)
+        else:
+            del self._lines[line]
+        return value
+
 
 Work = Callable[[list[Any]], list[Any]]
 """Work for several calls: takes their inputs, and returns a result or an error for each."""
@@ -98,7 +126,6 @@ class Task:
                 caller.future.set_result(caller.outcome)
 
 
-T = TypeVar("T")
 _SEARCH_PATIENCE, _READ_PATIENCE, _PICTURE_PATIENCE = 0.3, 1.0, 2.0
 """Maximum waiting time of a search, of another reading call, and of a search by picture or by a model of texts, which
 waits longest because sending a picture again, and running a model, cost most."""
@@ -213,6 +240,8 @@ class Room:
         """Take a place for a call; raise OverloadedError if the room refuses the call."""
         if self._wait(line) > self._patience or (self._taken >= self._places and not self._make_place(line)):
             raise self._overloaded()
+        if not (self._threads or self._begin()):
+            raise self._overloaded()
         self._taken += 1
         caller = Waiter(argument, asyncio.get_running_loop().create_future(), line)
         self._lines.setdefault(line, {})[caller] = None
@@ -270,11 +299,15 @@ class Room:
     def _put(self, task: Task) -> None:
         """Queue a task for the threads; start another thread if there are more calls than threads."""
         if self._taken > len(self._threads) < self._most_threads:
-            loop = asyncio.get_running_loop()
-            self._threads.append(threading.Thread(target=self._work, args=(loop,), name=self._kind, daemon=True))
-            self._threads[-1].start()
+            self._begin()
         self._later.put(task.line, task)
         self._hand_out()
+
+    def _begin(self) -> bool:
+        """Start another thread; return whether the system allows it."""
+        if thread := begun(self._work, self._kind, asyncio.get_running_loop()):
+            self._threads.append(thread)
+        return thread is not None
 
     def _hand_out(self) -> None:
         """Give the threads tasks of the lines in turn: one for each thread, and those that it ends in a moment.

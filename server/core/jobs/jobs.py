@@ -1,8 +1,9 @@
 """The jobs of a server: a queue of requests, of which a few run at once, in order."""
 
+import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from google.longrunning.operations_pb2 import Operation
@@ -10,7 +11,16 @@ from google.rpc.status_pb2 import Status
 
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.collections.home import Home
-from crossview.engine.values.errors import BusyError, CancelledError, CrossviewError, NotFoundError, call
+from crossview.engine.values.errors import (
+    BusyError,
+    CancelledError,
+    CrossviewError,
+    NotEnoughMemoryError,
+    NotFoundError,
+    StorageError,
+    call,
+)
+from crossview.features.background import NO_MORE, begun
 from crossview.features.picture_pool import PicturePool
 from crossview.server.core.dispatch.origin import NO_ORIGIN, Origin
 from crossview.server.core.jobs.operation import (
@@ -23,7 +33,6 @@ from crossview.server.core.jobs.operation import (
 from crossview.server.core.jobs.owner import Owner, bury
 from crossview.server.core.jobs.records import Records, no_operation
 from crossview.server.core.jobs.slot import Ended, Slot, settled
-from crossview.server.core.jobs.waiting import Waiting
 from crossview.server.wire.errors import JobStoppedError
 from crossview.server.wire.identity import LOCAL, Identity, acting
 from crossview.server.wire.methods import JOBS, Lane
@@ -31,13 +40,109 @@ from crossview.server.wire.names import collection_name, job_id, parse_collectio
 from crossview.server.wire.status import refusal
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
+_RECORD_SECONDS = 0.1
+"""Interval at which the thread reads the records, because other processes can end jobs too."""
+_log = logging.getLogger("crossview.jobs")
+_Ended = asyncio.Future[Operation]
+
+
+class Waiting:
+    """The calls that wait for jobs. Call ``ended`` in an event loop, the other methods in any thread."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._waiting: dict[str, set[_Ended]] = {}
+        self._left: dict[str, Status] = {}
+        self._changing = threading.Lock()
+        self._look = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def ended(self, job: str) -> _Ended:
+        """Return a future of the operation of a job once it has ended; it raises NotFoundError for an unknown job."""
+        ended: _Ended = asyncio.get_running_loop().create_future()
+        with self._changing:
+            self._waiting.setdefault(job, set()).add(ended)
+        ended.add_done_callback(lambda _: self._forget(job, ended))
+        self._begin()
+        if self._thread is None and not self._closed:
+            ended.set_exception(NotEnoughMemoryError(f"no thread can wait for the job; {NO_MORE}"))
+        return ended
+
+    def leave(self, job: str, why: Status) -> None:
+        """Ask a job to end with a status, because its caller has left; return without waiting."""
+        with self._changing:
+            self._left[job] = why
+        self._begin()
+
+    def look(self) -> None:
+        """Complete the futures of the jobs that have ended."""
+        self._look.set()
+
+    def close(self) -> None:
+        """Ask the remaining jobs of callers that have left to end, and stop the thread."""
+        self._closed = True
+        self._look.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _begin(self) -> None:
+        with self._changing:
+            if self._thread is None and not self._closed:
+                self._thread = begun(self._watch, "waiting for jobs")
+        self._look.set()
+
+    def _watch(self) -> None:
+        while True:
+            closing = self._closed
+            with self._changing:
+                jobs, left = list(self._waiting), self._left
+                self._left = {}
+            try:
+                for job, why in left.items():
+                    with suppress(NotFoundError):
+                        self._records.ask_to_stop(job, why)
+                outcomes: Mapping[str, Operation | Exception] = self._records.ended(jobs) if jobs else {}
+            except StorageError as error:
+                _log.error("%s", error)
+                outcomes = dict.fromkeys(jobs, error)
+            for job, outcome in outcomes.items():
+                self._deliver(job, outcome)
+            if closing:
+                return
+            self._look.wait(_RECORD_SECONDS if self._waiting else None)
+            self._look.clear()
+
+    def _deliver(self, job: str, outcome: Operation | Exception) -> None:
+        with self._changing:
+            waiting = self._waiting.pop(job, set())
+        for one in waiting:
+            with suppress(RuntimeError):  # the event loop is closed
+                one.get_loop().call_soon_threadsafe(_settle, one, outcome)
+
+    def _forget(self, job: str, ended: _Ended) -> None:
+        with self._changing:
+            waiting = self._waiting.get(job, set())
+            waiting.discard(ended)
+            if not waiting:
+                self._waiting.pop(job, None)
+
+
+def _settle(ended: _Ended, outcome: Operation | Exception) -> None:
+    if ended.done():  # the caller has left
+        return
+    if isinstance(outcome, Exception):
+        ended.set_exception(outcome)
+    else:
+        ended.set_result(outcome)
+
+
 _LOOK_SECONDS = 0.5
 """Interval at which the server checks the jobs of dying servers and of other servers."""
 _STOPPED = (
     "the server stopped before the job had ended. Uncommitted changes of the job are undone; submit it again, with "
     "another request id"
 )
-_log = logging.getLogger("crossview.jobs")
 
 
 class Jobs:

@@ -1,12 +1,34 @@
 """The metrics of calls: the event loop counts each call, and a scrape reads the counts."""
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from crossview.server.core.dispatch.call import Call
-from crossview.server.core.observing.histogram import Histogram
+
+
+class Histogram:
+    """Counts of values in buckets; ``bounds`` are their upper limits, ascending. One thread adds values."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def add(self, value: float) -> None:
+        """Count a value."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self._sum += value
+
+    def buckets(self) -> tuple[list[tuple[str, float]], float]:
+        """Return the cumulated counts with their upper limits, as Prometheus names them, and the sum of the values."""
+        counts = accumulate(list(self._counts))
+        names = [*map(str, self._bounds), "+Inf"]
+        return [(name, float(count)) for name, count in zip(names, counts, strict=True)], self._sum
+
 
 STAGES = ("wait", "work", "encode", "whole")
 """The stages of a call: waiting for a thread, work on the response, its encoding; and the whole call."""

@@ -1,9 +1,12 @@
 """Traces: a span for each call and job, with a span for each of its stages, sent to a collector or to a file."""
 
+import json
 import logging
+import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,20 +15,67 @@ from google.longrunning.operations_pb2 import Operation
 from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Span, SpanContext, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from crossview.engine.catalog.private import open_file
+from crossview.engine.values.errors import CrossviewError, StorageError
 from crossview.features.stages import Packed, Recording
 from crossview.server.core.dispatch.call import Call
 from crossview.server.core.dispatch.origin import Trace
 from crossview.server.core.jobs.operation import metadata_of
-from crossview.server.core.observing.span_file import SpanFile
 from crossview.server.wire.status import Code
 from crossview.v1.jobs_pb2 import JobMetadata
+
+_log = logging.getLogger("crossview.traces")
+
+
+class SpanFile(SpanExporter):
+    """Appends spans to a file that only this user may read; raises StorageError if the file cannot be opened."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._append("")
+        except OSError as error:
+            raise StorageError(f"cannot write traces to {path}: {error.strerror}", detail=path) from error
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Append the spans; log a failure, because the calls have ended."""
+        lines = "".join(f"{json.dumps(span_fields(span))}\n" for span in spans)
+        try:
+            self._append(lines)
+        except (OSError, CrossviewError) as error:
+            _log.error("the file of traces lacks %d spans: %s", len(spans), error)
+            return SpanExportResult.FAILURE
+        return SpanExportResult.SUCCESS
+
+    def _append(self, lines: str) -> None:
+        """Append lines at once: several processes of a server may share the file."""
+        with os.fdopen(open_file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab", 0) as file:
+            file.write(lines.encode())
+
+
+def span_fields(span: ReadableSpan) -> dict[str, Any]:
+    """Return the fields of a span for JSON; ``start`` is ISO 8601, UTC, and ``ms`` its duration."""
+    place, start, end = span.get_span_context(), span.start_time or 0, span.end_time or 0
+    seconds, nanoseconds = divmod(start, 10**9)
+    time = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanoseconds // 1000)
+    return {
+        "trace_id": f"{place.trace_id:032x}" if place else "",
+        "span_id": f"{place.span_id:016x}" if place else "",
+        "parent_id": f"{span.parent.span_id:016x}" if span.parent else "",
+        "name": span.name,
+        "start": time.isoformat(timespec="microseconds"),
+        "ms": round((end - start) / 1e6, 3),
+        "status": span.status.status_code.name,
+        "attributes": dict(span.attributes or {}),
+    }
+
 
 _FLUSH_SECONDS = 3.0
 """Maximum time that ``close`` waits until the last spans are sent."""
@@ -38,7 +88,6 @@ _LONGEST = 100
 _LEFT_OUT = "crossview.stages_left_out"
 _SCOPE, _UNSET = InstrumentationScope("crossview"), Status()
 _W3C = TraceContextTextMapPropagator()
-_log = logging.getLogger("crossview.traces")
 
 
 class Tracing:

@@ -1,4 +1,4 @@
-"""Models on disks that fail, under killed processes and with damaged files: never half a model, never a wrong row."""
+"""Models on failing disks, under killed processes and with damaged files are never half there, and no row is wrong."""
 
 import errno
 import json
@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_session_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A process that has opened a file goes on with it; these tests are about the first use."""
+    """Drop open files: a process that has opened a file goes on with it, and these tests are about the first use."""
     monkeypatch.setattr(SESSIONS, "_sessions", SESSIONS._sessions.__class__())
     texts = TextProcesses(1)
     monkeypatch.setattr(towers, "TEXTS", texts)
@@ -62,7 +62,7 @@ def no_session_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def each_content_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A first run starts a process; the tests need its result for each content, and no second run of the same."""
+    """Keep first runs by content: each starts a process, and the tests need no second run of the same."""
 
     def tried_once(folder: Path, manifest: Manifest) -> dict[Input, Trial]:
         key = repr(manifest), *((folder / name).read_bytes() for name in files_of(manifest))
@@ -74,7 +74,7 @@ def each_content_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def extractor(home: Home, name: str) -> Onnx:
-    """The extractor of a view by a model, as a collection loads it."""
+    """Return the extractor of a view by a model, as a collection loads it."""
     found = home.models.get(name)
     inputs, dim = found.rows("")
     made = Onnx(model=name, digest=found.digest, dim=dim, inputs=inputs)
@@ -113,7 +113,7 @@ def test_files_of_a_damaged_manifest_stay_until_it_is_removed(home: Home, models
 
 
 def test_a_manifest_that_somebody_changed_is_damaged(home: Home, models: Models, folder: Path) -> None:
-    """Whatever rows depend on; the licence is only text."""
+    """Rows depend on everything except the licence, which is only text."""
     models.add("one", folder)
     place = home.path / FOLDER / "one.json"
     stored = json.loads(place.read_bytes())
@@ -140,7 +140,7 @@ def truncate(path: Path) -> None:
 
 
 def flip(path: Path) -> None:
-    """One bit of the weights, with the size and the time as before."""
+    """Flip one bit of the weights, and keep the size and the time."""
     content, before = bytearray(path.read_bytes()), path.stat()
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
@@ -149,7 +149,7 @@ def flip(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [Path.unlink, truncate, flip])
 def test_no_row_comes_from_a_damaged_file(home: Home, models: Models, folder: Path, damage) -> None:
-    """The first use finds it, and adding the same model again makes the view work as before."""
+    """The first use finds the damage, and adding the same model again makes the view work as before."""
     tiny.text_folder(folder)
     made, _ = models.add("one", folder)
     one = extractor(home, "one")
@@ -180,7 +180,7 @@ def test_the_digest_is_of_what_rows_depend_on(models: Models, folder: Path) -> N
 
 
 def test_a_model_is_added_whole_or_not_at_all_on_a_disk_that_fails(home: Home, folder: Path, monkeypatch) -> None:
-    """Whichever access fails: the error says what to do, nothing is left, and the next try succeeds."""
+    """Any access may fail: the error states the remedy, nothing is left, and the next try succeeds."""
     found, trials = home.models.add("one", folder)
     home.models.remove("one")
     monkeypatch.setattr(module, "try_model", lambda *_: trials)
@@ -269,7 +269,7 @@ def test_what_a_killed_process_left_goes_when_a_collection_is_opened(home: Home,
     process.start()
     assert ours.recv() == "copied"
     home.open("art").close()
-    (leftover,) = home.path.glob(".new-*")  # it is at work, so its files stay
+    (leftover,) = home.path.glob(".new-*")  # its process is at work, so its files stay
     process.kill()
     process.join()
     assert any(leftover.iterdir())
@@ -279,7 +279,7 @@ def test_what_a_killed_process_left_goes_when_a_collection_is_opened(home: Home,
 
 
 def test_a_view_names_what_is_wrong_with_its_model(home: Home, folder: Path) -> None:
-    """Removed; replaced by another of its name; added again under another name, which serves as well."""
+    """The model is removed; replaced by another of its name; or added again under another name, which also serves."""
     home.models.add("one", folder)
     one = extractor(home, "one")
     home.models.remove("one")

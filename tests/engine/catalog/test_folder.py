@@ -4,7 +4,7 @@ from crossview.engine.catalog.folder import CollectionFolder
 
 
 def test_a_folder_knows_whether_its_collection_is_the_same(tmp_path: Path):
-    """One that is deleted, or deleted and made again at the same place, is another one."""
+    """A collection that is deleted, or deleted and made again at the same place, is another one."""
     empty = CollectionFolder(tmp_path / "pets")
     assert not empty.holds_collection()
     assert not empty.is_alive()
@@ -26,7 +26,7 @@ def test_a_folder_knows_whether_its_collection_is_the_same(tmp_path: Path):
 
 
 def test_a_folder_is_as_large_as_its_files(tmp_path: Path):
-    """Those below it too."""
+    """Files of inner folders count, too."""
     folder = CollectionFolder(tmp_path)
     assert folder.size() == 0
     folder.indexes.mkdir()

@@ -1,4 +1,4 @@
-"""Kept fields of deleted items: copies carry them, and invalid ones of a foreign copy change nothing."""
+"""Copies carry the kept fields of deleted items, and invalid ones of a foreign copy change nothing."""
 
 import json
 import sqlite3

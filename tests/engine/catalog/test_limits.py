@@ -1,4 +1,4 @@
-"""A stock SQLite takes 32,766 parameters in a statement, and conditions 1,000 deep; neither stops a request."""
+"""A stock SQLite takes 32,766 parameters in a statement, and conditions 1,000 deep; neither limit stops a request."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ COUNT = 4 * STOCK // 3
 
 @pytest.fixture
 def stock(home: Home, monkeypatch) -> Iterator[Collection]:
-    """Items on a line, more than a statement takes parameters, on a SQLite as its authors deliver it."""
+    """More items on a line than a statement takes parameters, on a SQLite as its authors deliver it."""
     configure = database._configure
 
     def limited(connection: sqlite3.Connection, record: object) -> None:
@@ -51,7 +51,7 @@ def test_the_limit_of_these_tests_is_that_of_sqlite(stock: Collection):
 
 @pytest.mark.filterwarnings("ignore::crossview.engine.values.errors.InputWarning")
 def test_a_filter_takes_as_many_names_as_it_may(stock: Collection):
-    """Keys in two Unicode forms, labels, and labels that items shall not have; after a change, too."""
+    """Names are keys in two Unicode forms, labels, and labels that items shall not have; also after a change."""
     stock.items.put([NewItem(f"schön/{number:03}", rows={"v": [-number]}, labels=("a",)) for number in range(3)])
     keys = tuple(f"schön/{number:03}" for number in range(MAX_VALUES))
     labels = ("a", *names(MAX_VALUES - 1, "label"))
@@ -73,7 +73,7 @@ def test_a_filter_takes_many_attributes_and_says_how_many(stock: Collection):
 
 
 def test_any_number_of_keys_is_looked_up_and_deleted(stock: Collection):
-    """What queries by key read: the items, their rows, and what hits show of them."""
+    """Queries by key read the items, their rows, and the fields that hits show."""
     with stock._opened.catalog.read() as tx:
         ids = list(tx.items.ids_of(names(COUNT)).values())
         (view,) = tx.views.all()
@@ -83,7 +83,7 @@ def test_any_number_of_keys_is_looked_up_and_deleted(stock: Collection):
 
 
 def test_findings_name_any_number_of_keys(stock: Collection):
-    """Those that are in other Unicode forms than the normal one."""
+    """They include keys in other Unicode forms than the normal one."""
     decomposed = [f"o\u0308/{number:06}" for number in range(STOCK + 5)]
     stock.items.put_vectors("v", decomposed, np.zeros((len(decomposed), 1), np.float32))
     assert any(f"{len(decomposed)} keys are not in Unicode normal form" in found for found in stock.storage.findings())

@@ -1,4 +1,4 @@
-"""Views by extractors of other packages: found by name, described without an import, known without the package."""
+"""Views by extractors of other packages are found by name, described without an import, and known without them."""
 
 import json
 import re
@@ -63,7 +63,7 @@ class Wide(Light):
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
-    """An installed package with extractors, and entry points that lead to none; call it to uninstall the package."""
+    """Return an installed package with extractors, and entry points that lead to none; call it to uninstall it."""
     site = tmp_path / "site"
     install(site, "more-views", "crossview.extractors", POINTS, CODE)
     monkeypatch.syspath_prepend(site)
@@ -87,7 +87,7 @@ def home(tmp_path: Path, package: Callable[[], None]) -> Home:
 
 
 def test_names_are_known_without_an_import(package: Callable[[], None]) -> None:
-    """Those of crossview have precedence."""
+    """Names of crossview have precedence."""
     assert {"color", "light", "gone", "wide"} < set(extractor_names())
     assert (package_of("light"), package_of("color"), package_of("absent")) == ("more-views 1.2", "", "")
     assert extractor_class("color") is Color
@@ -124,7 +124,7 @@ def test_an_extractor_that_cannot_be_used_is_refused_at_once(
 def test_wrong_rows_are_refused_and_nothing_is_stored(
     tmp_path: Path, package: Callable[[], None], name: str, message: str, workers: int
 ) -> None:
-    """In this process, and in the processes that read the pictures of a folder."""
+    """This process refuses them, and so do the processes that read the pictures of a folder."""
     write_pictures(tmp_path / "pictures", 1)
     with Home(tmp_path / "home").create("art", ["color", name]) as art:
         with pytest.raises(ExtractorError, match=message):
@@ -133,7 +133,7 @@ def test_wrong_rows_are_refused_and_nothing_is_stored(
 
 
 def test_a_collection_stays_open_without_the_package(home: Home, package: Callable[[], None], tmp_path: Path) -> None:
-    """It lists its views and finds by stored rows as before; what needs the extractor names the package."""
+    """It lists its views and finds by stored rows as before; messages that need the extractor name the package."""
     picture = (tmp_path / "pictures" / "red" / "0.png").read_bytes()
 
     def found() -> list[tuple[str, float]]:
@@ -184,7 +184,7 @@ STATED = {"package": "more-views 1.2", "inputs": ["image"], "steps": [], "robust
 def test_an_untrusted_copy_cannot_describe_an_extractor_wrongly(
     home: Home, tmp_path: Path, packaged: dict[str, object] | None, message: str
 ) -> None:
-    """What a view states of a package is checked when a copy is restored."""
+    """The description of a view by a package is checked when a copy is restored."""
     copy = tmp_path / "art.db"
     home.backup("art", copy)
     whole = copy.read_bytes()
@@ -196,7 +196,7 @@ def test_an_untrusted_copy_cannot_describe_an_extractor_wrongly(
 
 
 def test_a_copy_needs_the_package_that_it_names(home: Home, package: Callable[[], None], tmp_path: Path) -> None:
-    """A restored collection is one whose rows can be checked."""
+    """The rows of a restored collection can therefore be checked."""
     home.backup("art", tmp_path / "art.db")
     package()
     with pytest.raises(NotInstalledError, match=re.escape("package more-views 1.2, which is not installed")):

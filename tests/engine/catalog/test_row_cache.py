@@ -1,4 +1,4 @@
-"""Kept rows of models: exactly those that were put, within a size, and never a reason for an error."""
+"""Kept rows of models are exactly those that were put, within a size, and never cause an error."""
 
 import logging
 import sqlite3
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_row_is_found_to_the_bit_by_its_output_content_and_length(path: Path) -> None:
-    """Also by another process; the file is private, because rows tell of pictures."""
+    """Another process finds it, too; the file is private, because rows say much about pictures."""
     cache = RowCache(path)
     for number in range(3):
         cache.put("", content(number), row(number))
@@ -41,7 +41,7 @@ def test_a_row_is_found_to_the_bit_by_its_output_content_and_length(path: Path) 
 
 
 def test_contents_have_one_name_in_one_form() -> None:
-    """A large picture is decoded smaller where less memory is allowed, and then is another input."""
+    """If less memory is allowed, a large picture is decoded smaller, and then is another input."""
     assert content_of(b"picture", 30, 40, 3) == content_of(b"picture", 30, 40, 3)
     assert (
         len({content_of(b"picture"), content_of(b"other"), content_of(b"picture", 3), content_of(b"picture", 4)}) == 4

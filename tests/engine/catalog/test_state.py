@@ -1,4 +1,4 @@
-"""Fitted state survives storage, and only what is safe is stored."""
+"""Fitted state survives storage, and only safe values are stored."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_what_cannot_be_stored_safely_is_refused(value):
 
 
 def test_tuples_come_back_as_lists_and_strings_with_a_fixed_width():
-    """What learners keep beside arrays is stored as plain values; a random generator is refused, by name."""
+    """Learners keep plain values beside arrays; a random generator is refused, by name."""
     again = unpack(
         pack({"a": [1, (2.5, None)], "b": [np.arange(3), {"c": np.float32(1.5)}], "d": np.array(["x", "yy"], object)})
     )

@@ -1,4 +1,4 @@
-"""Values that distances in float32 cannot hold are refused where they come in; all others are found."""
+"""Values that distances in float32 cannot hold are refused on entry; all others are found."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -82,7 +82,7 @@ def test_a_value_too_large_is_refused_wherever_rows_come_in(
 
 
 def test_the_largest_and_the_smallest_values_are_found(made: Collection) -> None:
-    """What is accepted is found, at finite distances, also by what is as far away as can be."""
+    """Every accepted row is found, at finite distances, also by a query that is as far away as possible."""
     made.items.put([NewItem("far", rows={"v": [LARGEST] * 3}), NewItem("opposite", rows={"v": [-LARGEST] * 3})])
     for row in ([LARGEST] * 3, [-LARGEST] * 3, [0, 0, 0], [0, 1e-17, 0]):
         (found,) = made.search(SearchRequest([Query("v", vector=row)], k=4))
@@ -94,7 +94,7 @@ def test_the_largest_and_the_smallest_values_are_found(made: Collection) -> None
 
 @pytest.mark.parametrize("dim", [1, 64, MAX_DIM])
 def test_the_bound_holds_in_every_dimension(dim: int) -> None:
-    """The index finds opposite corners of everything that is accepted, alone and in a batch."""
+    """The index finds opposite corners of all accepted values, alone and in a batch."""
     corners = np.full((2, dim), LARGEST, np.float32) * np.array([[1], [-1]], np.float32)
     index = FlatIndex(dim).changed([], [1, 2], corners)
     for asked in (corners[:1], np.repeat(corners[:1], 30, axis=0)):
@@ -106,7 +106,7 @@ def test_the_bound_holds_in_every_dimension(dim: int) -> None:
 @given(st.lists(st.floats(width=32), min_size=3, max_size=3))
 @example([0.0, 0.0, 1.401298464324817e-45])
 def test_a_row_is_refused_or_can_be_measured(row: list[float]) -> None:
-    """There is no row between: a value beyond the bound is named, a row whose squares are 0 too, others are kept."""
+    """A value beyond the bound is named, and so is a row whose squares are 0; all other rows are kept."""
     wrong = [column for column, value in enumerate(row, 1) if not abs(value) < MAX_VALUE]
     if wrong:
         with pytest.raises(InvalidInputError, match=f"in column {wrong[0]};"):
@@ -120,7 +120,7 @@ def test_a_row_is_refused_or_can_be_measured(row: list[float]) -> None:
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "u1", "i8", "u8"])
 def test_numbers_of_every_type_are_rows(dtype: str) -> None:
-    """Integers count as what they are, and infinity is refused in half precision too."""
+    """Integers keep their values, and infinity is refused in half precision, too."""
     assert to_rows(np.array([[1, 2]], dtype), str).dtype == np.float32
     large = {"f2": np.inf, "i8": -(2**63), "u8": 2**64 - 1}.get(dtype)
     if large is not None:
@@ -129,8 +129,8 @@ def test_numbers_of_every_type_are_rows(dtype: str) -> None:
 
 
 def test_what_a_learner_stretches_is_still_found_last(home: Home) -> None:
-    """A space trained on tiny rows turns a large one into numbers beyond float32: the item is the last of all hits,
-    and a query of it is refused rather than answered at random."""
+    """A space trained on tiny rows turns a large one into numbers beyond float32: the item is the last of all hits, and
+    its own query is refused rather than answered at random."""
     rng = np.random.default_rng(0)
     with home.create("stretched", ["a=vectors:dim=3", "b=vectors:dim=3"]) as made:
         tiny = rng.normal(size=(40, 2, 3)) * 1e-17

@@ -1,4 +1,4 @@
-"""Writers take turns: threads in the order of their coming, processes all of them, and none waits for ever."""
+"""Writers take turns: threads in the order of their arrival, processes all of them, and none waits for ever."""
 
 import json
 import subprocess
@@ -59,7 +59,7 @@ def run(script: str, *arguments: object) -> "subprocess.Popen[str]":
 
 @pytest.mark.parametrize("processes", ["xy", pytest.param("wxyz", marks=pytest.mark.long)])
 def test_threads_and_processes_that_write_at_once_all_succeed_and_lose_nothing(home: Home, processes: str):
-    """Processes of four threads each; an item that all of them write is there once, and new only once."""
+    """Each process has four threads; an item that all of them write is there once, and new only once."""
     with home.create("a", ["v=vectors:dim=3"]) as collection:
         others = [run(WRITE, home.path, name) for name in processes]
         added = [json.loads(other.communicate()[0]) for other in others]
@@ -85,7 +85,7 @@ def test_who_waits_longer_than_its_patience_is_told_who_holds_the_lock(tmp_path:
 
 
 def test_threads_get_the_lock_in_the_order_in_which_they_came(tmp_path: Path):
-    """Also by several locks of one path, as two openings of a collection have."""
+    """This holds also for several locks of one path, as two openings of a collection have."""
     order: list[int] = []
 
     def work(number: int) -> None:
@@ -115,7 +115,7 @@ def test_a_process_whose_threads_hold_the_lock_all_the_time_starves_no_other(tmp
 
 
 def test_who_waited_for_a_collection_that_was_deleted_writes_nothing(home: Home):
-    """And nothing is made in its place."""
+    """No other collection is made in its place."""
     collection, refused = home.create("a", ["v=vectors:dim=3"]), []
 
     def write() -> None:

@@ -1,4 +1,4 @@
-"""States and settings of before a name was changed are understood."""
+"""States and settings from before a name was changed are understood."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def examples():
 
 @pytest.mark.parametrize(("name", "part", "names"), RENAMED)
 def test_a_state_of_earlier_names_loads_extends_and_refits(name, part, names):
-    """It embeds as it did; a view is added where the learner can; and it is fitted again."""
+    """It embeds as it did; a view is added if the learner allows; and the learner is fitted again."""
     views, labels = examples()
     chain = Chain([LEARNERS[name]()]).fit(views[:2], labels)
     state, (earlier, present) = chain.to_state(), names
@@ -39,7 +39,7 @@ def test_a_state_of_earlier_names_loads_extends_and_refits(name, part, names):
 
 
 def test_settings_by_an_earlier_name_set_the_present_parameter(monkeypatch):
-    """As in ``--set rank=2``, alone or after the name of a learner; the learner's own earlier name works too."""
+    """It does so in ``--set rank=2``, alone or after the name of a learner; a learner's own earlier name works, too."""
     monkeypatch.setattr(aliases, "PARAMETERS", {"pca": {"rank": "n_components"}})
     monkeypatch.setattr(aliases, "LEARNERS", {"principal": "pca"})
     assert parse_chain("pca", {"rank": 2}).steps[0].n_components == 2

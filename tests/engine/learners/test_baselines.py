@@ -25,7 +25,6 @@ def correlated(n=200, widths=(4, 6), noise=0.5, seed=0):
 
 
 def test_pca_is_scikit_learns():
-    """Embeddings are scikit-learn's PCA of each view."""
     views = correlated()
     embeddings = PCA(3).fit(views).transform(views)
     for rows, embedded in zip(views, embeddings, strict=True):
@@ -44,7 +43,7 @@ def test_pca_keeps_what_there_is():
 
 
 def test_whitened_pca_has_unit_variance():
-    """Whitening gives each component unit variance, and zero where a view has none to give."""
+    """Whitening gives each component unit variance, and zero if a view has none to give."""
     views = correlated()
     views[0] = np.hstack([views[0], views[0][:, :1]])
     whitened = PCA(whiten=True).fit(views).transform(views)
@@ -53,7 +52,7 @@ def test_whitened_pca_has_unit_variance():
 
 @pytest.mark.parametrize("count", [0, -1, 0.0, 1.5])
 def test_pca_refuses_counts(count):
-    """A number of components that is no count and no share is a ValueError."""
+    """A number of components that is neither a count nor a share is a ValueError."""
     with pytest.raises(ValueError, match="n_components"):
         PCA(count).fit(correlated())
 
@@ -112,13 +111,13 @@ def test_rows_get_unit_size(rows):
 
 @given(ROWS)
 def test_sqrt_keeps_signs(rows):
-    """sqrt undone by a signed square gives the row back."""
+    """A signed square of the result gives the row back."""
     rooted = Sqrt().fit([rows]).transform(rows, view=0)
     np.testing.assert_allclose(rooted * np.abs(rooted), rows, rtol=1e-12, atol=1e-300)
 
 
 def test_standardize():
-    """Columns get mean 0 and deviation 1; constant ones become 0, even where the mean is not exact."""
+    """Columns get mean 0 and deviation 1; constant ones become 0, even if the mean is not exact."""
     rows = np.random.default_rng(0).normal(3, 5, size=(50, 3))
     rows[:, 1] = 0.1
     standard = Standardize().fit([rows]).transform(rows, view=0)
@@ -163,7 +162,7 @@ def test_dot_shortens_rows_longer_than_it_was_fitted_on():
 
 
 def test_dot_ranks_the_items_of_every_view_for_a_query():
-    """Of its own view, too, and also once a view is added: squared distances are 2 less twice the inner products."""
+    """It does so for its own view, too, and for added views: squared distances are 2 less twice the inner products."""
     generator = np.random.default_rng(0)
     views = [generator.gamma(1, size=(30, 4)) for _ in range(3)]
     fitted = InnerProduct().fit(views[:2])

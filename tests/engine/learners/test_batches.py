@@ -48,7 +48,7 @@ def test_batches_estimate_the_bound():
 
 
 def test_a_batch_of_everything_is_the_whole():
-    """With as many rows as there are, the bound of a batch is the bound."""
+    """With all rows, the bound of a batch is the bound."""
     whole = problem()
     W = whole.weights[0] + 0.1
     value, slope = whole.sampled_bound(0, 60, 60, np.random.RandomState(0)).bound(W)
@@ -68,7 +68,7 @@ def test_batches_lower_the_objective():
 
 
 def test_same_seed_same_projections():
-    """What is drawn depends on the seed alone, and progress is reports from the first step to the last."""
+    """Draws depend on the seed alone, and progress reports go from the first step to the last."""
     views, labels = two_views(300, 2)
     fitted, reports = [], []
     for seed in (0, 0, 1):
@@ -108,7 +108,7 @@ def test_about_as_accurate_as_all_pairs(settings):
 
 
 def test_large_sets_are_drawn_from(monkeypatch):
-    """By default all pairs are used until they are too many; then two fits on one seed still agree."""
+    """All pairs are used by default until they are too many; then two fits on one seed still agree."""
     views, labels = two_views(100, 5)
     whole = MultiNPP(4, random_state=0).fit(views, labels).weights_[0]
     np.testing.assert_array_equal(

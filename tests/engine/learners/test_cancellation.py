@@ -14,7 +14,7 @@ from crossview.engine.runtime.cancellation import cancellable, checkpoint
 
 
 class GoneError(RuntimeError):
-    """What the tests' checks raise."""
+    """The error that the tests' checks raise."""
 
 
 class Countdown:
@@ -31,7 +31,7 @@ class Countdown:
 
 
 def examples():
-    """Two views of 40 rows in four classes that overlap."""
+    """Return two views of 40 rows in four classes that overlap."""
     generator = np.random.default_rng(0)
     labels = np.repeat(["ant", "bee", "cat", "dog"], 10)
     centers = generator.normal(size=(4, 6))
@@ -49,12 +49,12 @@ ITERATED = {
     "musl": lambda fitted: 8 * fitted.n_metrics_,
     "npp-hash": lambda fitted: fitted.n_iter_,
 }
-"""In how many steps a fit must have looked at least, of the learners that iterate."""
+"""The least number of steps in which a fit must have checked, for the learners that iterate."""
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_no_learner_is_fitted_when_nobody_waits(name):
-    """Whatever is registered asks before it begins, alone and when it adds a view."""
+    """Every registered learner checks before it begins, alone and when it adds a view."""
     views, labels = examples()
     with cancellable(Countdown(1)), pytest.raises(GoneError):
         brief(name).fit(views, labels)
@@ -66,9 +66,9 @@ def test_no_learner_is_fitted_when_nobody_waits(name):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_fit_stops_at_any_checkpoint(monkeypatch, name):
-    """At the first and in the middle: the error comes through as it is, and nothing goes on behind it.
+    """At the first and in the middle, the caller gets the error as it is, and no work goes on.
 
-    On one thread: on several, each of them asks once before it stops.
+    The test uses one thread: each of several would check once before it stops.
     """
     monkeypatch.setattr(threads, "_limit", SimpleNamespace(threads=1, enter=lambda: None, leave=lambda: None))
     views, labels = examples()
@@ -84,7 +84,7 @@ def test_a_fit_stops_at_any_checkpoint(monkeypatch, name):
 
 @pytest.mark.parametrize("name", ITERATED)
 def test_an_iterative_fit_looks_in_every_step(name):
-    """So that it stops within a step, however many there are."""
+    """It therefore stops within a step, for any number of steps."""
     views, labels = examples()
     check = Countdown()
     with cancellable(check):
@@ -93,7 +93,7 @@ def test_an_iterative_fit_looks_in_every_step(name):
 
 
 def test_the_multipliers_look_in_every_step():
-    """Fantope's other solver, in its inner problems as well."""
+    """Fantope's other solver does so in its inner problems as well."""
     views, labels = examples()
     check = Countdown()
     with cancellable(check):
@@ -102,7 +102,7 @@ def test_the_multipliers_look_in_every_step():
 
 
 def test_batches_look_in_every_step():
-    """A training on batches, and one on neighbours in a view."""
+    """One fit is on batches, and one on neighbours in a view."""
     views, labels = examples()
     for settings in ({"batch_size": 20}, {"similar": "knn", "n_neighbors": 3}, {"nearest": 3}, {"penalty": "l1"}):
         check = Countdown()
@@ -112,7 +112,7 @@ def test_batches_look_in_every_step():
 
 
 def test_a_search_of_settings_looks_at_every_candidate():
-    """Before it is scored."""
+    """The check comes before the candidate is scored."""
     scored = []
     check = Countdown(3)
     with cancellable(check), pytest.raises(GoneError):
@@ -121,7 +121,7 @@ def test_a_search_of_settings_looks_at_every_candidate():
 
 
 def test_a_check_holds_for_its_block_only():
-    """Outside, after an error too, nothing is asked; an inner block has its own; a copied context has the check."""
+    """Outside, after an error too, nothing is checked; an inner block has its own; a copied context has the check."""
     checkpoint()
     outer, inner = Countdown(), Countdown(1)
     with cancellable(outer):

@@ -1,4 +1,4 @@
-"""What learners can do, and what chains of them can do together."""
+"""Capabilities of learners, and those of their chains."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ LEARNER = Capabilities(cross_view=True, needs_labels=True, least_views=2, takes_
 
 
 def two_views(count=24):
-    """Rows of two views around three classes, and the classes."""
+    """Return rows of two views around three classes, and the classes."""
     generator, labels = np.random.default_rng(0), np.arange(count) % 3
     return [generator.normal(size=(count, width)) + labels[:, None] for width in (6, 7)], labels
 
@@ -25,7 +25,7 @@ def test_a_chain_crosses_views_as_its_last_learner_does_unless_a_step_treats_vie
 
 
 def test_a_chain_needs_what_any_step_needs_and_adds_views_if_all_do():
-    """Labels, numbers of views, and whether items may have several labels."""
+    """The needs are labels, numbers of views, and whether items may have several labels."""
     chain = composed([STEP, LEARNER])
     assert (chain.needs_labels, chain.multilabel, chain.adds_views, chain.least_views) == (True, False, True, 2)
     assert not composed([LEARNER, Capabilities()]).adds_views
@@ -34,7 +34,7 @@ def test_a_chain_needs_what_any_step_needs_and_adds_views_if_all_do():
 
 @pytest.mark.parametrize(("steps", "position"), [([STEP, LEARNER, STEP], 1), ([STEP, STEP], 1), ([], -1)])
 def test_a_chain_is_made_for_its_last_learner_that_is_not_auxiliary(steps, position):
-    """Where all are, it is the last."""
+    """If all are auxiliary, it is the last."""
     assert main_position(steps) == position
 
 
@@ -51,7 +51,7 @@ def test_a_chain_is_made_for_its_last_learner_that_is_not_auxiliary(steps, posit
     ],
 )
 def test_a_wrong_number_of_views_is_named(limits, names, message):
-    """The message says how many it takes, and which were given."""
+    """The message says how many the learner takes, and which were given."""
     with pytest.raises(ValueError, match=message):
         Capabilities(**limits).check_views("x", names)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crossview.engine.catalog.state import pack, unpack
-from crossview.engine.learners.frame import selection
+from crossview.engine.learners import selection
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.kernels import KernelMap
 from crossview.engine.learners.registry import from_state, parse_chain
@@ -21,7 +21,6 @@ def two_views(n=60, widths=(6, 9), seed=0):
 
 
 def test_chain_is_its_steps_in_turn():
-    """A chain gives what its learners give one after another."""
     views, labels = two_views()
     chain = parse_chain("l1,sqrt@1,cca:3", {"power": 0.5}).fit(views, labels)
     expected = views
@@ -50,7 +49,7 @@ def test_chain_knows_what_its_learners_need():
 
 
 def test_what_a_chain_states_of_its_embeddings_is_the_last_steps():
-    """Also after a fit, after steps are replaced, and without steps, where rows stay."""
+    """This holds also after a fit, after steps are replaced, and without steps, when rows stay."""
     views, labels = two_views()
     chain = parse_chain("pca:3,attributes").fit(views, labels)
     last = chain.steps[-1]
@@ -67,7 +66,7 @@ def test_what_a_chain_states_of_its_embeddings_is_the_last_steps():
 
 
 def test_settings_reach_the_learner():
-    """Settings are for the last learner that is no mere step."""
+    """Settings are for the last learner that is not a mere step."""
     assert parse_chain("l1,cca,l2", {"power": 3.0}).steps[1].power == 3.0
     assert parse_chain("l1,sqrt", {"views": [0]}).steps[1].views == [0]
 
@@ -93,7 +92,7 @@ def test_chain_state_round_trip(spec):
     ],
 )
 def test_bad_specs_are_named(spec, message):
-    """A spec that cannot be read is a ValueError that says which part."""
+    """A spec that cannot be read is a ValueError that names the part."""
     with pytest.raises(ValueError, match=message):
         parse_chain(spec)
 
@@ -126,7 +125,7 @@ def test_selection_finds_the_better_settings():
 
 
 def test_settings_that_cannot_be_used_are_passed_over():
-    """A candidate that no chain can be made or fitted of has no score, and a reason; the others are still compared."""
+    """A candidate without a chain or a fit has no score, and a reason; the others are still compared."""
     views, labels = two_views()
     found = select({"spec": ["cca"], "power": [0.0, "much", 1.0]}, both_ways(views, labels))
     assert [one["score"] is None for one in found.tried] == [False, True, False]
@@ -135,7 +134,7 @@ def test_settings_that_cannot_be_used_are_passed_over():
 
 
 def test_search_reports_its_progress():
-    """Progress is reported before the first candidate and after each, with how many there are in all."""
+    """The report comes before the first candidate and after each, with the number of all."""
     seen = []
     best, score, tried = search({"a": [1, 2], "b": [1, 2, 3]}, lambda point: -point["a"] - point["b"], exhaustive=False,
                          progress=lambda done, total, one: seen.append((done, total, one)))  # fmt: skip
@@ -193,7 +192,7 @@ def test_distances_are_squared_euclidean():
 
 @pytest.mark.parametrize("unseen", [False, True])
 def test_the_database_of_cross_validation_is_seen_or_unseen(unseen):
-    """Of 40 rows in 4 folds, 10 are queries; the database is the other 30, or with ``unseen`` the same 10."""
+    """Each of 4 folds of 40 rows has 10 queries; the database is the other 30, or with ``unseen`` the same 10."""
     generator = np.random.default_rng(0)
     views, labels = [generator.random((40, 3)), generator.random((40, 4))], np.repeat([0, 1], 20)
     shapes = []

@@ -48,14 +48,14 @@ SEEDED = [kind for kind in vars(learners).values() if isinstance(kind, type) and
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", SUPERVISED)
 def test_a_missing_label_is_an_error_where_all_rows_need_one(kind: type[MultiViewLearner], form: str) -> None:
-    """Never a class of its own, whatever the missing value is."""
+    """No form of a missing value becomes a class of its own."""
     with pytest.raises(ValueError, match="12 of 48 labels are missing, the first of row 0"):
         kind().fit(VIEWS, FORMS[form])
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_missing_label_is_an_unlabelled_item_where_the_learner_can(form: str) -> None:
-    """Equally for all forms of labels: the same rows and the same embeddings."""
+    """All forms of labels give the same rows and the same embeddings."""
     fitted = learners.CoEM(random_state=0).fit(VIEWS, FORMS[form])
     assert len(fitted.classes_) == 3
     marked = learners.CoEM(random_state=0).fit(VIEWS, np.where(UNKNOWN, -1, CODES))
@@ -70,7 +70,7 @@ def test_texts_and_numbers_are_not_labels_together() -> None:
 
 @pytest.mark.parametrize("kind", SEEDED)
 def test_a_generator_is_a_random_state(kind: type[MultiViewLearner]) -> None:
-    """Equal generators draw equally, and the state of a learner is plain, whatever it drew from."""
+    """Equal generators draw equally, and the state of a learner is plain after any generator."""
     views, labels = (VIEWS, CODES) if kind().capabilities.least_views > 1 else (VIEWS[:1], CODES)
     first, again = (kind(random_state=np.random.RandomState(3)).fit(views, labels) for _ in range(2))
     for one, other in zip(first.transform(views), again.transform(views), strict=True):
@@ -102,7 +102,7 @@ def test_frames_have_the_names_and_the_index_of_their_rows() -> None:
 @pytest.mark.parametrize("kind", [learners.CanonicalCorrelation, learners.ClassPosteriors, learners.ITQ, learners.L2])
 @pytest.mark.filterwarnings("ignore:X .* feature names")  # the checks fit with names and transform without, and back
 def test_scikit_learns_own_checks_of_names_and_frames(kind: type[MultiViewLearner], check: Any) -> None:
-    """Those that the list of all checks leaves out."""
+    """They are the ones that the list of all checks leaves out."""
     check(kind.__name__, kind())
 
 

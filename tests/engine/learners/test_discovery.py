@@ -39,20 +39,20 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.long
 @parametrize_with_checks([brief(name) for name in BRIEF])
 def test_scikit_learn_checks_of_learners_with_many_steps(estimator, check):
-    """So are those that take many steps, which the papers describe among others; few are enough here."""
+    """The papers describe learners of many steps among others; few steps are enough here."""
     check(estimator)
 
 
 @pytest.mark.long
 @parametrize_with_checks([LEARNERS[name]() for name in BRIEF])
 def test_scikit_learn_checks_of_whole_fits(estimator, check):
-    """With all the steps that a learner takes by default, too."""
+    """The learner takes all the steps of its defaults."""
     check(estimator)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_registered_learner_keeps_the_contract(name):
-    """Named as registered, and sound by the check that authors of packages use."""
+    """It has its registered name, and is sound by the check that authors of packages use."""
     learner = LEARNERS[name]
     assert learner.name == name
     assert isinstance(learner.capabilities.cross_view, bool)
@@ -67,7 +67,7 @@ class Narrow(Sign):
 
 
 def test_a_chain_gives_the_last_stage_as_many_columns_as_it_needs(monkeypatch):
-    """Whichever learner it is; what the user sets stays."""
+    """This holds for any last learner; a value that the user sets stays."""
     monkeypatch.setitem(LEARNERS, "narrow", Narrow)
     wide, own, plain = (parse_chain(spec).steps[0] for spec in ("fantope,narrow", "fantope:3,narrow", "fantope,sign"))
     assert [step.n_components for step in (wide, own, plain)] == [40, 3, 32]
@@ -76,7 +76,7 @@ def test_a_chain_gives_the_last_stage_as_many_columns_as_it_needs(monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name, learner in LEARNERS.items() if learner.capabilities.takes_comparisons])
 def test_those_that_take_constraints_learn_from_them(name):
-    """From pairs, triplets and quadruplets in place of labels, in every view; a view added later learns the same."""
+    """They learn from pairs, triplets and quadruplets in every view; a view added later learns the same."""
     views, _ = two_views()
     one = np.arange(40)  # ten of each class, class by class
     another, other = one // 10 * 10 + (one + 1) % 10, (one + 10) % 40
@@ -115,14 +115,14 @@ def test_state_of_another_learner_is_refused():
 
 
 def test_unknown_learner_lists_the_known():
-    """An unknown name is answered with the names there are."""
+    """An unknown name is answered with the existing names."""
     with pytest.raises(ValueError, match=r"no learner 'pac'.*cca.*pca"):
         learner_class("pac")
 
 
 @pytest.fixture
 def packages(tmp_path, monkeypatch):
-    """An installed package with a learner, and entry points that do not lead to one."""
+    """An installed package with a learner, and entry points that lead to none."""
     points = {"twice": "more_learners:Twice", "gone": "more_learners.gone:Gone", "plain": "more_learners:plain"}
     points |= {"other": "more_learners:Twice", "pca": "more_learners:Twice"}
     code = """
@@ -143,7 +143,7 @@ class Twice(PCA):
 
 
 def test_learners_of_other_packages_are_found(packages):
-    """In specs and stored states; a name of this package stays its own."""
+    """Specs and stored states name them; a name of this package stays its own."""
     views, labels = two_views()
     chain = parse_chain("twice:2,l2").fit(views, labels)
     again = from_state(unpack(pack(chain.to_state())))

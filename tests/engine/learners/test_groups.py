@@ -14,7 +14,7 @@ from crossview.engine.learners.registry import LEARNERS, from_state, parse_chain
 
 
 def test_a_setting_of_a_group_goes_by_its_own_name():
-    """In set_params, in a spec's settings and in a stored state."""
+    """It is used in set_params, in a spec's settings and in a stored state."""
     learner = Hybrid(optimization=Optimization(max_iter=7, tol=0.5))
     again = from_state(learner.to_state())
     assert learner.to_state()["params"]["max_iter"] == 7
@@ -24,7 +24,7 @@ def test_a_setting_of_a_group_goes_by_its_own_name():
 
 
 def test_a_constructor_takes_settings_of_groups_by_their_own_names():
-    """As the other iterative learners have them; a clone, the signature and messages know them, too."""
+    """The other iterative learners have these names; a clone, the signature and messages know them, too."""
     learner = Fantope(4, max_iter=50, n_constraints=7)
     assert learner.descent == Descent(max_iter=50, smoothing=1.0)
     assert (
@@ -44,7 +44,7 @@ def test_a_constructor_takes_settings_of_groups_by_their_own_names():
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_signature_shows_every_setting(name):
-    """Those of groups with the learner's own usual values; every iterative learner names its limit max_iter."""
+    """Those of groups have the learner's own usual values; every iterative learner names its limit max_iter."""
     shown, learner = signature(LEARNERS[name]).parameters, LEARNERS[name]()
     assert set(shown) == set(learner.settings()) | set(learner.groups)
     assert {one: shown[one].default for one in learner.settings()} == learner.settings()
@@ -62,7 +62,7 @@ def test_a_learner_has_its_own_usual_values():
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_no_setting_has_the_name_of_another(name):
-    """Names of settings are unique within a learner, whichever group holds them."""
+    """Names of settings are unique within a learner, across its groups."""
     learner = LEARNERS[name]()
     names = [name for name in learner.get_params(deep=False) if name not in learner.groups]
     names += [one.name for usual in learner.groups.values() for one in fields(usual)]
@@ -70,7 +70,7 @@ def test_no_setting_has_the_name_of_another(name):
 
 
 def test_a_value_of_another_kind_is_refused():
-    """A group that is none, and a setting that there is not, are ValueErrors that name it."""
+    """A group of another type, and a setting that does not exist, are ValueErrors that name it."""
     with pytest.raises(ValueError, match="optimization must be None or a value of Optimization, not 3"):
         Hybrid(optimization=3).settings()
     with pytest.raises(ValueError, match="max_itr"):

@@ -12,7 +12,7 @@ from crossview.engine.learners.subspace.semantic import SemanticMatching
 
 
 def planted(n=160, widths=(6, 9, 4), names=("ant", "bee", "cat", "dog"), seed=0):
-    """Views with nothing in common but the class, rows of positive numbers, half for training and half for tests."""
+    """Return views with only the class in common, rows of positive numbers, half for training and half for tests."""
     generator = np.random.default_rng(seed)
     codes = np.arange(n) % len(names)
     views = [
@@ -23,7 +23,7 @@ def planted(n=160, widths=(6, 9, 4), names=("ant", "bee", "cat", "dog"), seed=0)
 
 
 def share_matched(queries, database, labels):
-    """Share of queries whose nearest row of the database is of their class."""
+    """Return the share of queries whose nearest row of the database is of their class."""
     distances = np.linalg.norm(queries[:, None] - database[None], axis=2)
     return (labels[distances.argmin(axis=1)] == labels).mean()
 
@@ -63,7 +63,7 @@ def test_semantic_predictions_are_scikit_learns():
 
 
 def test_semantic_centers():
-    """Centred embeddings of the training rows have mean 0."""
+    """The embeddings of the training rows have the mean 0."""
     train, _, labels = planted()
     labels = labels[: len(train[0])]
     for regression in ("ridge", "logistic"):

@@ -36,12 +36,12 @@ SPECS = {
     "lmnn": {"max_iter": 20},
     "lmnn:5": {"mu": 0.01, "form": "full", "max_iter": 3},
 }
-"""Few steps where a last digit decides whether one is taken: after many, solutions part."""
+"""Few steps, because a last digit may decide whether a step is taken: after many, solutions part."""
 LATER = [spec for spec in SPECS if spec.split(":")[0] not in ("cca", "pls")]
 
 
 def two_views(n=40, widths=(90, 60), classes=4, seed=0):
-    """Returns views and labels of items to learn from, and the views of others."""
+    """Return views and labels of items to learn from, and the views of others."""
     generator = np.random.default_rng(seed)
     labels = np.arange(n + 20) % classes
     views = [
@@ -52,7 +52,7 @@ def two_views(n=40, widths=(90, 60), classes=4, seed=0):
 
 
 def all_columns(monkeypatch):
-    """Lets learners take rows as they are."""
+    """Let learners take rows as they are."""
     monkeypatch.setattr(Span, "of", classmethod(lambda cls, rows, also=None: cls(rows)))
     monkeypatch.setattr(
         "crossview.engine.learners.papers.metrics.regularized.spanned", lambda rows, settings: Span(rows)
@@ -60,7 +60,7 @@ def all_columns(monkeypatch):
 
 
 def assert_same(found, expected, views):
-    """Embeddings are at the same distances, within views and, where they can be compared, across them."""
+    """Check that embeddings are at the same distances, within views and, if comparable, across them."""
     for v, first in enumerate(views):
         for w, second in enumerate(views):
             if v != w and not expected.capabilities.cross_view:
@@ -75,7 +75,7 @@ def assert_same(found, expected, views):
 )
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_span_has_the_solution(spec, widths, monkeypatch):
-    """Rows learned from, and new ones, are embedded as by what is learned in all columns."""
+    """Rows learned from, and new ones, are embedded as by a learner of all columns."""
     views, labels, unseen = two_views(widths=widths)
     found = parse_chain(spec, SPECS[spec]).fit(views, labels)
     all_columns(monkeypatch)
@@ -86,7 +86,7 @@ def test_the_span_has_the_solution(spec, widths, monkeypatch):
 
 @pytest.mark.parametrize("spec", LATER)
 def test_missing_and_added_views(spec, monkeypatch):
-    """The same with items that lack a view, and for a view that is added."""
+    """This holds with items that lack a view, and for a view that is added."""
     views, labels, unseen = two_views(widths=(90, 60, 70))
     mask = np.ones((len(labels), 3), bool)
     mask[:4, 0] = mask[4:7, 1] = mask[8:12, 2] = False

@@ -26,7 +26,7 @@ stages = st.lists(
     ],
 )
 def test_a_stage_is_a_name_an_argument_and_views(text, stage):
-    """What follows a colon is the argument, what follows an at sign the views; spaces around a stage do not count."""
+    """A colon precedes the argument, and an at sign the views; spaces around a stage do not count."""
     assert parse_stages(text) == (stage,)
 
 

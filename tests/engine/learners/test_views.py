@@ -17,21 +17,21 @@ CENTERS = [np.random.default_rng(view).normal(size=(CLASSES, width)) for view, w
 
 
 def items(n=80, seed=0, noise=0.2):
-    """Returns three views of n items of four classes, and their classes."""
+    """Return three views of n items of four classes, and their classes."""
     generator = np.random.default_rng(seed)
     labels = np.arange(n) % CLASSES
     return [centers[labels] + noise * generator.normal(size=(n, centers.shape[1])) for centers in CENTERS], labels
 
 
 def lacking(n=80, seed=1, share=0.3):
-    """Returns a mask by which many items lack views, and some have only one."""
+    """Return a mask by which many items lack views, and some have only one."""
     mask = np.random.default_rng(seed).random((n, len(WIDTHS))) > share
     mask[~mask.any(axis=1), 0] = True
     return mask
 
 
 def accuracy(learner, query, database, training, mask=None):
-    """Returns the share of new items whose nearest trained item, in another view, is of their class."""
+    """Return the share of new items whose nearest trained item, in another view, is of their class."""
     (views, labels), (new, new_labels) = training, items(40, seed=7)
     there = slice(None) if mask is None else mask[:, database]
     placed = learner.transform(views[database][there], view=database)
@@ -41,7 +41,7 @@ def accuracy(learner, query, database, training, mask=None):
 
 
 def blind(views, mask):
-    """Returns the views with NaN where an item lacks one."""
+    """Return the views with NaN for each view that an item lacks."""
     return [np.where(mask[:, view, None], rows, np.nan) for view, rows in enumerate(views)]
 
 
@@ -56,7 +56,7 @@ def test_any_view_queries_any_other(name):
 
 
 def test_objective_is_the_sum_over_views_that_items_have():
-    """The objective equals the sum, over pairs of views and of the rows there are, computed one by one."""
+    """The objective equals the sum, over pairs of views and their existing rows, computed one by one."""
     views, labels = items(24)
     mask = lacking(24)
     learner = (
@@ -97,7 +97,7 @@ def test_objective_never_rises_with_gaps(settings):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_what_an_item_lacks_is_never_looked_at(name):
-    """Whatever stands where an item lacks a view, NaN too, a learner fits the same; new rows get finite embeddings."""
+    """A learner fits the same for any value in an absent view, NaN too; new rows get finite embeddings."""
     views, labels = items()
     views, mask = [np.abs(rows) for rows in views[:2]], lacking()[:, :2]
     fitted = [brief(name).fit(given, Supervision(classes=labels, mask=mask)) for given in (views, blind(views, mask))]
@@ -120,7 +120,7 @@ def test_an_item_without_any_view_is_no_item(name):
 
 
 def test_gaps_cost_little():
-    """A text-and-pictures collection where a third of the views is missing still learns every crossing."""
+    """A collection of texts and pictures that lacks a third of its views still learns every crossing."""
     views, labels = items()
     mask = lacking()
     learner = MultiNPP(random_state=0).fit(blind(views, mask), Supervision(classes=labels, mask=mask))
@@ -130,7 +130,7 @@ def test_gaps_cost_little():
 
 @pytest.mark.parametrize("frozen", [1, [0, 2]])
 def test_held_views_keep_their_geometry(frozen):
-    """A frozen view's distances are its principal components', up to one factor, whichever views are frozen."""
+    """A frozen view's distances are its principal components', up to one factor, for any frozen views."""
     views, labels = items()
     learner = Hybrid(5, frozen=frozen).fit(views, labels)
     expected = PCA(5).fit(views)
@@ -142,7 +142,7 @@ def test_held_views_keep_their_geometry(frozen):
 
 @pytest.mark.parametrize("spec", ["multi-npp", "sqrt,kernel:rbf,multi-npp", "standardize,semantic", "hybrid", "pca,l2"])
 def test_a_view_added_later(spec):
-    """A new view meets the space as it is: the other views' embeddings stay to the last bit."""
+    """A new view joins the space as it is: the other views' embeddings stay to the last bit."""
     views, labels = items()
     chain = parse_chain(spec).fit(views[:2], labels)
     before = [chain.transform(views[view], view=view) for view in (0, 1)]
@@ -188,7 +188,7 @@ def test_labels_in_several_forms():
 
 
 def test_neighbors_in_a_view_need_no_labels():
-    """What is near in one view becomes near across views."""
+    """Neighbours in one view become near across views."""
     views, labels = items()
     learner = MultiNPP().set_params(similar="knn", neighbor_view=2, n_neighbors=6, random_state=0)
     assert not learner.needs_labels
@@ -213,7 +213,7 @@ def test_bad_masks_are_named(mask, message):
 
 
 def test_cca_needs_items_with_all_views():
-    """Where no items have both views, learners that compare item by item say so."""
+    """If no items have both views, learners that compare item by item say so."""
     views, labels = items()
     mask = np.stack([np.arange(80) < 40, np.arange(80) >= 40], axis=1)
     with pytest.raises(ValueError, match="0 items have all 2 views"):

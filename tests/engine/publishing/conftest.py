@@ -31,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
     made = MilvusServer(tmp_path_factory.mktemp("milvus"))
     made.start()
     yield made
-    made.kill()  # its data ends with it
+    made.kill()  # its data is deleted with the server
 
 
 @pytest.fixture(scope="session", params=KINDS)

@@ -146,7 +146,7 @@ def test_any_history_of_changes_gives_the_answers_of_an_oracle(filled, target):
 )
 @pytest.mark.long
 def test_approximate_kinds_find_most(server, target, kind, least):
-    """And all with their greatest effort, if they read lists."""
+    """With their greatest effort they find all, if they read lists."""
     from crossview.engine.publishing.address import engine_address
     from crossview.engine.publishing.milvus import Milvus
 

@@ -1,4 +1,4 @@
-"""Engines that are down, slow, full, of another version or with foreign data: each has a status, and recovers."""
+"""Engines that are down, slow, full, of another version or with foreign data have a status each, and recover."""
 
 import json
 import logging
@@ -47,7 +47,7 @@ def connected(address: str, seconds: float = SOON) -> Milvus:
 
 
 class Clock:
-    """The clock of the pauses after a failure, which stands where the test stops it."""
+    """The clock of the pauses after a failure, which the test stops and moves."""
 
     def __init__(self) -> None:
         self._at: float | None = None
@@ -166,7 +166,7 @@ class Counted:
 
 
 def test_threads_that_wait_for_one_attempt_to_connect_fail_with_it(monkeypatch):
-    """An engine that accepts connections and says nothing does not take one limit of time for each, in turn."""
+    """Threads do not wait one time limit each, in turn, for an engine that accepts connections and stays silent."""
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         engine = Milvus(engine_address(f"milvus://127.0.0.1:{silent.getsockname()[1]}"), timeout=0.3)
@@ -190,7 +190,7 @@ def test_threads_that_wait_for_one_attempt_to_connect_fail_with_it(monkeypatch):
         for thread in threads:
             thread.join()
         assert len(failed) == 8
-        assert attempts in ([0.3], [0.3, 0.3])  # those who came during the first make one more, for all of them
+        assert attempts in ([0.3], [0.3, 0.3])  # threads that came during the first share one more
 
 
 def test_a_lost_alias_keeps_the_generation_in_use(changing, caplog, monkeypatch):
@@ -214,7 +214,7 @@ def test_a_lost_alias_keeps_the_generation_in_use(changing, caplog, monkeypatch)
 
 
 def test_a_foreign_collection_behind_the_alias_is_refused(changing):
-    """As is one whose description names no bundle; the open collection answers as before."""
+    """A collection whose description names no bundle is refused, too; the open collection answers as before."""
     both = changing("cca")
     engine, name = both.engine, both.name
     items, foreign = aliases.pointed(engine, name), f"{alias_of(name)}_foreign"
@@ -232,7 +232,7 @@ def test_a_foreign_collection_behind_the_alias_is_refused(changing):
 
 @pytest.mark.long
 def test_an_engine_that_is_down_is_named_and_comes_back_by_itself(own, tmp_path, clock):
-    """At the start, and during reads and writes, by an orderly end and by a kill; nothing acknowledged is lost."""
+    """It is down at the start, and during reads and writes, by an orderly end or a kill; acknowledged writes stay."""
     own.start()
     engine = connected(own.address)
     with small(engine, tmp_path) as both:
@@ -263,7 +263,7 @@ def test_an_engine_that_is_down_is_named_and_comes_back_by_itself(own, tmp_path,
 
 @pytest.mark.long
 def test_a_slow_engine_has_a_deadline(own, tmp_path, clock):
-    """Calls fail after their limit, further ones at once, and work again soon after the line passes."""
+    """Calls fail after their limit, further ones at once, and work again soon after the network passes them."""
     own.start()
     with TcpLine(own.port) as line:
         engine = connected(f"milvus://127.0.0.1:{line.port}")

@@ -1,4 +1,4 @@
-"""Conditions decided for items alone, and by expressions of Milvus: both agree with the embedded engine."""
+"""Conditions decided for items alone, and by expressions of Milvus, both agree with the embedded engine."""
 
 import random
 import unicodedata
@@ -86,7 +86,7 @@ WORDS = [
     ),
     *("\x7f", '"', '""', "\\", '\\"', '" or key != "', "'", "\\n", "\\u0041", "key", "true", "1", "IMG_1.jpg"),
 ]
-"""Texts whose spellings, ends or characters are special, and those that look alike."""
+"""Texts with special spellings, ends or characters, and those that look alike."""
 VALUES: list[Any] = [
     *(None, True, False, 0, 1, 1.0, -1, -0.5, 2**53, 2**53 - 1, 2.0**63, 1e300, 5e-324, -0.0, "", [], {}, [[]], [{}]),
     *([1], [1.0], [True], [None], ["1"], ["K"], [1, "e\u0301", True, None, 2.5], [[1]], [{"y": 1}], ["2021-05-01"]),
@@ -248,7 +248,7 @@ def test_items_fulfil_the_conditions_that_the_catalog_finds_them_by(stored: Stor
 
 @pytest.fixture(scope="module")
 def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
-    """A collection that each example fills anew."""
+    """A collection that each example fills again."""
     with Home(tmp_path_factory.mktemp("emptied")).create("emptied", ["v=vectors:dim=2"]) as collection:
         yield collection
 
@@ -268,7 +268,7 @@ def test_items_of_any_content_fulfil_what_the_catalog_decides(emptied: Collectio
 @settings(max_examples=600, deadline=None, derandomize=True)
 @given(test=TESTS)
 def test_an_engine_keeps_the_items_that_pass_a_test_or_its_opposite(lite: Published, test: FieldTest) -> None:
-    """And no other items, if the expression is exact."""
+    """It keeps no other items, if the expression is exact."""
     lite.check(test)
     lite.check(Not(test))
 
@@ -276,12 +276,12 @@ def test_an_engine_keeps_the_items_that_pass_a_test_or_its_opposite(lite: Publis
 @settings(max_examples=400, deadline=None, derandomize=True)
 @given(condition=trees(TESTS))
 def test_an_engine_keeps_the_items_that_fulfil_a_condition(lite: Published, condition: Condition) -> None:
-    """And no other items, if the expression is exact."""
+    """It keeps no other items, if the expression is exact."""
     lite.check(condition)
 
 
 def test_a_text_in_an_expression_is_never_code(lite: Published) -> None:
-    """Whatever it contains: the engine finds the items that have it, and only these."""
+    """For any text, the engine finds the items that have it, and only these."""
     for word in WORDS:
         for field in (Field("text"), Field("path"), Field("label"), Field("attribute", ("w",))):
             lite.check(FieldTest(field, "in", (word,)))
@@ -323,7 +323,7 @@ def test_parts_that_an_engine_cannot_decide_are_named() -> None:
 
 
 def test_an_expression_stays_within_the_limits_of_the_engine(lite: Published) -> None:
-    """Conditions of any depth, and of as many tests and values as conditions may have."""
+    """Conditions have any depth, and as many tests and values as conditions may have."""
     tree: Condition = FieldTest(Field("key"), "in", ("bare",))
     for number in range(MAX_DEPTH - 1):
         kind = Either if number % 2 else All

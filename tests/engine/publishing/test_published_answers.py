@@ -36,7 +36,7 @@ def near(*numbers: int, shift: float = 0.1) -> list[Query]:
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_searches_by_vector_and_by_key_have_the_same_hits(alike, spec):
-    """Keys, distances, labels, attributes, texts and matches; near copies come first in both."""
+    """Keys, distances, labels, attributes, texts and matches are equal; near copies come first in both."""
     both = alike(spec)
     both.check(SearchRequest(near(3, 8, 17)))
     both.check(SearchRequest(near(3, shift=0.0)))
@@ -56,7 +56,7 @@ def test_many_hits_and_few(alike, spec):
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.filterwarnings("ignore::crossview.engine.values.errors.InputWarning")
 def test_conditions_choose_the_same_items(alike, spec, condition):
-    """Those that the engine decides, and those that are tested after its search."""
+    """The engine decides some, and others are tested after its search."""
     alike(spec).check(SearchRequest(near(3), filter=Filter(condition), k=7))
     alike(spec).check(SearchRequest([Query("v", key="k/003")], filter=Filter(condition), k=7))
 
@@ -79,7 +79,7 @@ def test_an_engine_does_not_fuse_lists_without_a_common_scale(alike):
 
 
 def alike_or_refused(both, request):
-    """Check that both answer a search alike, or that both refuse it for one reason."""
+    """Check that both answer a search alike, or that both refuse it for the same reason."""
     try:
         both.collection.search(request)
     except CrossviewError as refused:

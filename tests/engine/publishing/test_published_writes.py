@@ -30,7 +30,7 @@ def await_bundle(both: Published, address: str) -> None:
 
 
 def items_of(both: Published) -> dict[str, tuple]:
-    """Return what an item is, by key, and check that the published one is the same."""
+    """Return the fields of each item, by key, and check that the published one is the same."""
     found = {}
     for one in both.collection.items(limit=1_000):
         other = both.published.items.get(one.key)
@@ -106,7 +106,7 @@ def test_items_that_the_engine_cannot_store_are_reported(changing):
 
 
 def test_changes_of_the_catalog_follow(changing):
-    """Added, changed, deleted and renamed items; those that servers wrote stay."""
+    """Added, changed, deleted and renamed items follow; items that servers wrote stay."""
     both = changing("cca")
     items = both.collection.items
     both.published.items.put([NewItem("served", rows={"v": row(1, "v", 3)})])
@@ -153,7 +153,7 @@ def test_following_publishes_later_changes_and_generations(changing):
 
 
 def test_a_collection_can_change_while_it_is_published(changing, monkeypatch):
-    """Writes and a training meanwhile; the publication has them all."""
+    """Writes and a training come meanwhile, and the publication has them all."""
     both = changing("cca")
     both.collection.train(Recipe(views=tuple(WIDTHS), spec="cca"))
     left = [3]
@@ -188,7 +188,7 @@ def test_publishing_again_accepts_what_servers_wrote(changing):
 
 
 def test_a_new_generation_takes_over_what_servers_wrote(changing):
-    """The catalog's items are in it as they are now; items that servers wrote or deleted remain so."""
+    """It has the catalog's present items; items that servers wrote or deleted remain so."""
     both = changing("cca")
     served = both.published.items
     served.put([NewItem("served", labels=("s",), rows={"v": row(1, "v", 3)}), NewItem("k/005", attributes={"x": 1})])

@@ -1,4 +1,4 @@
-"""Values that a thread makes while the caller works with the last one are the values of the iterator, in order."""
+"""Values that a thread makes while the caller works with the last one are those of the iterator, in order."""
 
 import threading
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def test_every_value_comes_once_and_in_order(values):
 
 
 def test_the_next_value_is_made_during_the_work_with_the_last_and_no_later_one():
-    """A thread makes one value ahead, so that memory holds two; the thread sees the caller's context variables."""
+    """Memory therefore holds two values; the thread sees the caller's context variables."""
     variable: ContextVar[str] = ContextVar("variable", default="")
     variable.set("seen")
     made = [threading.Event() for _ in range(4)]

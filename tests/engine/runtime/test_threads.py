@@ -1,4 +1,4 @@
-"""Linear algebra on one thread while learners are fitted, and loops over blocks in several."""
+"""Linear algebra runs on one thread while learners are fitted, and loops over blocks on several."""
 
 import threading
 from contextvars import ContextVar
@@ -19,7 +19,7 @@ def numbers_of_threads():
 
 @pytest.fixture
 def two_threads():
-    """Linear algebra has two threads, whatever the environment says; the numbers of threads of the libraries.
+    """Give linear algebra two threads, in any environment; yield the numbers of threads of the libraries.
 
     Another test can have loaded a library that has one thread for good.
     """
@@ -75,7 +75,7 @@ def test_blocks_are_taken_in_turn(two_threads):
 
 
 def test_what_fails_in_turn_ends_the_loop(two_threads):
-    """An error of a block, and a caller that leaves: no further block is taken."""
+    """After an error of a block, or when the caller leaves, no further block is taken."""
     taken: list[int] = []
 
     def blocks():
@@ -94,14 +94,14 @@ def test_what_fails_in_turn_ends_the_loop(two_threads):
 
 
 def test_a_failing_block_fails_the_loop(two_threads):
-    """An error in a thread is raised to the caller."""
+    """The caller gets the error of a thread."""
     with one_blas_thread(), pytest.raises(ZeroDivisionError):
         over([1, 0], lambda number: 1 / number)
 
 
 @pytest.mark.parametrize("learner", [MultiNPP(5, random_state=0), PCA(3)])
 def test_threads_change_nothing(learner, two_threads):
-    """Views and blocks that are worked on side by side give the very numbers that they give one after another."""
+    """Views and blocks give the same numbers side by side as one after another."""
     generator = np.random.default_rng(0)
     labels = np.arange(400) % 4
     views = [generator.normal(size=(4, d))[labels] + generator.normal(size=(400, d)) for d in (30, 20)]
@@ -113,7 +113,7 @@ def test_threads_change_nothing(learner, two_threads):
 
 
 def test_cancelling_reaches_views_in_threads(two_threads):
-    """A fit whose views are worked on in threads is cancelled like any other."""
+    """A fit whose views are in threads is cancelled like any other."""
 
     def stop():
         if threading.current_thread() is not threading.main_thread():

@@ -1,4 +1,4 @@
-"""Groups, diversity and the order of hits and items, against plain Python."""
+"""Groups, diversity and the order of hits and items equal those of plain Python."""
 
 import math
 from collections import Counter
@@ -21,7 +21,7 @@ ORIGIN = Query("v", vector=[0.0, 0.0, 0.0])
 
 
 def attributes(number: int) -> dict[str, Any]:
-    """Albums of unequal size, some items in two or in none; a mixture of types; a number that one item in three has."""
+    """Return albums of unequal size, some items in two or in none; mixed types; a number for one item in three."""
     album = None if number % 7 == 0 else [f"a{number % 5}", f"b{number % 3}"] if number % 4 == 0 else f"a{number % 5}"
     mixed: list[Any] = [None, number % 9, f"w{number % 4}", number % 2 == 0, [number % 6, 3], {"deep": 1}]
     some = {"year": 2000 + number // 3} if number % 3 == 0 else {}
@@ -65,7 +65,7 @@ def first_of_groups(hits: Sequence[Hit], name: str, most: int) -> list[Hit]:
 
 
 def ordered(items: Sequence[Any], sort_by: str) -> list[Any]:
-    """Numbers before texts before the rest; of several values the first in this order; equal ones stay."""
+    """Sort numbers before texts before the rest; of several values the first in this order; equal ones stay."""
     name, down = sort_by.removeprefix("-"), not sort_by.startswith("-")
 
     def best(item: Any) -> Any:
@@ -91,7 +91,7 @@ def ordered(items: Sequence[Any], sort_by: str) -> list[Any]:
 def test_groups_have_their_first_hits(
     collection: Collection, name: str, most: int, k: int, target: str, sort_by: str
 ) -> None:
-    """k hits come if there are so many, however many items have the value of the first."""
+    """k hits come if enough exist, however many items share the value of the first."""
     query = Query(target, vector=[0.0] * (3 if target == "v" else 2))
     (every,) = collection.search(SearchRequest([query], k=N, targets=target))
     expected = first_of_groups(every.hits, name, most)[:k]
@@ -141,7 +141,7 @@ def test_arrangements_go_with_every_way_to_search(collection: Collection) -> Non
 
 @pytest.mark.parametrize("sort_by", ["year", "-year", "mixed", "-mixed", "label", "-label"])
 def test_items_are_listed_by_a_field(collection: Collection, sort_by: str) -> None:
-    """Page by page, and with a filter; items without a value come last."""
+    """They come page by page, and with a filter; items without a value come last."""
     expected = ordered(collection.items(limit=N), sort_by)
     assert collection.items(limit=N, sort_by=sort_by) == expected
     pages, after = list[Item](), ""
@@ -153,7 +153,7 @@ def test_items_are_listed_by_a_field(collection: Collection, sort_by: str) -> No
 
 
 def test_a_sample_is_drawn_by_its_seed(collection: Collection) -> None:
-    """The same items, another draw for another seed, each item equally often; a change elsewhere changes nothing."""
+    """A seed gives the same items, another seed others, each item equally often; a change elsewhere changes nothing."""
     drawn = collection.items(sample=5, seed=1)
     assert drawn == collection.items(sample=5, seed=1)
     assert [item.key for item in drawn] == sorted(item.key for item in drawn)

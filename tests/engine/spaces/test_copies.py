@@ -1,4 +1,4 @@
-"""Hits grouped by copies of a picture: one of each, whatever its files are called."""
+"""Hits are grouped by copies of a picture: one of each, for any names of its files."""
 
 from collections.abc import Iterator
 

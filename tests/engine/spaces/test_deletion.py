@@ -1,4 +1,4 @@
-"""Deleting spaces, generations and views: what may go, what comes back, and who notices."""
+"""Spaces, generations and views are deleted: which may go, which come back, and how readers notice."""
 
 import shutil
 
@@ -38,7 +38,7 @@ def rows(home: Home, once: Once):
 
 
 def snapshots(collection: Collection, home: Home) -> list[str]:
-    """The names of the files, without what is random in them."""
+    """Return the names of the files, without their random parts."""
     return sorted(path.name.rpartition("-")[0] for path in (home.path / collection.name / "indexes").glob("*.idx"))
 
 
@@ -48,7 +48,7 @@ def nearest(collection: Collection, row: np.ndarray, **how) -> tuple[str, float]
 
 
 def test_a_space_goes_with_its_snapshots_and_its_disk_space(rows, home):
-    """The others and their snapshots stay; ``raw`` answers where the active one went."""
+    """The others and their snapshots stay; ``raw`` answers instead of the active one."""
     rows.train(Recipe(spec="pca", views=("small",), dim=2), space="kept")
     before = rows.info().bytes_on_disk
     rows.train(Recipe(spec="kernel:rbf,pca", views=("wide",), dim=2), activate=True)
@@ -71,7 +71,7 @@ def test_a_space_that_is_not_active_goes_without_a_change_of_the_active_one(rows
 
 
 def test_earlier_generations_are_deleted_alone(rows, home):
-    """And the one that answers is not: the remedies are to activate another one or to delete the space."""
+    """The one that answers is not deleted: the remedies are to activate another one or to delete the space."""
     rows.train(Recipe(spec="pca", views=("small",), dim=2))
     with pytest.raises(NotReadyError, match=r"generation 1 is the only one of space 'pca': .*spaces.delete\('pca'\)`"):
         rows.spaces.delete("pca", 1)
@@ -87,7 +87,7 @@ def test_earlier_generations_are_deleted_alone(rows, home):
 
 
 def test_what_cannot_be_deleted_names_the_remedy(rows):
-    """The views themselves, a view that any generation of a space uses, the last view, and what is not there."""
+    """The views themselves, a view that any generation of a space uses, the last view, and absent ones."""
     rows.train(Recipe(spec="pca", views=("small",), dim=2))
     rows.train(Recipe(spec="pca", views=("wide",), dim=2))
     with pytest.raises(InvalidInputError, match=r"'raw' contains the views .*`collection.views.delete\('VIEW'\)`"):
@@ -120,7 +120,7 @@ def test_a_view_goes_with_its_rows_and_its_disk_space(rows, home):
 
 
 def test_a_reader_notices_that_a_space_was_deleted_and_trained_again(rows, home):
-    """Under the same name and generation: it answers by the new one, whatever it had in memory."""
+    """The new one has the same name and generation: the reader answers by it, not by its memory."""
     rows.train(Recipe(spec="pca", views=("wide",), dim=2))
     with home.open("rows") as reader:
         first = nearest(reader, wide(1)[0], space="pca")
@@ -142,7 +142,7 @@ def test_a_reader_does_not_write_snapshots_of_what_was_deleted(rows, home):
 
 
 def test_a_snapshot_of_a_deleted_space_is_not_used(rows, home):
-    """One that lies there under the name of the new space's, as after an interruption, is built again."""
+    """A snapshot under the name of the new space's, left by an interruption, is built again."""
     rows.train(Recipe(spec="pca", views=("wide",), dim=2, seed=1))
     folder, aside = home.path / "rows" / "indexes", home.path / "aside"
     shutil.copytree(folder, aside)
@@ -156,7 +156,7 @@ def test_a_snapshot_of_a_deleted_space_is_not_used(rows, home):
 
 
 def test_a_view_that_is_added_again_has_nothing_of_the_old_one(rows, home):
-    """No rows, no index in a reader's memory, no snapshot: only the new rows are found."""
+    """Rows, the index in a reader's memory and the snapshot are gone: only the new rows are found."""
     with home.open("rows") as reader:
         assert nearest(reader, wide(0)[3], space="raw") == ("003", 0.0)
     folder, aside = home.path / "rows" / "indexes", home.path / "aside"
@@ -177,7 +177,7 @@ def test_a_view_that_is_added_again_has_nothing_of_the_old_one(rows, home):
 
 
 def test_a_view_that_is_added_again_is_computed_by_its_own_extractor(home):
-    """Fitted on other pictures, its words are others, also for a reader that had the old ones in memory."""
+    """It is fitted on other pictures, so its words are others, also for a reader with the old ones in memory."""
     pictures = [[encode(draw(label, seed)) for seed in range(6)] for label in CLASSES]
     asked = Query("sift", image=encode(draw("red", 50)))
     with home.create("words", ["color", "sift:words=8"]) as made, home.open("words") as reader:
@@ -196,7 +196,7 @@ def test_a_view_that_is_added_again_is_computed_by_its_own_extractor(home):
 
 
 def test_ids_of_deleted_views_are_never_given_again(home):
-    """Whatever order views are deleted and added in: derived data is known by them."""
+    """Views are deleted and added in any order: their ids identify derived data."""
     with home.create("views", ["color", "gist", "sift:words=8"]) as made:
         seen: set[int] = set()
         for name in ("sift", "gist", "gist", "color", "gist"):

@@ -1,4 +1,4 @@
-"""A space of a learner that has changed since: it says how to be rid of it, and can be trained again or deleted."""
+"""A space of a learner that has changed since states the remedy, and can be trained again or deleted."""
 
 import pytest
 import sqlalchemy as sa

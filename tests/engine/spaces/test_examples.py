@@ -1,4 +1,4 @@
-"""Search by examples and counter-examples: scores as plain NumPy has them, and which items are found."""
+"""Search by examples and counter-examples: scores are those of plain NumPy, and so are the items."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ COUNT, WIDTH, CLASSES = 120, 8, 4
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, Any]:
-    """Two views of items in four classes, the second with much noise."""
+    """Return two views of items in four classes, the second with much noise."""
     generator = np.random.default_rng(0)
     centers = generator.normal(size=(CLASSES, WIDTH))
     y = np.arange(COUNT) % CLASSES
@@ -63,7 +63,7 @@ def found(made: Collection, request: SearchRequest) -> list[int]:
 
 
 def by_hand(combine: str, rows: Any, likes: list[int], unlikes: list[int]) -> np.ndarray:
-    """Scores of all items in one target."""
+    """Return the scores of all items in one target."""
     x = rows.astype(np.float64)
     p, n = x[likes], x[unlikes]
     if combine == "mean":
@@ -95,7 +95,7 @@ def test_scores_are_those_of_plain_numpy(
 
 
 def test_scores_in_several_targets_add_up(made: Collection, rows: dict[str, Any]) -> None:
-    """Each with mean 0 and deviation 1; an item that lacks a view has the scores of the others."""
+    """Each has mean 0 and deviation 1; an item that lacks a view has the scores of the others."""
     having = np.flatnonzero(np.arange(COUNT) % 3)
     scores = by_hand("mean", rows["v"], [1, 5], [2])
     scores = (scores - scores.mean()) / scores.std()
@@ -108,7 +108,7 @@ def test_scores_in_several_targets_add_up(made: Collection, rows: dict[str, Any]
 @pytest.mark.parametrize("space", ["raw", "classes", "codes"])
 @pytest.mark.parametrize("combine", COMBINE)
 def test_examples_find_their_class(made: Collection, rows: dict[str, Any], space: str, combine: str) -> None:
-    """In vectors and in codes, by each way: more of it than one example finds on the mean, or all."""
+    """In vectors and in codes, each way finds more of the class than one example on the mean, or all."""
     likes, unlikes = [0, 4, 8], [1, 2, 3]
     first = found(made, asked(likes, unlikes, view="", space=space, combine=combine, k=15))
     assert np.mean(rows["y"][first] == 0) > 0.75

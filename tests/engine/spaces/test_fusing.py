@@ -1,4 +1,4 @@
-"""Fused lists: each way gives what its formula gives over all items, computed here in plain NumPy."""
+"""Fused lists equal the formula of their way over all items, in plain NumPy."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -29,7 +29,7 @@ Rows = Mapping[str, NDArray[np.float32]]
 
 @pytest.fixture(scope="module")
 def rows() -> Rows:
-    """Views of classes: the first tells them apart, the second hardly, the third not at all; some rows repeat."""
+    """Return views of classes: the first separates them, the second hardly, the third not at all; some rows repeat."""
     draw, found = np.random.default_rng(1), dict[str, NDArray[np.float32]]()
     for (view, width), apart in zip(WIDTHS.items(), (2.0, 0.5, 0.0), strict=True):
         centres = apart * draw.normal(size=(CLASSES, width))
@@ -69,7 +69,7 @@ def search(collection: Collection, number: int, **options: Any) -> HitList:
 
 
 def distances(rows: Rows, number: int, others: list[int]) -> dict[str, dict[int, float]]:
-    """By view that the query has, the distance of each item that has it."""
+    """Return, by view that the query has, the distance of each item that has it."""
     return {
         view: {
             other: float(np.linalg.norm(found[other].astype(np.float64) - found[number]))
@@ -82,7 +82,7 @@ def distances(rows: Rows, number: int, others: list[int]) -> dict[str, dict[int,
 
 
 def mean(scores: dict[str, dict[int, float]], weights: Mapping[str, float] | None = None) -> dict[int, float]:
-    """The mean score of each item over the views that have it."""
+    """Return the mean score of each item over the views that have it."""
     found: dict[int, float] = {}
     for item in {item for of_view in scores.values() for item in of_view}:
         parts = {view: of_view[item] for view, of_view in scores.items() if item in of_view}
@@ -101,8 +101,8 @@ def by_rank(rows: Rows, number: int, others: list[int]) -> dict[int, float]:
 
 
 def scores_of(rows: Rows, number: int, others: list[int]) -> dict[str, dict[int, float]]:
-    """Distances over the root mean square distance of the item to all others, in deviations over all other items; fewer
-    than 100 items are all anchors."""
+    """Return distances over the root mean square distance of the item to all others, in deviations over all other
+    items; fewer than 100 items are all anchors."""
     found = {}
     for view, of in distances(rows, number, others).items():
         everyone = [one for one in range(COUNT) if has(view, one)]
@@ -116,7 +116,7 @@ def scores_of(rows: Rows, number: int, others: list[int]) -> dict[str, dict[int,
 
 
 def assert_order(found: HitList, wanted: Mapping[int, float]) -> None:
-    """All items come, the greatest score first, but for the rounding of float32; copies come in the order of ids."""
+    """Check that all items come, the greatest score first, up to the rounding of float32, and copies by their ids."""
     items = [KEYS.index(hit.key) for hit in found]
     assert sorted(items) == sorted(wanted)
     scores = np.array([wanted[item] for item in items])
@@ -135,7 +135,7 @@ def test_rank_and_distance_are_exact_over_all_items(made: Collection, rows: Rows
 
 
 def test_the_list_states_the_way_and_hits_their_target_and_distance(made: Collection, rows: Rows) -> None:
-    """The distance is that of the view in which the hit is best, and default without matches is distance."""
+    """The distance is that of the view in which the hit is best; without matches the default is distance."""
     found = search(made, 0)
     assert found.target == "distance of a, b, c"
     assert found == search(made, 0, fuse="distance")
@@ -155,7 +155,7 @@ def test_k_cuts_the_same_list(made: Collection) -> None:
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_learning_weighs_the_views_and_calibrates(made: Collection, rows: Rows, number: int) -> None:
-    """The view that tells classes apart has the most weight; the list is the weighted mean of the scores."""
+    """The view that separates classes has the most weight; the list is the weighted mean of the scores."""
     found = search(made, number, fuse="learn")
     assert found.target == "learn of a, b, c"
     version = made._opened.versions().answered("raw", lambda *_: [], lambda version, _: version)
@@ -210,7 +210,7 @@ def test_without_labels_comparisons_teach_and_calibrate_nothing(home: Home, rows
 
 
 def test_matches_fuse_by_their_logistic_mean(made: Collection) -> None:
-    """Over all items of all targets; items of the holdout teach the weights of a trained space."""
+    """The mean is over all items of all targets; held-out items teach the weights of a trained space."""
     big = np.random.default_rng(2)
     more = [
         NewItem(
@@ -254,7 +254,7 @@ def test_several_targets_of_one_view_fuse_when_asked_to(made: Collection, rows: 
 
 
 def test_a_named_target_of_views_that_share_nothing_is_asked_by_its_own_view(made: Collection) -> None:
-    """In the space raw, a query without a view finds in a target what a query of the target's view finds."""
+    """In the space raw, a query without a view finds the same in a target as a query of the target's view."""
     (named,) = made.search(SearchRequest([Query(key=KEYS[3])], targets=("b",), space="raw", k=COUNT))
     (own,) = made.search(SearchRequest([Query("b", key=KEYS[3])], space="raw", k=COUNT))
     assert [hit.key for hit in named] == [hit.key for hit in own]
@@ -271,7 +271,7 @@ def test_a_named_target_of_views_that_share_nothing_is_asked_by_its_own_view(mad
 
 @pytest.mark.parametrize("way", ["rank", "distance", "learn"])
 def test_examples_fuse_their_scores(made: Collection, way: str) -> None:
-    """Without a way, by distance; the name states a given way, and the items of examples do not teach."""
+    """Without a way they fuse by distance; the name states a given way, and the items of examples do not teach."""
     examples = [Query(key=KEYS[0]), Query(key=KEYS[4]), Query(key=KEYS[1], weight=-1.0)]
     (plain,) = made.search(SearchRequest(examples, combine="mean", space="raw", k=COUNT))
     (fused,) = made.search(SearchRequest(examples, combine="mean", space="raw", k=COUNT, fuse=way))
@@ -307,7 +307,7 @@ def test_every_way_is_the_same_over_queries_at_once(made: Collection) -> None:
 
 
 def test_means_ranks_and_the_first_scores() -> None:
-    """Of any arrays: ties have one rank, a mean is over what is there, and k of the order are those of the order."""
+    """Ties have one rank, a mean is over the existing values, and the first k are those of the whole order."""
     draw = np.random.default_rng(0)
     values = draw.integers(0, 50, 200).astype(float)
     ranks = 1 + (values[None] < values[:, None]).sum(axis=1)

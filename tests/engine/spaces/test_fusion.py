@@ -1,4 +1,4 @@
-"""Merged lists: the promises of fusion, for any lists."""
+"""Merged lists keep the promises of fusion, for any lists."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ DISTANCES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 2.0])
 
 @st.composite
 def hit_lists(draw: st.DrawFn) -> list[HitList]:
-    """Up to four lists, in which distances often tie."""
+    """Return up to four lists, in which distances often tie."""
     lists = []
     for number in range(draw(st.integers(1, 4))):
         distances = draw(st.dictionaries(st.sampled_from(KEYS), DISTANCES))
@@ -33,7 +33,7 @@ def hit_lists(draw: st.DrawFn) -> list[HitList]:
 
 
 def ranks(lists: list[HitList], key: str) -> list[int | None]:
-    """A key's rank in each list: one more than how many hits are nearer; None where it is not in it."""
+    """Return a key's rank in each list: one more than the number of nearer hits; None for a list without the key."""
     found: list[int | None] = []
     for one in lists:
         mine = [hit.distance for hit in one.hits if hit.key == key]
@@ -42,7 +42,7 @@ def ranks(lists: list[HitList], key: str) -> list[int | None]:
 
 
 def pairs(lists: list[HitList]) -> Iterator[tuple[str, str]]:
-    """Each two keys of a merged list, in its order."""
+    """Return each two keys of a merged list, in its order."""
     merged = [hit.key for hit in fuse(lists, len(KEYS))]
     for place, key in enumerate(merged):
         for other in merged[place + 1 :]:
@@ -69,7 +69,7 @@ def test_each_key_comes_once_with_a_distance_that_it_has(lists: list[HitList]) -
 
 @given(hit_lists())
 def test_what_is_nearest_wherever_it_is_comes_first(lists: list[HitList]) -> None:
-    """No hit that some list has at another place is in front of it."""
+    """No hit with another place in some list is before a hit that is first in all of its lists."""
     for first, second in pairs(lists):
         if {rank for rank in ranks(lists, second) if rank is not None} == {1}:
             assert {rank for rank in ranks(lists, first) if rank is not None} == {1}
@@ -77,8 +77,8 @@ def test_what_is_nearest_wherever_it_is_comes_first(lists: list[HitList]) -> Non
 
 @given(hit_lists())
 def test_a_hit_is_never_behind_one_that_is_nowhere_nearer(lists: list[HitList]) -> None:
-    """Who is at least as near in every list, where a list without a hit counts as one that has it last, and nearer in
-    one, comes first; equal distances are equal, whatever the order of the hits."""
+    """A hit that is at least as near in every list, and nearer in one, comes first. A list without the hit counts as
+    one that has it last; equal distances are equal, in any order of the hits."""
     last = [max((ranks([one], hit.key)[0] or 0 for hit in one.hits), default=0) for one in lists]
 
     def counted(key: str) -> list[int]:
@@ -104,7 +104,7 @@ def test_the_order_of_equal_distances_does_not_matter(lists: list[HitList], rand
 
 @given(hit_lists(), st.sampled_from(KEYS), st.data())
 def test_lacking_a_view_is_no_worse_than_being_last_in_it(lists: list[HitList], key: str, data: st.DataObject) -> None:
-    """Taking a hit out of a list in which it ranks last does not move it behind anybody new."""
+    """Taking a hit out of a list in which it ranks last does not move it back in the merged list."""
     number = data.draw(st.integers(0, len(lists) - 1))
     one = lists[number]
     if not any(hit.key == key for other in lists if other is not one for hit in other.hits):

@@ -1,4 +1,4 @@
-"""Chosen kinds of indexes: what keeps a choice, what forgets it, and what its live recall says."""
+"""Chosen kinds of indexes: events that keep a choice, events that end it, and the live recall."""
 
 import logging
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from crossview.engine.values.recipe import Recipe
 from crossview.index.searcher import Neighbors
 
 COUNT = 12_000
-"""More than an approximate index scans exactly."""
+"""More rows than an approximate index scans exactly."""
 ROWS = np.random.default_rng(0).normal(size=(COUNT, 8)).astype(np.float32)
 REQUEST = SearchRequest([Query("v", vector=row + np.float32(0.01)) for row in ROWS[:30]], targets=("v",))
 
@@ -51,7 +51,7 @@ def hits(collection: Collection) -> list[list[str]]:
 
 
 def test_a_deleted_view_forgets_its_choice(many: Collection) -> None:
-    """Those of other views stay, and a new view of the name is exact."""
+    """Choices of other views stay, and a new view of the name is exact."""
     many.views.delete("w")
     assert kinds(many) == {"v": ("ivf", "ivf")}
     many.views.add("w=vectors:dim=4")
@@ -61,7 +61,7 @@ def test_a_deleted_view_forgets_its_choice(many: Collection) -> None:
 
 
 def test_retraining_keeps_what_was_asked_for(many: Collection) -> None:
-    """In the next generation; another space is exact."""
+    """The next generation has the requested kind; another space is exact."""
     recipe = Recipe(spec="pca", views=("v",), dim=4)
     many.train(recipe, space="one")
     assert kinds(many, "one") == {}
@@ -94,7 +94,7 @@ def test_backups_and_exports_keep_choices(base: Home, many: Collection, tmp_path
 
 
 def test_a_compacted_collection_keeps_its_snapshots(base: Home, many: Collection, caplog: pytest.LogCaptureFixture):
-    """Also of a space that no search has used; they follow the changes."""
+    """A space that no search has used does, too; the snapshots follow the changes."""
     many.items.put([NewItem("new", rows={"v": ROWS[0], "w": ROWS[0, :4]})])
     many.close()
     with base.open("copied") as opened:
@@ -124,7 +124,7 @@ class Careless:
 def test_a_recall_below_the_promise_is_logged_with_its_remedy(
     many: Collection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once an hour, after enough queries; the description of the space has the recall."""
+    """It is logged once an hour, after enough queries; the description of the space has the recall."""
     from crossview.engine.spaces.indexed import IndexedSpace
 
     real = IndexedSpace.searcher

@@ -1,4 +1,4 @@
-"""What a space makes of all items, page by page, and the files that hold it."""
+"""Embeddings of all items by a space come page by page, and files hold them."""
 
 import re
 import sys
@@ -29,7 +29,7 @@ def trained(home: Home) -> Collection:
 
 @pytest.fixture
 def groups(home: Home, once: Once):
-    """Items of three groups, every third of which lacks gist."""
+    """Return items of three groups, every third of which lacks gist."""
     with once.copy(home, trained) as made:
         yield made
 
@@ -51,7 +51,7 @@ def joined(pages: Iterator[ItemEmbeddings]) -> tuple[list[str], np.ndarray]:
 
 @pytest.mark.parametrize("view", ["color", "gist"])
 def test_every_item_that_has_the_view_is_embedded_in_the_order_of_keys(groups, view):
-    """As a query by its key is; the pages do not matter, but to the last digits of a matrix product."""
+    """Queries by key give the same vectors; pages change only the last digits of a matrix product."""
     expected = sorted(one.key for one in groups.items() if view in one.views)
     keys, vectors = joined(every_page(groups.items, view))
     assert keys == expected
@@ -107,7 +107,7 @@ def test_what_cannot_be_embedded_is_refused(groups, home):
 
 @pytest.mark.parametrize("others", [0, 1])
 def test_a_query_that_its_view_cannot_take_is_not_embedded(home, others):
-    """As in a search: a view of rows from outside takes no text, whatever else is asked."""
+    """A search refuses it, too: a view of rows from outside takes no text, among any other queries."""
     with home.create("outside", ["v=vectors:dim=4", "text"]) as made:
         made.items.put_vectors("v", ["one"], np.ones((1, 4), np.float32))
         queries = [Query("v", text="words"), *[Query("v", key="one")] * others]
@@ -117,7 +117,7 @@ def test_a_query_that_its_view_cannot_take_is_not_embedded(home, others):
 
 @pytest.mark.parametrize("ending", [".npy", ".npz"])
 def test_what_was_written_is_indexed_again(groups, home, tmp_path, ending):
-    """As a view of vectors from outside: rows and keys are where ``index_vectors`` looks for them."""
+    """A view of vectors from outside takes it: rows and keys are in the places that ``index_vectors`` reads."""
     written = write_vectors(tmp_path / f"rows{ending}", every_page(Paged(groups), "gist"))
     keys, vectors = joined(every_page(Paged(groups), "gist"))
     assert (written.rows, written.width, written.bits) == (len(keys), 2, 0)
@@ -132,7 +132,7 @@ def test_what_was_written_is_indexed_again(groups, home, tmp_path, ending):
 
 
 def test_parquet_has_a_column_of_keys_and_one_of_vectors(groups, tmp_path):
-    """Beside the labels, where pyarrow is installed; float vectors and codes, page by page."""
+    """With pyarrow it has the labels, too; it has float vectors and codes, page by page."""
     parquet = pytest.importorskip("pyarrow.parquet")
     groups.train(Recipe(spec="multi-npp,itq:12", views=("color", "gist")), space="codes", activate=False)
     for space in ("multi-npp", "codes"):
@@ -160,7 +160,7 @@ def _page(key: str, after: str = "") -> ItemEmbeddings:
 
 
 def test_a_file_is_replaced_only_by_a_whole_one(tmp_path):
-    """An error on the way leaves the file that was there, and no other one beside it."""
+    """An error on the way leaves the existing file, and no other one beside it."""
 
     def failing() -> Iterator[ItemEmbeddings]:
         yield _page("a", after="a")
@@ -176,7 +176,7 @@ def test_a_file_is_replaced_only_by_a_whole_one(tmp_path):
 
 
 def test_files_that_cannot_hold_the_keys_are_refused(tmp_path):
-    """A line break would make two keys of one; another ending says no format."""
+    """A line break would make two keys of one; another suffix names no format."""
     pages = [_page("a\nb")]
     with pytest.raises(InvalidInputError, match=r"contains a line break, .* write .npz or .parquet"):
         write_vectors(tmp_path / "rows.npy", pages)

@@ -1,4 +1,4 @@
-"""Reports of labels: what the views tell is recognised, what they cannot is named, and ignored labels do not count."""
+"""Reports of labels: labels that the views show are recognised, others are named, and ignored ones do not count."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ CLASSES = {"cat": 0.0, "dog": 8.0}
 
 @pytest.fixture
 def things(home: Home) -> Collection:
-    """Two classes that the view tells, of 30 items each, two folders of random items, and a label of three items."""
+    """Return two classes that the view shows, of 30 items each, two folders of random items, and a label of three."""
     rng = np.random.default_rng(1)
     with home.create("things", ["v=vectors:dim=3"]) as made:
         made.items.put(
@@ -32,7 +32,7 @@ def things(home: Home) -> Collection:
 
 
 def test_labels_that_the_views_cannot_tell_are_named(things: Collection) -> None:
-    """By held-out items; recall is beside that by chance, and each fault has its name."""
+    """Held-out items decide; recall is beside that by chance, and each fault has its name."""
     made = things.train(Recipe(spec="pca", holdout=0.5))
     found = {one.label: one for one in made.labels}
     assert made.label_test == (
@@ -66,7 +66,7 @@ def test_ignored_labels_do_not_count(things: Collection) -> None:
 
 
 def test_training_items_test_a_space_that_has_no_others(things: Collection) -> None:
-    """Each by a model without it, where the learner has one; otherwise nothing is tested."""
+    """A model without the item tests each, if the learner has one; otherwise nothing is tested."""
     made = things.train(Recipe(spec="posteriors,dot"))
     assert made.label_test.endswith("items of the training, each by a model without it")
     assert next(one for one in made.labels if one.label == "export web").faults == ("not_recognized", "generic_name")

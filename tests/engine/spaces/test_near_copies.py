@@ -21,7 +21,7 @@ COUNT, WIDTH = 120, 24
 
 
 def drawn_rows(seed: int = 0) -> dict[str, np.ndarray]:
-    """Rows of two views by view, of four classes whose items differ much."""
+    """Return rows of two views by view, of four classes whose items differ much."""
     generator = np.random.default_rng(seed)
     centers = generator.normal(size=(4, 2, WIDTH))
     rows = centers[np.arange(COUNT) % 4] + generator.normal(size=(COUNT, 2, WIDTH))
@@ -55,7 +55,7 @@ def hits(collection: Collection, row: np.ndarray, target: str = "a", space: str 
 @pytest.mark.parametrize("space", ["classes", "codes"])
 @pytest.mark.parametrize("target", ["a", "b"])
 def test_an_equal_row_is_found_first_at_distance_0(made, space, target):
-    """Within a view and across views, learned or held out, among vectors and codes."""
+    """It is found within a view and across views, learned or held out, among vectors and codes."""
     rows = drawn_rows()["a"]
     for number in range(0, COUNT, 7):
         found = hits(made, rows[number], target, space)
@@ -91,7 +91,7 @@ def test_near_copies_obey_filters_and_k_and_a_query_by_key_leaves_its_item_out(m
 
 
 def test_near_copies_follow_writes_and_another_opening(home: Home, made):
-    """A later item, a changed one and a deleted one, from memory and from snapshots."""
+    """A later item, a changed one and a deleted one count, from memory and from snapshots."""
     rows = drawn_rows()["a"]
     assert hits(made, rows[5])[0] == ("005", 0.0)
     new = drawn_rows(seed=3)["a"][0]
@@ -111,8 +111,8 @@ def smooth(label: str, number: int) -> np.ndarray:
 
 @pytest.mark.parametrize("view", ["color", "model"])
 def test_changed_copies_of_a_picture_are_found_by_every_view(home: Home, tmp_path: Path, view: str):
-    """GIST tells that a picture of half the size, of low quality or in grey shows the same, also to colour and to a
-    model, whose rows change with colours."""
+    """GIST finds that a picture of half the size, of low quality or in grey shows the same. Colour and a model, whose
+    rows change with colours, use this."""
     pictures = {f"{label}/{number}": smooth(label, number) for label in CLASSES for number in range(6)}
     spec = view
     if view == "model":
@@ -132,7 +132,7 @@ def test_changed_copies_of_a_picture_are_found_by_every_view(home: Home, tmp_pat
 
 
 def test_a_collection_full_of_copies_keeps_the_reach():
-    """Copies of a third of the rows hardly change what a near copy is."""
+    """Copies of a third of the rows hardly change the reach of a near copy."""
     rows = np.random.default_rng(0).normal(size=(600, 32)).astype(np.float32)
     copies = rows[:200] + np.float32(0.01)
     clean, full = (

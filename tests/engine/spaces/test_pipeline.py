@@ -1,4 +1,4 @@
-"""Pipelines: views by name, a seed for everything that draws."""
+"""Pipelines take views by name, and give a seed to every stage that draws."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ VIEWS = ("color", "text")
 
 
 def test_everything_that_draws_has_the_seed():
-    """Landmarks of kernels too, whatever comes after them; a seed that is set stays."""
+    """Landmarks of kernels have it, too, before any stage; a seed that is set stays."""
     pipeline = build("kernel:rbf,multi-npp,l2", VIEWS, [(), ()], seed=7)
     assert [step.get_params().get("random_state") for step in pipeline.steps] == [7, 7, None]
     assert build("multi-npp", VIEWS, [(), ()], {"random_state": 3}, seed=7).steps[0].random_state == 3
@@ -43,7 +43,7 @@ def test_a_setting_about_views_names_those_that_exist():
 
 
 def test_distances_are_the_least_over_the_metrics_of_an_item():
-    """Of more items than are compared at a time; those without a metric are infinitely far."""
+    """More items are compared than at a time; those without a metric are infinitely far."""
     random = np.random.default_rng(0)
     probes, placed = random.normal(size=(3, 6)).astype(np.float32), random.normal(size=(5_000, 6)).astype(np.float32)
     metrics = random.random((5_000, 2)) < 0.5
@@ -73,7 +73,7 @@ class Named(MultiViewLearner):
 
 
 def test_metrics_with_names_are_targets_of_these_names():
-    """Each of its own width, on a scale of its own; a chain has the metrics of its last step."""
+    """Each has its own width, on a scale of its own; a chain has the metrics of its last step."""
     chain = Chain([Named()]).fit([np.random.default_rng(0).normal(size=(4, 3))])
     head, wing = targets_of_view(chain, "color", 0, rerank=False)
     assert [(str(head), head.dim, head.metric), (str(wing), wing.dim, wing.metric)] == [
@@ -84,7 +84,7 @@ def test_metrics_with_names_are_targets_of_these_names():
 
 
 def test_learners_of_one_notion_refuse_several():
-    """By name, with the way out; also within a chain."""
+    """They refuse by name, with the remedy; also within a chain."""
     rows, notions = np.random.default_rng(0).normal(size=(6, 3)), np.array(["head", "wing"])
     triplets = Comparisons(np.array([[0, 1, 2], [3, 4, 5]]), notions=notions)
     for learner in (Fantope(), Chain([Scale(), Fantope()])):
@@ -95,7 +95,7 @@ def test_learners_of_one_notion_refuse_several():
 
 
 def test_distances_of_many_items_come_from_products(monkeypatch):
-    """As near to the others as float64 allows, exactly 0 for copies, and the least over an item's metrics."""
+    """They are as near to the others as float64 allows, exactly 0 for copies, and the least over an item's metrics."""
     random = np.random.default_rng(0)
     placed = random.normal(size=(40, 12)).astype(np.float32)
     probes = np.vstack([placed[:5], random.normal(size=(4, 12)).astype(np.float32)])

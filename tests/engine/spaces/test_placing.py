@@ -1,4 +1,4 @@
-"""The placing of many items in blocks: in several threads as in one, with progress, and cancellable."""
+"""Many items are placed in blocks: in several threads as in one, with progress, and cancellable."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def some(home):
 
 
 def built(collection, name, progress=None):
-    """Return the ids and vectors of all targets of a space, placed anew."""
+    """Return the ids and vectors of all targets of a space, placed again."""
     with collection._opened.read() as tx:
         space = collection._opened.loaded.get(tx, name)
         made = indexed.IndexedSpace(space, (), tx.head().history).built(tx, progress)
@@ -26,7 +26,7 @@ def built(collection, name, progress=None):
 
 @pytest.mark.parametrize("spec", ["posteriors:linear,dot", "musl:3", "cca,itq:4"])
 def test_threads_place_what_one_thread_places(some, monkeypatch, spec):
-    """The same vectors and codes of the same items, also under several metrics of a view."""
+    """They give the same vectors and codes of the same items, also under several metrics of a view."""
     views = ("color",) if spec == "musl:3" else ("color", "gist")
     some.train(Recipe(spec=spec, views=views), space="made")
     monkeypatch.setattr(indexed, "_PLACED_AT_ONCE", 7)
@@ -41,7 +41,7 @@ def test_threads_place_what_one_thread_places(some, monkeypatch, spec):
 
 
 def test_placing_tells_how_far_it_is(some, monkeypatch):
-    """Item by item of each view, in blocks."""
+    """Progress counts the items of each view, in blocks."""
     some.train(Recipe(spec="pca", views=("color", "gist")), space="made")
     monkeypatch.setattr(indexed, "_PLACED_AT_ONCE", 25)
     steps = []

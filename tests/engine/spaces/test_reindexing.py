@@ -30,7 +30,7 @@ def small_bases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows(count: int, seed: int) -> dict[str, np.ndarray]:
-    """Two views of the same hidden clusters."""
+    """Return two views of the same hidden clusters."""
     rng = np.random.default_rng(seed)
     centers = np.random.default_rng(0).normal(size=(20, DIM))
     hidden = centers[rng.integers(20, size=count)] + 0.4 * rng.normal(size=(count, DIM))

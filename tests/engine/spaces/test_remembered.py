@@ -1,4 +1,4 @@
-"""What is remembered of a state: computed once, the latest values, and no errors."""
+"""Values that are remembered of a state are computed once, the latest ones stay, and errors do not."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from crossview.engine.spaces.remembered import MOST_VALUES, Remembered
 
 
 def test_a_value_is_computed_once_however_many_ask():
-    """At the same time, too; who asks for another value does not wait."""
+    """Callers may ask at the same time; a caller of another value does not wait."""
     made, begun, leave, remembered = [], threading.Event(), threading.Event(), Remembered()
 
     def slow():
@@ -28,7 +28,7 @@ def test_a_value_is_computed_once_however_many_ask():
 
 
 def test_an_error_is_not_remembered():
-    """The next who asks tries again."""
+    """The next caller tries again."""
     remembered = Remembered()
     with pytest.raises(ZeroDivisionError):
         remembered.value("a", lambda: 1 / 0)
@@ -36,7 +36,7 @@ def test_an_error_is_not_remembered():
 
 
 def test_the_latest_values_are_kept():
-    """As many as there may be; the one that was used least recently goes first."""
+    """Their number is bounded; the value that was used least recently goes first."""
     remembered, made = Remembered(), []
     for number in range(MOST_VALUES + 1):
         remembered.value(0, lambda: made.append(0))

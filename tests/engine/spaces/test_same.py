@@ -1,4 +1,4 @@
-"""Whether two items are the same: distances are those of searches, thresholds belong to generations."""
+"""Verdicts whether two items are the same: distances are those of searches, thresholds belong to generations."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ CLASSES, EACH = 6, 12
 
 @pytest.fixture
 def made(home: Home):
-    """Six classes of twelve, in two views with noise."""
+    """Return six classes of twelve, in two views with noise."""
     generator = np.random.default_rng(0)
     centres = {"a": generator.normal(size=(CLASSES, 8)), "b": generator.normal(size=(CLASSES, 5))}
     with home.create("same", ["a=vectors:dim=8", "b=vectors:dim=5"]) as opened:
@@ -50,7 +50,7 @@ def stated(pairs: list[tuple[str, str, bool]], notions: list[str] | None = None)
 
 
 def some_pairs(first: int = 0, count: int = 10) -> ItemComparisons:
-    """Of the items with these numbers in each class."""
+    """Return pairs of the items with these numbers in each class."""
     numbers = range(first, first + count - 1)
     alike = [(f"{kind}/{n:02}", f"{kind}/{n + 1:02}", True) for kind in range(CLASSES) for n in numbers]
     different = [
@@ -78,8 +78,8 @@ def verdict(collection: Collection, first: str, second: str, view: str = "a", ta
     ids=["raw", "metric", "across views", "queries apart", "codes", "reranked codes"],
 )
 def test_distances_are_those_of_searches(made, recipe, view, target):
-    """And so are the probabilities of hits by the same base rate; they fall with the distance, and are one half at the
-    threshold by that of one half."""
+    """The probabilities of hits agree by the same base rate; they fall with the distance, and are one half at the
+    threshold of a base rate of one half."""
     if recipe is not None:
         made.train(recipe, space="one")
     threshold = made.spaces.calibrate(CalibrationRequest(view=view, target=target))
@@ -99,7 +99,7 @@ def test_distances_are_those_of_searches(made, recipe, view, target):
 
 
 def test_hits_are_as_often_the_same_as_their_probabilities_say(made):
-    """Over all pairs of a query and an item: by default the labels tell which share of these is the same."""
+    """They count all pairs of a query and an item: by default the labels give the share of pairs that are the same."""
     threshold = made.spaces.calibrate(CalibrationRequest(view="a"))
     assert threshold.base_rate == pytest.approx((EACH - 1) / (CLASSES * EACH - 1))
     queries = [Query("a", key=item.key) for item in made.items(limit=100)]
@@ -114,7 +114,7 @@ def test_hits_are_as_often_the_same_as_their_probabilities_say(made):
 
 
 def test_a_base_rate_may_be_given(made):
-    """It multiplies the odds; stated pairs tell it where no label does."""
+    """It multiplies the odds; stated pairs give it without labels."""
     made.spaces.calibrate(CalibrationRequest(view="a"))
 
     def odds(base_rate: float | None) -> np.ndarray:
@@ -152,7 +152,7 @@ def test_hits_have_no_probability_that_nobody_asked_for(made):
 
 
 def test_labels_that_were_held_out_calibrate(made):
-    """Where there are any; else all, and the protocol says so."""
+    """Without held-out labels all calibrate, and the protocol says so."""
     made.train(Recipe(spec="fantope", views=("a",), holdout=0.5), space="half")
     held_out = made.spaces.calibrate(CalibrationRequest(view="a", space="half"))
     assert "that space 'half' was not trained on" in held_out.protocol
@@ -162,7 +162,7 @@ def test_labels_that_were_held_out_calibrate(made):
 
 
 def test_a_threshold_belongs_to_a_generation(made, home):
-    """The next has none, the last has its own again; nothing is lost by closing, a copy has it, deletion takes it."""
+    """The next has none, the last has its own again; closing loses nothing, a copy has it, deletion takes it."""
     made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
     first = made.spaces.calibrate(CalibrationRequest(view="a"))
     made.train(Recipe(spec="fantope", views=("a",), dim=2), space="m")
@@ -201,7 +201,7 @@ def test_raw_views_keep_theirs_while_others_come_and_go(made):
 
 
 def test_notions_are_calibrated_each(made):
-    """By the pairs that are in the notion."""
+    """The pairs of each notion calibrate it."""
     keys = [item.key for item in made.items(limit=100)]
     triplets = [
         (anchor, near, far)
@@ -241,7 +241,7 @@ def test_notions_are_calibrated_each(made):
     ],
 )
 def test_pairs_that_cannot_calibrate_are_refused(made, pairs, error, message):
-    """In words that say which; nothing is stored."""
+    """The words say which; nothing is stored."""
     made.items.put([NewItem("none", rows={"b": [0, 0, 0, 0, 1]})])
     for ask in (
         lambda given: made.spaces.calibrate(CalibrationRequest(view="a", pairs=given)),
@@ -253,7 +253,7 @@ def test_pairs_that_cannot_calibrate_are_refused(made, pairs, error, message):
 
 
 def test_what_cannot_be_told_is_refused(made):
-    """A vector of NaN, a picture that is none, another view than the target's, an unknown view."""
+    """A vector of NaN, a file that is not a picture, another view than the target's, an unknown view."""
     made.spaces.calibrate(CalibrationRequest(view="a"))
     known = Query("a", key="0/00")
     for other, error in (
@@ -273,7 +273,7 @@ def test_what_cannot_be_told_is_refused(made):
 
 
 def test_pairs_of_items_that_are_not_there_are_left_out(made):
-    """The others are told as ever; the result and the threshold state which keys and how many pairs are left out."""
+    """The others have the same verdicts; the result and threshold name the keys and the number of pairs left out."""
     made.items.put([NewItem("bare", rows={"b": [0, 0, 0, 0, 1]})])
     given = [("0/00", "0/01", True), ("0/00", "1/00", False), ("nobody", "0/01", True), ("0/01", "no one", False)]
     threshold = made.spaces.calibrate(CalibrationRequest(view="a", pairs=stated(given)))
@@ -290,7 +290,7 @@ def test_pairs_of_items_that_are_not_there_are_left_out(made):
 
 
 def test_without_labels_pairs_are_asked_for(home: Home, tmp_path: Path):
-    """And an item is the same as itself."""
+    """An item is the same as itself."""
     with home.create("bare", ["a=vectors:dim=2"]) as made:
         made.items.put([NewItem(str(number), rows={"a": [number, number % 2]}) for number in range(6)])
         with pytest.raises(NotReadyError, match="give `pairs`"):
@@ -301,7 +301,7 @@ def test_without_labels_pairs_are_asked_for(home: Home, tmp_path: Path):
 
 
 def test_a_space_that_is_trained_again_meanwhile_keeps_the_threshold_apart(made, monkeypatch):
-    """What was calibrated is the generation that was measured, not the one that answers by then."""
+    """The threshold belongs to the generation that was measured, not to the one that answers by then."""
     made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
     import crossview.engine.spaces.threshold_calibration as threshold_calibration
 
@@ -320,7 +320,7 @@ def test_a_space_that_is_trained_again_meanwhile_keeps_the_threshold_apart(made,
 
 
 def test_folds_that_were_left_out_calibrate(made):
-    """A metric that fits its own pairs closely: without each fold the error is larger, and never that of its own."""
+    """A metric fits its own pairs closely: without each fold the error is larger, and never that of its own."""
     made.items.update([ItemUpdate(item.key, attributes={"class": item.labels[0]}) for item in made.items(limit=100)])
     made.train(Recipe(spec="fantope", views=("a",), dim=4, constraints=some_pairs()), space="m")
     own = made.spaces.calibrate(CalibrationRequest(view="a", pairs=some_pairs()))

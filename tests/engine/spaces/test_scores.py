@@ -1,4 +1,4 @@
-"""Scores of an attribute space: the scale they are shown in, exact bounds and orders, and queries moved along axes."""
+"""Scores of an attribute space: their scale, exact bounds and orders, and queries moved along axes."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from crossview.index.flat import FlatIndex
 
 
 def scale(seed: int = 0, width: int = 4) -> tuple[ScoreScale, np.ndarray]:
-    """A scale, and the vectors it is of, whose columns go together."""
+    """Return a scale, and its vectors, whose columns go together."""
     generator = np.random.default_rng(seed)
     vectors = generator.normal(size=(200, width)) @ generator.normal(size=(width, width)) + 5
     return ScoreScale.of(vectors.astype(np.float32)), vectors.astype(np.float32)
@@ -27,7 +27,7 @@ def test_a_score_is_in_standard_deviations_from_the_mean_of_the_training_items()
 
 
 def test_what_is_not_held_goes_where_the_training_items_say() -> None:
-    """Along the regression of each column on those that are named."""
+    """Each other column moves along its regression on the moved and the held ones."""
     found, vectors = scale()
     scores = found.scores(vectors)
     moved = found.moved(scores[:1], {0: 2.0})[0] - scores[0]

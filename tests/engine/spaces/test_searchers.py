@@ -1,4 +1,4 @@
-"""Searchers: the engine finds the neighbours of a target by what the protocol states, wherever the vectors are."""
+"""Searchers: the engine finds the neighbours of a target by the protocol alone, for vectors at any place."""
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Elsewhere(Searcher):
 
 
 def test_a_searcher_without_rows_answers_searches_and_filters(home: Home, monkeypatch):
-    """And a search within a radius, which it need not have."""
+    """It answers a search within a radius, too, which it need not have."""
     made: list[Elsewhere] = []
     indexes = IndexedSpace.searcher
 

@@ -1,4 +1,4 @@
-"""Snapshot files: one writer at a time, and whatever happens between the two, the catalog and the files agree."""
+"""Snapshot files have one writer at a time, and the catalog and the files agree after any interruption."""
 
 import os
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def line(home: Home) -> Iterator[Collection]:
 
 
 def check_files(home: Home, caplog: pytest.LogCaptureFixture) -> None:
-    """The one snapshot of vectors is what the catalog names, so that the next opening need not build an index again."""
+    """Check that the one snapshot of vectors is that of the catalog, so that the next opening builds no index."""
     with home.open("line") as later:
         assert len([name for name in os.listdir(later._opened.folder.indexes) if SKETCH not in name]) == 1
         caplog.clear()
@@ -52,7 +52,7 @@ def check_files(home: Home, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_training_writes_each_snapshot_once(home: Home, line: Collection, monkeypatch, caplog):
-    """Although so much has changed that it is saved in the background, too."""
+    """Enough has changed that the background would save it, too."""
     monkeypatch.setattr(versions, "_FEWEST_SAVED", 20)
     written, save = [], FlatIndex.save
 
@@ -92,7 +92,7 @@ def test_two_that_write_a_snapshot_at_once_leave_the_one_that_the_catalog_names(
 
 
 def test_a_snapshot_that_is_replaced_while_it_is_read_is_read_anew(home: Home, line: Collection, monkeypatch, caplog):
-    """Not built again: the catalog names the other one by then."""
+    """It is not built again: the catalog names the other one by then."""
     assert nearest(line, 7) == "item/007"
     line._opened.versions().save()
     real, replacing = FlatIndex.load.__func__, [True]
@@ -126,7 +126,7 @@ def _noted(followed, real):
 def test_what_is_written_and_not_named_is_removed_by_the_next_opening(
     home: Home, line: Collection, monkeypatch, caplog
 ):
-    """As a process leaves it that is killed between the two; the former snapshot is used."""
+    """A process that is killed between the two leaves it; the former snapshot is used."""
     assert nearest(line, 7) == "item/007"
     line._opened.versions().save()
     folder = line._opened.folder.indexes
@@ -138,7 +138,7 @@ def test_what_is_written_and_not_named_is_removed_by_the_next_opening(
 
 
 def test_a_refused_commit_leaves_the_former_snapshot(home: Home, line: Collection, monkeypatch, caplog):
-    """And nothing of the new one."""
+    """It leaves nothing of the new one."""
     assert nearest(line, 7) == "item/007"
     line._opened.versions().save()
     before = os.listdir(line._opened.folder.indexes)
@@ -168,7 +168,7 @@ def test_a_snapshot_of_an_earlier_version_is_replaced_without_a_word(home: Home,
 
 
 def test_who_has_nothing_to_save_takes_no_lock(home: Home, line: Collection, monkeypatch):
-    """A collection on a file system that cannot be written is searched and closed without a word."""
+    """A collection on a read-only file system is searched and closed without a warning."""
     assert nearest(line, 7) == "item/007"
     line.close()
 

@@ -17,7 +17,7 @@ from crossview.engine.values.recipe import Recipe
 
 
 def noisy(count=60, seed=0):
-    """Items on a line: the right half are mostly high, the left half mostly low, and every tenth has both labels."""
+    """Return items on a line: the right half are mostly high, the left half mostly low, every tenth has both labels."""
     generator = np.random.default_rng(seed)
     places = generator.uniform(-1, 1, count)
     for number, place in enumerate(places.tolist()):
@@ -40,7 +40,7 @@ def groups(home):
 
 
 def test_votes_are_those_of_the_nearest_others(line):
-    """The share of the voters that have a label, by an oracle that sorts all distances; an item has no own vote."""
+    """They are the shares of voters with a label, by an oracle that sorts all distances; an item has no own vote."""
     places = {one.key: float(one.rows["color"][0]) for one in noisy()}
     labels = {one.key: one.labels for one in noisy()}
     found = line.suggest(SuggestRequest([Query("color", key=key) for key in places], k=7, space="raw"))
@@ -74,7 +74,7 @@ def test_items_with_several_labels_are_suggested_several(home):
 
 
 def test_shares_are_calibrated_on_items_that_the_space_was_not_trained_on(groups):
-    """By default on those, and the answer states how many; where a space learned from all, it warns."""
+    """Held-out items are the default, and the answer states how many; if a space learned from all, it warns."""
     groups.train(Recipe(spec="lda", views=("color",), holdout=0.25))
     query = Query("color", vector=row("color", "owl", 90))
     found = groups.suggest(SuggestRequest([query]))
@@ -90,7 +90,7 @@ def test_shares_are_calibrated_on_items_that_the_space_was_not_trained_on(groups
 
 
 def test_across_views_and_in_joined_ones(groups):
-    """Voters are found in every target that is asked for."""
+    """Voters are found in every requested target."""
     groups.train(Recipe(spec="cca", views=("color+gist", "gist"), dim=2, holdout=0.25))
     query = Query("gist", vector=row("gist", "dog", 90))
     for targets in ((), ("color+gist",), ("color+gist", "gist")):
@@ -99,7 +99,7 @@ def test_across_views_and_in_joined_ones(groups):
 
 
 def test_nothing_sure_enough_is_suggested(line):
-    """With labels drawn by chance no share passes, and all are told as the others."""
+    """With random labels no share passes, and the answer lists all as the others."""
     generator = np.random.default_rng(0)
     line.items.put(
         [
@@ -123,7 +123,7 @@ def test_nothing_is_written(groups):
 
 
 def test_unlabelled_items_do_not_vote(groups):
-    """Those that are as near as can be, too."""
+    """This holds also if they are as near as possible."""
     groups.items.put([item("cat", 50 + n, labels=()) for n in range(20)])
     (found,) = groups.suggest(SuggestRequest([Query("color", key="cat/55")], k=5)).results
     assert [(one.label, one.votes) for one in found.labels] == [("cat", 1.0)]
@@ -132,7 +132,7 @@ def test_unlabelled_items_do_not_vote(groups):
 
 @pytest.mark.parametrize("count", [1, 5, 50, 500])
 def test_calibration_never_falls_and_learns_what_votes_are_worth(count):
-    """Votes that are right half as often as they say: with many items that is known, with few they are believed."""
+    """Votes are right half as often as they say: many items show that, and few votes are believed."""
     generator = np.random.default_rng(count)
     shares = generator.integers(1, 11, 10 * count) / 10
     right = generator.random(len(shares)) < shares / 2
@@ -147,7 +147,7 @@ def test_calibration_never_falls_and_learns_what_votes_are_worth(count):
 
 
 def test_one_state_is_calibrated_once(line, home, monkeypatch):
-    """For each view, space and k; after a change anew, and whatever was asked before, the answer is the same."""
+    """Each view, space and k is calibrated once, and again after a change; earlier requests change no answer."""
     counted = []
     monkeypatch.setattr(
         "crossview.engine.spaces.suggestion.calibrate", lambda voters: counted.append(1) or calibrate(voters)
@@ -166,7 +166,7 @@ def test_one_state_is_calibrated_once(line, home, monkeypatch):
 
 
 def test_metrics_of_one_view_vote_by_distance():
-    """Where distances are on a common scale the k nearest over all targets vote, each item once."""
+    """If distances are on a common scale, the k nearest over all targets vote, each item once."""
     labels = {1: ("a",), 2: ("b",), 3: ("b",), 4: ("a",)}
     lists = [[Neighbor(1, 0.1), Neighbor(4, 9.0)], [Neighbor(2, 0.2), Neighbor(1, 0.3), Neighbor(3, 0.4)]]
     assert vote_shares(lists, labels, 3, comparable=True) == pytest.approx({"a": 1 / 3, "b": 2 / 3})
@@ -188,7 +188,7 @@ def test_what_cannot_be_answered_is_refused(groups, home):
 
 
 def test_voters_keep_no_index_that_compaction_replaced(line):
-    """While the state stays the same, what is remembered of it must not hold both."""
+    """While the state stays the same, its remembered values must not hold both."""
     request = SuggestRequest([Query("color", vector=np.zeros(64))], k=3)
     line.suggest(request)
     line.items.delete([f"{number:03}" for number in range(10)])

@@ -1,17 +1,17 @@
-"""Targets: what they are called, and which ones' distances can be compared."""
+"""Targets: their names, and which distances can be compared."""
 
 from crossview.engine.spaces.target import Target, on_common_scale, view_of
 
 
 def test_a_target_is_called_by_its_view_and_the_name_of_its_metric():
-    """Where the view has only one metric, by the view; the view can be read from the name."""
+    """If the view has only one metric, the name is the view's; the view can be read from the name."""
     alone, second = Target(view="forest", dim=8), Target(view="forest", name="2", metric=1, dim=8)
     assert (str(alone), str(second)) == ("forest", "forest:2")
     assert view_of(str(alone)) == view_of(str(second)) == "forest"
 
 
 def test_distances_are_compared_on_a_stated_scale_only():
-    """Vectors of one width prove nothing: targets without a scale are never on a common one."""
+    """Equal widths prove nothing: targets without a scale never have a common one."""
     free = [Target(view=view, dim=8) for view in ("color", "gist")]
     scaled = [Target(view="forest", name=name, dim=dim, scale="forest") for name, dim in (("1", 8), ("2", 16))]
     assert on_common_scale(scaled)
@@ -22,6 +22,6 @@ def test_distances_are_compared_on_a_stated_scale_only():
 
 
 def test_a_code_is_whole_bytes():
-    """And vectors are no codes."""
+    """Vectors are not codes."""
     assert Target(view="gist", dim=12, codes=True, floats=5).code_bytes == 2
     assert Target(view="gist", dim=12).code_bytes is None

@@ -1,4 +1,4 @@
-"""Thresholds and probabilities of distances: consistent with each other, and judged by pairs that did not set them."""
+"""Thresholds and probabilities of distances agree with each other, and pairs that did not set them judge them."""
 
 from itertools import combinations
 
@@ -16,7 +16,7 @@ PAIRS = st.lists(
 
 
 def threshold_of(distances, similar):
-    """What is stored of a cut."""
+    """Return the stored form of a cut."""
     cut = fitted_cut(np.array(distances), np.array(similar))
     return Threshold(
         view="v",
@@ -35,7 +35,7 @@ def threshold_of(distances, similar):
 
 @given(PAIRS)
 def test_probabilities_agree_with_the_threshold(found):
-    """They never grow with the distance, are never certain, and at least one half up to the threshold only."""
+    """They never grow with the distance, are never certain, and are at least one half only up to the threshold."""
     distances, similar = zip(*found, strict=True)
     known = threshold_of(distances, similar)
     asked = np.sort([*np.linspace(-1, 4, 101), *distances, known.distance])
@@ -48,7 +48,7 @@ def test_probabilities_agree_with_the_threshold(found):
 
 
 def test_either_kind_counts_as_one_half():
-    """However many pairs there are of each: the same ones twice change nothing."""
+    """The numbers of pairs may differ: the same ones twice change nothing."""
     generator = np.random.default_rng(0)
     distances = np.concatenate([generator.normal(1, 0.4, 60), generator.normal(2, 0.4, 60)])
     similar = np.arange(120) < 60
@@ -58,7 +58,7 @@ def test_either_kind_counts_as_one_half():
 
 
 def test_probabilities_are_as_often_right_as_they_say():
-    """On pairs that they were not learned from, in five bins."""
+    """They are checked in five bins, on pairs that they were not learned from."""
     generator = np.random.default_rng(0)
     similar = generator.random(8_000) < 0.5
     distances = np.where(similar, generator.gamma(4, 0.3, 8_000), generator.gamma(7, 0.3, 8_000))
@@ -71,7 +71,7 @@ def test_probabilities_are_as_often_right_as_they_say():
 
 @pytest.mark.parametrize("apart", [True, False])
 def test_the_error_rate_is_that_of_items_that_set_nothing(apart):
-    """Of pairs that hang together and of those that do not: where distances tell nothing it is one half."""
+    """Pairs share items, or share none: if distances carry no information, it is one half."""
     generator = np.random.default_rng(0)
     items = np.arange(800).reshape(400, 2) if apart else np.array(list(combinations(range(30), 2)))
     distances, similar = generator.random(len(items)), generator.random(len(items)) < 0.3
@@ -91,6 +91,6 @@ def test_an_item_that_gives_itself_away_gives_nothing_away():
 
 
 def test_too_few_pairs_have_no_error_rate():
-    """One of each kind sets a threshold that nothing is left to try."""
+    """One of each kind sets a threshold, and no pair is left to try it."""
     wrong = wrong_by_others(np.array([1.0, 2.0]), np.array([True, False]), np.array([[0, 1], [1, 2]]))
     assert error_rate(wrong, np.array([True, False])) == (None, None)

@@ -1,4 +1,4 @@
-"""Upkeep of indexes in the background: many dead rows are compacted, and much that changed is saved."""
+"""The background keeps indexes: many dead rows are compacted, and large changes are saved."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from crossview.engine.values.errors import StorageError
 
 
 def test_a_space_that_goes_while_its_index_is_taken_over_is_stale(items, monkeypatch):
-    """Another process may replace or delete it between two looks at the catalog; upkeep then leaves it."""
+    """Another process may replace or delete it between two reads of the catalog; upkeep then leaves it."""
     items.search(request())
     versions = items._opened.versions()
     space, make, looks = versions.current().spaces["raw"], versions._next, []
@@ -26,7 +26,7 @@ def test_a_space_that_goes_while_its_index_is_taken_over_is_stale(items, monkeyp
 
 
 def test_an_index_of_many_dead_rows_is_compacted_and_answers_the_same(items):
-    """In the background, while it is asked and written."""
+    """The background compacts it, between searches and writes."""
     for number in range(60):
         items.items.put_vectors("v", ["item/010"], row(number)[None])
         items.search(request())
@@ -52,7 +52,7 @@ def test_what_was_compacted_across_a_restore_is_not_taken_for_the_restored(home,
 
 
 def test_what_changed_much_is_saved_while_the_collection_is_open(items, monkeypatch):
-    """So that a process that is killed after weeks leaves little to build again."""
+    """A process that is killed after weeks therefore leaves little to build again."""
     monkeypatch.setattr(module, "_FEWEST_SAVED", 20)
     items.search(request())
     items._opened.versions().close()
@@ -62,7 +62,7 @@ def test_what_changed_much_is_saved_while_the_collection_is_open(items, monkeypa
 
 
 def test_a_snapshot_that_the_disk_refuses_is_not_tried_again_at_once(items, monkeypatch):
-    """Searches answer meanwhile."""
+    """Searches are answered meanwhile."""
     monkeypatch.setattr(module, "_FEWEST_SAVED", 20)
     tried = []
 

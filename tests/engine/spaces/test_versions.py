@@ -1,4 +1,4 @@
-"""Versions: what is in memory answers without the catalog, follows it, and stays what it was for who holds it."""
+"""Versions in memory answer without the catalog, follow it, and stay as they were for their holders."""
 
 import gc
 import math
@@ -29,13 +29,13 @@ from crossview.engine.values.recipe import Recipe
 
 @pytest.fixture(autouse=True)
 def nothing_is_read_ahead(monkeypatch) -> None:
-    """Tests that count statements see their own alone."""
+    """Stop reading ahead, so that tests that count statements see only their own."""
     monkeypatch.setattr(reading_ahead, "AFTER_SECONDS", math.inf)
 
 
 @contextmanager
 def statements(collection: Collection) -> Iterator[list[str]]:
-    """The statements that a block sends to the catalog."""
+    """Return the statements that a block sends to the catalog."""
     engine, sent = collection._opened.catalog._database._engine, []
 
     def note(_connection, _cursor, statement: str, *_) -> None:
@@ -47,7 +47,7 @@ def statements(collection: Collection) -> Iterator[list[str]]:
 
 
 def test_while_nothing_has_changed_a_search_touches_no_table(items):
-    """By vector, with a filter too, once each was asked before."""
+    """The search is by vector, with a filter too, after each was answered once."""
     asked = [request(), request(filter=Filter(labels=("even",))), request(filter=Filter(attributes={"half": True}))]
     first = [items.search(one) for one in asked]
     with statements(items) as sent:
@@ -56,7 +56,7 @@ def test_while_nothing_has_changed_a_search_touches_no_table(items):
 
 
 def test_what_is_at_hand_is_answered_without_a_table_and_the_rest_not_at_all(items):
-    """None for what must be read or waited for: a first search, one after a change, a long one, a filter, a key."""
+    """None is the answer if a search must read or wait: the first, one after a change, a long one, a filter, a key."""
     asked, size = request(), (1 << 20, 1000)
     assert items.memory.search(asked, *size) is None
     first = items.search(asked)
@@ -67,7 +67,7 @@ def test_what_is_at_hand_is_answered_without_a_table_and_the_rest_not_at_all(ite
         assert items.memory.search(asked, 1 << 20, asked.k - 1) is None
         assert items.memory.search(request(filter=Filter(labels=("even",))), *size) is None
         assert items.memory.search(SearchRequest([Query("v", key="item/010")]), *size) is None
-        with items._opened.versions()._changing:  # somebody makes the next version
+        with items._opened.versions()._changing:  # another thread makes the next version
             assert items.memory.search(asked, *size) == first
     assert sent == []
     with pytest.raises(InvalidInputError, match="4 values"):
@@ -80,7 +80,7 @@ def test_what_is_at_hand_is_answered_without_a_table_and_the_rest_not_at_all(ite
 
 
 def test_what_hits_show_is_read_ahead(home, items, monkeypatch):
-    """Once it has been, a search finds items that no search found before without touching a table."""
+    """A search then finds items that no search found before without touching a table."""
     monkeypatch.setattr(reading_ahead, "AFTER_SECONDS", 0.0)
     with home.open("line") as reader:
         reader.search(request(10))
@@ -92,7 +92,7 @@ def test_what_hits_show_is_read_ahead(home, items, monkeypatch):
 
 
 def test_a_large_collection_is_not_read_ahead(home, items, monkeypatch):
-    """It would take more memory than anybody asked for."""
+    """It would take more memory than the caller expects."""
     monkeypatch.setattr(reading_ahead, "AFTER_SECONDS", 0.0)
     monkeypatch.setattr(reading_ahead, "MOST_ITEMS", 39)
     with home.open("line") as reader:
@@ -104,7 +104,7 @@ def test_a_large_collection_is_not_read_ahead(home, items, monkeypatch):
 
 
 def test_many_queries_by_key_take_few_statements(items):
-    """However many they are: the state, the items and their rows."""
+    """The statements read the state, the items and their rows, for any number of queries."""
     queries = [Query("v", key=f"item/{number % 40:03}") for number in range(500)]
     items.search(SearchRequest(queries, k=2))
     with statements(items) as sent:
@@ -114,7 +114,7 @@ def test_many_queries_by_key_take_few_statements(items):
 
 
 def test_who_holds_a_version_is_answered_as_before(items):
-    """Whatever has been written since: other rows, labels, deletions and items."""
+    """Other rows, labels, deletions and items may have been written since."""
     asked = request(k=5)
     versions = items._opened.versions()
     version, space = versions.answered("", searched_targets(asked), lambda *held: held)
@@ -134,7 +134,7 @@ def test_who_holds_a_version_is_answered_as_before(items):
     "chosen", [Filter(labels=("even",)), Filter(without_labels=("even",)), Filter(key_prefix="item/0")]
 )
 def test_a_filter_follows_what_changes(items, chosen):
-    """Labels that come and go, items that are new and that are deleted, as if it were asked for the first time."""
+    """Labels come and go, items are new or deleted; the answer equals that of a first request."""
     items.search(request(filter=chosen))
     items.items.update([ItemUpdate("item/010", labels=()), ItemUpdate("item/011", labels=("even",))])
     items.items.put(numbered(60, labels=("even",)))
@@ -146,7 +146,7 @@ def test_a_filter_follows_what_changes(items, chosen):
 
 
 def test_filters_that_nobody_uses_any_more_are_forgotten(items, monkeypatch):
-    """What is remembered is bounded in bytes."""
+    """A number of bytes bounds the remembered ones."""
     monkeypatch.setattr(filters, "MOST_BYTES", 20_000)
     for number in range(100):
         items.search(request(filter=f'not key = "{number}"'))
@@ -156,7 +156,7 @@ def test_filters_that_nobody_uses_any_more_are_forgotten(items, monkeypatch):
 
 
 def test_hits_are_up_to_the_maximum_distance(items):
-    """Exactly those of the k nearest, and none where none is near."""
+    """They are exactly those of the k nearest, and none if no item is near."""
     every = items.search(request(k=40))[0].hits
     for most in (0.0, every[3].distance, 1e9):
         (found,) = items.search(request(k=40, max_distance=most))
@@ -169,7 +169,7 @@ def test_hits_are_up_to_the_maximum_distance(items):
 
 
 def test_columns_that_nobody_uses_any_more_are_forgotten(items, monkeypatch):
-    """Those too large to keep are read again, part by part, and answer all the same."""
+    """Columns too large to keep are read again, part by part, and answer all the same."""
     items.items.update([ItemUpdate(f"item/{n:03}", attributes={"n": n, "m": -n}, text=f"text {n}") for n in range(40)])
     columns = items._opened.columns
     assert items.count("n < 10 and m < -4 and text contains xt") == 5
@@ -190,7 +190,7 @@ def test_columns_that_nobody_uses_any_more_are_forgotten(items, monkeypatch):
 
 
 def test_columns_follow_what_changes(items):
-    """One by one, many at once, and more at once than is worth following."""
+    """Changes come one by one, many at once, and more at once than are worth following."""
     for number in range(30):
         key = f"item/{number:03}"
         items.items.update([ItemUpdate(key, attributes={"n": number % 3}, labels=(f"x{number % 2}",))])
@@ -203,7 +203,7 @@ def test_columns_follow_what_changes(items):
 
 
 def test_what_is_read_twice_takes_the_room_of_one(items, monkeypatch):
-    """Else what is kept would become less with every reading, and nothing in the end."""
+    """Otherwise each reading would leave less room for kept values, and in the end none."""
     items.search(request(k=40))
     pages = items._opened.versions().current().pages
     with items._opened.catalog.read() as tx:
@@ -244,7 +244,7 @@ def test_what_hits_show_is_measured_once_however_it_is_read(items, monkeypatch, 
 
 
 def test_filters_keep_no_index_that_is_not_searched_any_more(items):
-    """Neither that of a generation that another one has replaced, nor a version before a change."""
+    """They keep neither that of a generation that another one has replaced, nor a version before a change."""
     items.train(Recipe(spec="pca", views=("v",)))
     asked = request(filter=Filter(labels=("even",)))
     for change in (lambda: items.train(Recipe(spec="pca", views=("v",))), lambda: items.items.delete(["item/010"])):
@@ -260,7 +260,7 @@ def test_filters_keep_no_index_that_is_not_searched_any_more(items):
 
 
 def test_first_searches_at_once_have_one_reader(items, monkeypatch):
-    """One that was made beside it would load everything again, and its indexes would never be saved."""
+    """A second one would load everything again, and its indexes would never be saved."""
     items.close()
     made, real, both = [], module.Versions.__init__, threading.Barrier(2)
 
@@ -277,7 +277,7 @@ def test_first_searches_at_once_have_one_reader(items, monkeypatch):
 
 
 def test_what_hits_show_is_read_again_where_more_is_read_than_kept(items, monkeypatch):
-    """With room for a few, and for none."""
+    """The room is for a few items, or for none."""
     expected = items.search(request(k=40))
     monkeypatch.setattr(item_pages, "ITEMS_A_PAGE", 8)
     for most in (8, 0):
@@ -289,7 +289,7 @@ def test_what_hits_show_is_read_again_where_more_is_read_than_kept(items, monkey
 
 
 def test_no_write_and_no_search_after_it_reads_all_items(items):
-    """Every statement finds what it is for by an index, so that what it costs does not grow with the collection."""
+    """An index serves every statement, so that its cost does not grow with the collection."""
     items.search(request())
     engine, sent = items._opened.catalog._database._engine, []
 
@@ -325,7 +325,7 @@ def test_no_write_and_no_search_after_it_reads_all_items(items):
 
 @pytest.mark.parametrize("kind", ["new", "key", "filter"])
 def test_a_search_ends_although_others_write_before_everything_that_it_reads(items, monkeypatch, kind):
-    """It is answered from one state, of those there were meanwhile."""
+    """It is answered from one of the states that existed meanwhile."""
     real, written = module.Version.read, []
 
     def overtaken(self):
@@ -350,7 +350,7 @@ def test_a_search_ends_although_others_write_before_everything_that_it_reads(ite
 
 @pytest.mark.parametrize(("holder", "name"), [(loaded, "stored_space"), (module.IndexedSpace, "with_target")])
 def test_searches_go_on_while_a_space_is_loaded(items, monkeypatch, holder, name):
-    """Whoever asks for what is in memory does not wait for what is not, also after a write, nor for another space."""
+    """A search of spaces in memory does not wait for one that is loaded, also after a write, nor for another space."""
     for spec in ("pca", "standardize"):
         items.train(Recipe(spec=spec, views=("v",)), activate=False)
     inside, leave, first = threading.Event(), threading.Event(), threading.Lock()

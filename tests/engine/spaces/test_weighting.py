@@ -21,10 +21,10 @@ def targets() -> list[Target]:
 @pytest.mark.parametrize("filtered", [False, True])
 @pytest.mark.parametrize("opposed", [False, True])
 def test_it_finds_what_a_scan_of_all_items_finds(count: int, k: int, filtered: bool, opposed: bool) -> None:
-    """Whatever the weights, of queries that are items and of others, where notions agree and where they are opposed."""
+    """It does for any weights, for queries that are items and others, and for notions that agree or are opposed."""
     drawn = np.random.default_rng(count)
     rows = [drawn.normal(size=(count, width)).astype(np.float32) for width in WIDTHS]
-    if opposed:  # who is near in one notion is far in the other
+    if opposed:  # a neighbour in one notion is far in the other
         rows[1][:] = 5 / (0.1 + np.linalg.norm(rows[0], axis=1, keepdims=True))
     ids = np.sort(drawn.choice(10 * count, count, replace=False))
     flat = [FlatIndex(width).changed([], ids, one) for width, one in zip(WIDTHS, rows, strict=True)]

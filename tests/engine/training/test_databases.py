@@ -1,4 +1,4 @@
-"""What held-out queries are to find: trained items, other unseen ones, or both; and their own other view."""
+"""Databases of held-out queries: trained items, other unseen ones, or both; and their own other view."""
 
 from collections import Counter
 
@@ -30,19 +30,19 @@ def groups(home):
 
 @pytest.fixture(autouse=True)
 def no_near_copies(monkeypatch) -> None:
-    """An evaluation measures the space alone, so a search that checks it must not put near copies first."""
+    """Switch near copies off: an evaluation measures the space alone, so a search that checks it must not use them."""
     monkeypatch.setattr(scans, "near_copies", lambda *given: [{} for _ in given[4].own])
 
 
 def sides(collection, space="multi-npp"):
-    """The keys that a space was trained on, and the others."""
+    """Return the keys that a space was trained on, and the others."""
     with collection._opened.catalog.read() as tx:
         trained = collection._opened.loaded.get(tx, space).training_keys
     return trained, {one.key for one in collection.items(limit=1000)} - trained
 
 
 def lists(collection, view, target, database, own=False):
-    """The hits of every held-out query in a database by searching it, without the query's own item unless wanted."""
+    """Return the hits of every held-out query by a search of a database, without the query's own item unless wanted."""
     trained, unseen = sides(collection)
     keys = {"trained": trained, "unseen": unseen, "mixed": trained | unseen}[database]
     views = {one.key: one.views for one in collection.items(limit=1000)}
@@ -60,7 +60,7 @@ def measured(found, database):
 
 @pytest.mark.parametrize("database", ["trained", "unseen", "mixed"])
 def test_figures_are_those_of_searching_the_database(groups, database):
-    """A query's own item is in none of its lists, in no view: neither where it asks by that view, nor by another."""
+    """A query's own item is in none of its lists, neither in the view of the query nor in another."""
     found = groups.evaluate(EvaluationRequest(view="color", databases=(database,), k=KS))
     figures = measured(found, database)
     assert {row.database for row in found.rows} == {database}
@@ -97,7 +97,7 @@ def test_figures_are_those_of_searching_the_database(groups, database):
 
 
 def test_databases_are_shown_side_by_side(groups):
-    """Each has the figures that it has alone, and says how many items there are to find."""
+    """Each has the figures that it has alone, and states its number of items."""
     request = EvaluationRequest(view="gist", k=(3,), databases=("trained", "unseen", "mixed"))
     found = groups.evaluate(request)
     trained, unseen = sides(groups)
@@ -113,7 +113,7 @@ def test_databases_are_shown_side_by_side(groups):
 
 
 def test_too_few_unseen_items_are_no_database_unless_asked_for(home):
-    """By default they are left out with a note; where one label is on two of them they may be asked for."""
+    """By default they are left out with a note; if two of them share a label, a request may name them."""
     with fill(home, "few", [item(*one) for one in each(8)]) as few:
         few.train(Recipe(spec="cca", views=BOTH, dim=2))
         few.items.put([item("cat", 50), item("cat", 51), item("dog", 50)])
@@ -127,7 +127,7 @@ def test_too_few_unseen_items_are_no_database_unless_asked_for(home):
 
 
 def test_unseen_items_are_measured_without_common_trained_ones(home):
-    """Of spaces that learned from different items, where none of these can be the database."""
+    """The spaces learned from different items, so that none of these can be the database."""
     with fill(home, "apart", [item(*one) for one in each(4)]) as apart:
         apart.train(Recipe(spec="pca", views=("color",), dim=2), space="one")
         apart.items.delete([f"{group}/{number:02}" for group, number in each(4)])
@@ -197,14 +197,14 @@ def test_items_find_their_own_other_view(home, database):
 
 
 def test_only_items_with_both_views_are_asked_for(unlabelled):
-    """An item that lacks one of them takes part in what is found, if it has that view."""
+    """An item that lacks one of them can be found, if it has that view."""
     found = unlabelled.evaluate(EvaluationRequest(view="color", k=(30,)))
     assert set(found.databases) == {"unseen"}
     assert [row.value for row in found.rows if row.metric == "recall"] == [1.0]
 
 
 def test_labels_are_no_obstacle(groups):
-    """By items is measured on request where items have labels, of several spaces with paired differences."""
+    """A request measures by items despite labels, for several spaces with paired differences."""
     groups.train(Recipe(spec="cca", views=BOTH, dim=3, holdout=0.4, seed=2))
     request = EvaluationRequest(view="gist", spaces=("multi-npp", "cca", "raw"), by="items")
     found = groups.evaluate(request)
@@ -216,7 +216,7 @@ def test_labels_are_no_obstacle(groups):
 
 
 def test_what_cannot_be_found_is_refused_with_the_way_out(groups, unlabelled):
-    """Trained items are no database for held-out queries' own items, and within a view there is no other one."""
+    """Trained items are not a database for held-out queries' own items, and within a view there is no other one."""
     with pytest.raises(InvalidInputError, match="measure unseen or mixed"):
         groups.evaluate(EvaluationRequest(view="color", by="items", databases=("trained",)))
     with pytest.raises(InvalidInputError, match="measure unseen or mixed"):
@@ -246,7 +246,7 @@ def test_requests_that_make_no_sense_are_refused(options, words):
 
 
 def test_figures_are_means_over_splits_with_corrected_errors(groups):
-    """By Nadeau and Bengio: the variance over splits times 1/N + queries / trained items; differences are paired."""
+    """The error is Nadeau and Bengio's: the variance over splits times 1/N + queries / trained items."""
     common = {"view": "color", "targets": BOTH, "spaces": ("multi-npp", "raw"), "k": (3,), "refit": True}
     common |= {"databases": ("trained", "mixed"), "test_size": 0.25}
     several = groups.evaluate(EvaluationRequest(**common, splits=4, seed=7))
@@ -263,7 +263,7 @@ def test_figures_are_means_over_splits_with_corrected_errors(groups):
 
 
 def test_near_duplicates_across_a_split_are_told(home):
-    """Queries whose row in any view nearly is a trained item's are counted, with the remedy."""
+    """Queries whose row in any view nearly equals a trained item's are counted, with the remedy."""
     items = [item(*one) for one in each(8)]
     twins = [
         NewItem(f"{one.key}-twin", rows={"color": one.rows["color"] * 1.0001, "gist": row("gist", "owl", 900 + number)})

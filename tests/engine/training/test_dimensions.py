@@ -1,4 +1,4 @@
-"""Sizes that are asked for are bounded by what there is to learn from; defaults shrink to it."""
+"""The data bound the sizes that a recipe may request; defaults shrink to them."""
 
 import re
 
@@ -16,7 +16,7 @@ CLASSES = ("ant", "bee", "cat", "dog")
 
 @pytest.fixture
 def narrow(home):
-    """24 labelled items in four classes with views of 4 and 6 numbers."""
+    """Return 24 labelled items in four classes with views of 4 and 6 numbers."""
     generator = np.random.default_rng(0)
     with home.create("narrow", ["few=vectors:dim=4", "many=vectors:dim=6"]) as made:
         made.items.put(
@@ -52,7 +52,7 @@ def narrow(home):
     ],
 )
 def test_more_dimensions_than_there_can_be_are_refused(narrow, spec, most):
-    """However they are given; as many as there can be are learned, and a default shrinks without a word."""
+    """Any option may give them; all possible dimensions are learned, and a default shrinks without a message."""
     words = f"dim {most + 1} is more than the {most} dimensions that {spec.split(',')[-1]} can have: "
     with pytest.raises(InvalidInputError, match=re.escape(words)):
         narrow.train(Recipe(spec=spec, views=BOTH, dim=most + 1))
@@ -61,11 +61,11 @@ def test_more_dimensions_than_there_can_be_are_refused(narrow, spec, most):
     with pytest.raises(InvalidInputError, match=f"n_components {most + 1} is more than the {most} dimensions"):
         narrow.train(Recipe(spec=f"{spec}:{most + 1}", views=BOTH))
     assert max(narrow.train(Recipe(spec=spec, views=BOTH, dim=most)).dim.values()) <= most
-    assert narrow.train(Recipe(spec=spec, views=BOTH)).generation == 2  # nothing was made of what was refused
+    assert narrow.train(Recipe(spec=spec, views=BOTH)).generation == 2  # the refused training made no generation
 
 
 def test_the_refusal_names_what_bounds_it(narrow):
-    """The numbers of every view, and the items that have it."""
+    """The message has the numbers of every view, and the items that have it."""
     with pytest.raises(InvalidInputError, match="view few has 4 numbers, view many has 6 numbers, 24 training items"):
         narrow.train(Recipe(spec="cca", views=BOTH, dim=5))
     with pytest.raises(InvalidInputError, match="n_components 9 is more than the 4 dimensions"):
@@ -86,20 +86,20 @@ def test_the_refusal_names_what_bounds_it(narrow):
     ],
 )
 def test_what_would_take_all_memory_is_refused(narrow, spec, settings, words):
-    """Before anything is read."""
+    """It is refused before anything is read."""
     with pytest.raises(InvalidInputError, match=re.escape(words)):
         narrow.train(Recipe(spec=spec, views=BOTH, settings=settings))
 
 
 def test_a_view_of_one_item_is_told_by_its_name(narrow):
-    """Not by its position, and before anything is fitted."""
+    """The message has no position instead, and comes before any fit."""
     narrow.items.delete([item.key for item in narrow.items() if item.key != "ant/0"])
     with pytest.raises(NotReadyError, match="1 training items have view 'few', and learning needs at least 2"):
         narrow.train(Recipe(spec="pca", views=BOTH))
 
 
 def test_a_dimension_out_of_range_is_refused(narrow):
-    """By the name that it was given by."""
+    """The message has the name of the option."""
     for dim in (0, 10**6):
         with pytest.raises(InvalidInputError, match=f"dim must be a whole number from 1 to 65,536, not {dim}"):
             narrow.train(Recipe(spec="multi-npp", views=BOTH, dim=dim))
@@ -107,6 +107,6 @@ def test_a_dimension_out_of_range_is_refused(narrow):
 
 @pytest.mark.parametrize("spec", ["sift:words=65537", "forest:words=65538", "text:dim=4097", "vectors:dim=65537"])
 def test_views_are_of_bounded_width(tmp_path, spec):
-    """Beyond it the message says how wide they may be."""
+    """The message states the allowed width."""
     with pytest.raises(InvalidInputError, match=r"must be an? (whole|even) number from \d+ to [\d,]+, not \d+"):
         parse_view(spec, tmp_path)

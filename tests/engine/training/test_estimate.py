@@ -1,4 +1,4 @@
-"""Means of measures, how sure they are, and paired differences."""
+"""Means of measures, their standard errors, and paired differences."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def estimate(values, weights=None) -> Estimate:
 
 
 def test_the_standard_error_of_a_mean_is_that_of_independent_values():
-    """Values that could not be measured are left out; of a single one the error is not known."""
+    """Values that could not be measured are left out; a single value has no known error."""
     values = np.random.default_rng(0).normal(size=40)
     found = estimate([*values, np.nan])
     assert found.value == pytest.approx(values.mean())
@@ -30,7 +30,7 @@ def test_equal_weights_are_none_and_a_weight_of_nothing_leaves_out():
 
 
 def test_paired_differences_are_surer_than_the_figures():
-    """What all queries share cancels; a difference to itself is 0."""
+    """The common part of all queries cancels; a difference to itself is 0."""
     random = np.random.default_rng(1)
     hard = random.normal(size=200)
     one, other = estimate(hard + 0.3 + 0.1 * random.normal(size=200)), estimate(hard)
@@ -55,7 +55,7 @@ def test_tuning_measures_the_same_share():
 
 
 def test_the_area_under_the_curve_is_scikit_learn_s():
-    """Of distances with many ties, weighted and not."""
+    """Distances have many ties, with weights and without."""
     random = np.random.default_rng(2)
     similar, weights = random.random(300) < 0.4, random.uniform(0, 2, 300)
     distances = np.round(random.normal(size=300) - similar)
@@ -67,7 +67,7 @@ def test_the_area_under_the_curve_is_scikit_learn_s():
 
 
 def test_the_standard_error_of_an_area_is_its_spread_over_draws():
-    """Measured on many draws of pairs, and so is that of the difference of two areas of the same pairs."""
+    """Many draws of pairs show it, and also that of the difference of two areas of the same pairs."""
     random = np.random.default_rng(3)
     similar = np.arange(200) < 80
     areas, differences, told = [], [], []
@@ -81,7 +81,7 @@ def test_the_standard_error_of_an_area_is_its_spread_over_draws():
 
 
 def test_means_over_splits_have_the_corrected_error():
-    """The variance of the values is taken times 1/N + n_test / n_train; of one split the estimates stay as they are."""
+    """The variance of the values is multiplied by 1/N + n_test / n_train; the estimates of one split stay."""
     key = "unseen", "color", "map", None
     values = np.random.default_rng(6).random(10)
     found = over_splits([{key: estimate([value, value])} for value in values], overlap=0.25)[key]
@@ -95,7 +95,7 @@ def test_means_over_splits_have_the_corrected_error():
 
 
 def test_a_median_has_a_bootstrap_error_and_a_paired_difference():
-    """The error is about its spread over draws; what two measures share cancels in their difference."""
+    """The error is about its spread over draws; the common part of two measures cancels in their difference."""
     random = np.random.default_rng(7)
     ranks = random.geometric(0.05, 300).astype(float)
     found = Median(ranks)

@@ -1,4 +1,4 @@
-"""Evaluation never queries with what a space was trained on, and says what it did."""
+"""Evaluation never queries with training items of a space, and states what it did."""
 
 import pytest
 from drawn import numbered, write_pictures
@@ -92,7 +92,7 @@ def things(home):
 
 
 def test_a_notion_is_measured_by_its_own_distances_and_labels(things):
-    """By the notion's name or the target's; a space without the notion by the distances that it has."""
+    """The notion's name or the target's names it; a space without the notion is measured by its only distances."""
     color = things.evaluate(EvaluationRequest(view="view", targets=("color",), k=(3,)))
     assert "distances are those in the notion 'color'; labels are those in it, too" in color.protocol
     assert color.rows == things.evaluate(EvaluationRequest(view="view", targets=("view:color",), k=(3,))).rows
@@ -110,7 +110,7 @@ def test_notions_are_measured_one_at_a_time(things):
 
 
 def test_without_labels_in_a_notion_the_items_own_are_found(things):
-    """What is near in color is mostly of another shape."""
+    """Neighbours in color mostly have another shape."""
     signs = (rows()[:, NOTIONS["shape"]] > 0).astype(int).astype(str)
     things.items.update(
         [ItemUpdate(key(n), labels=("".join(one),), notion_labels={"color": ()}) for n, one in enumerate(signs)]

@@ -1,4 +1,4 @@
-"""Items that belong together stay on one side: of a holdout, of a split, and in one fold."""
+"""Items that belong together stay on one side of a holdout or split, and in one fold."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def test_a_split_parts_no_group_and_leaves_no_side_empty(groups, share, seed):
 
 @given(ANY_GROUPS, st.integers(1, 4), st.integers(2, 4), st.integers(0, 9))
 def test_folds_part_no_group(groups, classes, folds, seed):
-    """Every group is in one fold, and no fold is empty; of too few groups there are no folds."""
+    """Every group is in one fold, and no fold is empty; too few groups have no folds."""
     codes = np.random.default_rng(seed).integers(classes, size=len(groups))
     if len(np.unique(groups)) < folds:
         with pytest.raises(InvalidInputError, match=f"too few for {folds} folds"):
@@ -73,7 +73,7 @@ def speakers(home):
 
 
 def sides(collection, space):
-    """The speakers that a space was trained on, and those it was not."""
+    """Return the speakers that a space was trained on, and the others."""
     with collection._opened.catalog.read() as tx:
         trained = collection._opened.loaded.get(tx, space).training_keys
     of = {one.key: one.attributes.get("speaker") for one in collection.items(limit=100)}
@@ -81,7 +81,7 @@ def sides(collection, space):
 
 
 def test_training_holds_out_whole_groups(speakers):
-    """By an attribute; and by a file of keys or paths, after which the evaluation says so."""
+    """An attribute gives them, or a file of keys or paths; the evaluation then says so."""
     recipe = Recipe(spec="cca", views=BOTH, dim=2, holdout=0.3, group_by=Grouping("speaker"))
     speakers.train(recipe)
     trained, held_out = sides(speakers, "cca")
@@ -96,7 +96,7 @@ def test_training_holds_out_whole_groups(speakers):
 
 
 def test_a_refit_keeps_the_groups_of_the_training(speakers, home):
-    """They are stored with the space; others may be asked for, and spaces must agree."""
+    """The space stores them; a request may name others, and spaces must agree."""
     speakers.train(Recipe(spec="cca", views=BOTH, dim=2, group_by=Grouping("speaker")))
     speakers.train(Recipe(spec="pca", views=BOTH, dim=2))
     refit = {"view": "color", "k": (1,), "refit": True, "test_size": 0.3}
@@ -112,7 +112,7 @@ def test_a_refit_keeps_the_groups_of_the_training(speakers, home):
 
 
 def test_no_query_finds_an_item_of_its_group(speakers):
-    """Among unseen items, where the whole group is: precision is that of searching those of other speakers."""
+    """The whole group is among the unseen items: precision is that of a search of other speakers."""
     speakers.train(Recipe(spec="cca", views=BOTH, dim=2, holdout=0.4, group_by=Grouping("speaker")))
     with speakers._opened.catalog.read() as tx:
         trained = speakers._opened.loaded.get(tx, "cca").training_keys
@@ -137,7 +137,7 @@ def test_no_query_finds_an_item_of_its_group(speakers):
 
 
 def test_unseen_items_of_one_group_are_no_database(home):
-    """A query could find nothing among them; by default they are left out."""
+    """No query could find anything among them; by default they are left out."""
     items = [item(group, number) for group in GROUPS for number in range(12)]
     with home.create("two", BOTH) as two:
         two.items.put([replace(one, attributes={"half": number % 2}) for number, one in enumerate(items)])
@@ -158,7 +158,7 @@ def test_unseen_items_of_one_group_are_no_database(home):
 
 
 def test_tuning_parts_no_group(speakers, monkeypatch):
-    """The folds that settings are chosen by hold groups together."""
+    """The folds that choose settings hold groups together."""
     seen = []
 
     def watched(training, folds, seed, spread=validation.spread):

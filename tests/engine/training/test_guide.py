@@ -1,4 +1,4 @@
-"""What users read of the learners is what these say of themselves."""
+"""The guide of the learners is the text of their own docstrings."""
 
 import importlib.util
 import json
@@ -23,13 +23,13 @@ def tool():
 
 
 def test_the_file_says_what_the_learners_say():
-    """Else: python tools/learners.py."""
+    """Otherwise: python tools/learners.py."""
     assert json.loads(FILE.read_text(encoding="utf-8")) == json.loads(json.dumps(tool().guide()))
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_every_setting_has_a_meaning(name):
-    """In words, without marks, with its values and its default; view_slices is for arrays and no user's."""
+    """The meaning is in words, without marks, with values and default; view_slices is for arrays and not for users."""
     told, usual = learner_guide(name), LEARNERS[name]().settings()
     assert {one.name: one.default for one in told.settings} == {
         key: value for key, value in usual.items() if key != "view_slices"
@@ -41,7 +41,7 @@ def test_every_setting_has_a_meaning(name):
 
 
 def test_what_learners_need_and_give_is_said():
-    """Labels, pairs, comparisons and views; codes or vectors, across views or within."""
+    """They state labels, pairs, comparisons and views; codes or vectors, across views or within."""
     assert learner_guide("pls").needs() == "exactly 2 views"
     assert learner_guide("npp-hash").needs() == "at least 2 views, labels or pairs"
     assert learner_guide("fantope").needs() == "any number of views, labels or comparisons"

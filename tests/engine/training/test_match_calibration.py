@@ -137,7 +137,7 @@ def test_a_vector_needs_a_view(pets: Collection) -> None:
 def test_a_learner_that_refuses_the_sample_leaves_the_space_and_a_cancelled_training_leaves_none(
     home: Home, monkeypatch: pytest.MonkeyPatch, error: type[Exception], stored: bool
 ) -> None:
-    """The small trainings are a part of the training: who stops one of them stops it."""
+    """The small trainings belong to the training: cancelling one of them cancels it."""
 
     def refuse(*_: object) -> None:
         raise error("stopped")
@@ -175,7 +175,7 @@ def test_evidence_is_the_logit_of_a_match_bounded_around_the_usual_one() -> None
 
 
 def test_targets_are_weighed_together_by_what_each_adds(tmp_path: Path) -> None:
-    """Items without labels: a target that shows a query's own item outweighs one of noise, and the list is better."""
+    """Items have no labels: a target that shows a query's own item outweighs one of noise, and the list is better."""
     generator = np.random.default_rng(0)
     shown = generator.normal(size=(400, 6))
     rows = {view: shown + noise * generator.normal(size=shown.shape) for view, noise in NOISES.items()}

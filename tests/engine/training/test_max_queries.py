@@ -1,4 +1,4 @@
-"""Of many held-out items some ask: the same for every space, drawn with the seed, and all can be found."""
+"""Held-out items become queries up to a limit: the same for every space, drawn with the seed."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ FEW = {"view": "color", "k": (1, 3), "max_queries": 5}
 def groups(home):
     """60 items, two spaces that held out the same half, and 6 more held-out items, which lack the view ``color``.
 
-    Their labels are no matter of their rows, so that some queries find more than others.
+    Their labels do not depend on their rows, so that some queries find more than others.
     """
     items = [item(group, number, labels=["ab"[number % 2]]) for group, number in each(22)]
     late = [replace(one, rows={"gist": one.rows["gist"]}) for one in items if one.key[-2:] in ("20", "21")]
@@ -30,7 +30,7 @@ def groups(home):
 
 
 def test_so_many_ask_and_all_can_be_found(groups):
-    """The databases are those of all queries, and the protocol says how many of those with the query view ask."""
+    """The databases are those of all queries, and the protocol says how many held-out items are queries."""
     whole = groups.evaluate(EvaluationRequest(view="color", spaces=("cca",), databases=("trained", "unseen", "mixed")))
     found = groups.evaluate(EvaluationRequest(**FEW, spaces=("cca",), databases=("trained", "unseen", "mixed")))
     assert (found.queries, whole.queries) == (5, 30)
@@ -48,7 +48,7 @@ def test_as_many_as_there_are_are_all(groups):
 
 
 def test_the_seed_draws_the_queries(groups):
-    """One seed the same, others others; what is measured of many draws is, in the mean, what is measured of all."""
+    """A seed draws the same, another seed others; the mean over many draws is the figure of all queries."""
     request = {"view": "color", "targets": ("color",), "spaces": ("cca",), "databases": ("unseen",), "k": (9,)}
 
     def mean_precision(**options):
@@ -76,7 +76,7 @@ def test_spaces_are_compared_by_the_same_queries(groups):
 
 
 def test_every_split_draws_its_own(groups):
-    """By the numbers after the seed, as its items are; by items only what has the other view, too, asks."""
+    """Each draws with the next seed, as its items do; by items, a query needs the other view, too."""
     request = {**FEW, "spaces": ("cca",), "targets": ("gist",), "refit": True, "by": "items"}
     several = groups.evaluate(EvaluationRequest(**request, splits=2, seed=4))
     single = [groups.evaluate(EvaluationRequest(**request, seed=seed)) for seed in (4, 5)]

@@ -1,4 +1,4 @@
-"""The measures are the field's, and agree with scikit-learn's where that has them."""
+"""The measures are the field's, and agree with scikit-learn's if it has them."""
 
 import itertools
 
@@ -82,12 +82,12 @@ def test_ties_in_an_order_drawn_by_chance_are_all_orders_in_expectation():
     databases = [random.permutation(6) for _ in range(4000)]
     drawn = [average_precision(relevant[:, order[ranking(distances[:, order])[0]]])[0] for order in databases]
     assert np.mean(drawn) == pytest.approx(expected, abs=4 * np.std(drawn) / np.sqrt(4000))
-    assert average_precision(relevant)[0] > expected + 0.05  # what the order of the database would have said
+    assert average_precision(relevant)[0] > expected + 0.05  # the answer by the order of the database
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 70))
 def test_a_ranking_sorts_distances_and_keeps_the_order_of_equal_ones(seed, count):
-    """As a stable sort, for numbers of every size, infinite ones last; zeros are equal whatever their sign."""
+    """It is a stable sort, for numbers of every size, infinite ones last; zeros of either sign are equal."""
     random = np.random.default_rng(seed)
     table = random.choice([-0.0, 0.0, 1e-300, 1e-9, 0.1, 1.0, np.nextafter(1.0, 2) + 1e-7, 3e38, np.inf], (3, count))
     assert (ranking(table) == np.argsort(table, axis=1, kind="stable")).all()
@@ -96,14 +96,14 @@ def test_a_ranking_sorts_distances_and_keeps_the_order_of_equal_ones(seed, count
 
 
 def test_a_million_distances_are_told_apart():
-    """Where they differ by a millionth."""
+    """They differ by a millionth."""
     table = np.random.default_rng(0).permutation(2**20)[None] + 2.0**20
     assert (ranking(table) == np.argsort(table, axis=1)).all()
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_votes_of_items_with_several_labels(seed):
-    """Each neighbour votes for all its labels, the most votes win, then the label that is met first."""
+    """Each neighbour votes for all its labels, the most votes win, then the label that comes first."""
     random = np.random.default_rng(seed)
     own, database = (random.random((count, 5)) < 0.4 for count in (4, 12))
     order = random.permuted(np.tile(np.arange(12), (4, 1)), axis=1)
@@ -118,14 +118,14 @@ def test_votes_of_items_with_several_labels(seed):
 
 
 def test_members_are_sparse():
-    """A million classes take no million columns of memory; what is no class is left out."""
+    """A million classes do not take a million columns of memory; unknown classes are left out."""
     found = members([("7", "no"), (), ("9", "7"), ("9",)], [str(number) for number in range(1_000_000)])
     assert (found.shape, found.nnz) == ((4, 1_000_000), 4)
     assert relevant(found[:1], found).tolist() == [[True, False, True, False]]
 
 
 def test_only_the_first_are_reranked():
-    """By the other distances, equal ones in the order they had."""
+    """They are ordered by the other distances, equal ones in their former order."""
     order = np.array([[3, 0, 2, 1]])
     assert reranked(order, [[2.0, 1.0, 1.0]]).tolist() == [[0, 2, 3, 1]]
     assert reranked(order, [[2.0, 1.0, 1.0, 0.0]]).tolist() == [[1, 0, 2, 3]]
@@ -133,7 +133,7 @@ def test_only_the_first_are_reranked():
 
 
 def test_nearness_of_the_own_item():
-    """1 if it is first, 0 if it is last, and nothing of a query that has none."""
+    """It is 1 if the item is first, 0 if it is last, and missing for a query without one."""
     ranked = np.zeros((4, 100), bool)
     ranked[0, 0] = ranked[1, 24] = ranked[2, 99] = True
     np.testing.assert_allclose(nearness_of_own(ranked), [1, 5 / 9, 0, np.nan], atol=1e-12)

@@ -1,4 +1,4 @@
-"""Measures of notions: against the plainest form of each."""
+"""Measures of notions equal the plainest form of each."""
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -16,7 +16,7 @@ def test_triplet_errors_count_what_is_out_of_order():
 
 
 def test_neighbours_are_others():
-    """Every row is left out of its own vote, and unlabelled ones of all."""
+    """Every row is left out of its own vote, and unlabelled rows out of all."""
     rows = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [0.15]])
     labels = ["a", "a", "a", "b", "b", "b", ""]
     assert neighbor_error(rows, labels, neighbors=1).value == 0
@@ -24,7 +24,7 @@ def test_neighbours_are_others():
 
 
 def test_consistency_is_how_often_two_embeddings_agree():
-    """With itself always; with its opposite order never."""
+    """An embedding always agrees with itself, and never with its opposite order."""
     rows = np.array([[0.0], [1.0], [3.0]])
     asked = np.array([[0, 1, 2], [2, 1, 0]])
     assert consistency(rows, rows, asked).value == 1

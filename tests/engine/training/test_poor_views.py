@@ -1,4 +1,4 @@
-"""Views from which nothing can be learned, or little: their rows are all equal, or far from 0."""
+"""Views with little or nothing to learn: their rows are all equal, or far from 0."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ def test_the_default_leaves_out_equal_rows_and_says_so(collection: Collection) -
 
 @pytest.mark.parametrize("spec", ["cca", "csa", "multi-npp", "pca", "instances", "co-em", "posteriors", "semantic"])
 def test_a_view_of_equal_rows_that_is_asked_for_is_named(collection: Collection, spec: str) -> None:
-    """Some learners made a space of 0 dimensions of it, which became the active one."""
+    """Some learners made a space of 0 dimensions of such a view, which became the active one."""
     with pytest.raises(InvalidInputError, match="all rows of view 'equal' are equal"):
         collection.train(Recipe(spec=spec, views=("good", "equal")))
 

@@ -22,7 +22,7 @@ TAGS = [tuple(LABELS[i] for i in sorted({*RANDOM.integers(0, 4, 1 + number % 2)}
 
 
 def ranked(query: int, database: np.ndarray) -> np.ndarray:
-    """The items of a database, in the order that is drawn for it, by their distance to an item, without itself."""
+    """Return the items of a database, in their drawn order, by their distance to an item, without itself."""
     order = np.random.default_rng(0).permutation(database)
     distances = np.linalg.norm(ROWS[order] - ROWS[query], axis=1)
     nearest = order[np.lexsort((np.arange(len(order)), distances))]
@@ -30,13 +30,13 @@ def ranked(query: int, database: np.ndarray) -> np.ndarray:
 
 
 def vote(nearest: np.ndarray) -> str:
-    """The label that most of the items have, and of several the one that is met first."""
+    """Return the label that most of the items have, and of several the one that comes first."""
     votes = [label for one in nearest for label in TAGS[one]]
     return min(dict.fromkeys(votes), key=lambda label: -votes.count(label))
 
 
 def figures(queries: np.ndarray, database: np.ndarray) -> dict[tuple[str, int | None], float]:
-    """What is to be measured, query by query."""
+    """Return the expected figures, query by query."""
     found: dict[tuple[str, int | None], list[float]] = {("map", None): []}
     hits = [one for query in queries for one in ranked(query, database)[:10]]
     counts = np.array([hits.count(one) for one in database])
@@ -55,7 +55,7 @@ def figures(queries: np.ndarray, database: np.ndarray) -> dict[tuple[str, int | 
 
 @AT_ONCE
 def test_figures_are_those_of_plain_numpy(home, monkeypatch, at_once):
-    """With items of several labels, and distances most of which are equal: these rank in an order drawn once."""
+    """Items have several labels, and most distances are equal: these rank in an order drawn once."""
     monkeypatch.setattr(measures, "DISTANCES_AT_ONCE", at_once)
     with home.create("tied", ["v=vectors:dim=4"]) as tied:
         tied.items.put([NewItem(f"{i:02}", rows={"v": ROWS[i]}, labels=TAGS[i]) for i in range(COUNT)])
@@ -72,7 +72,7 @@ def test_figures_are_those_of_plain_numpy(home, monkeypatch, at_once):
 def test_codes_and_their_order_by_float_vectors_are_the_same_however_many_are_compared_at_once(
     home, monkeypatch, at_once
 ):
-    """Also where items are found by their own other view, and where learners are tuned."""
+    """This holds also if items are found by their own other view, and if learners are tuned."""
     with fill(home, "rows", [item(*one) for one in each(12)]) as made:
         tune = Tune({"n_components": (1, 2)}, folds=2)
         made.train(Recipe(spec="pca", views=("color",), holdout=0.4, tune=tune))
@@ -112,7 +112,7 @@ def test_hubness_is_the_skewness_of_the_counts(counts):
 
 
 def test_progress_counts_the_queries(home):
-    """Ranking by ranking, up to all of them."""
+    """It counts ranking by ranking, up to all of them."""
     seen = []
     with fill(home, "rows", [item(*one) for one in each(10)]) as made:
         request = EvaluationRequest(view="color", spaces=("raw",), k=(1,))

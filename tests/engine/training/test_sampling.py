@@ -65,7 +65,7 @@ def counts(sample: Examples) -> dict[str, int]:
 
 
 def test_up_to_the_bound_the_examples_are_all_learned_from():
-    """The same object, so that nothing can differ; linear learners have a higher bound."""
+    """The sample is the same object, so that nothing can differ; linear learners have a higher bound."""
     found = examples(60, 40)
     assert sampled(chain(most=100), found, 0) is found
     assert sampled(parse_chain("sqrt,cca"), examples(9_000, 9_000), 0).ids.size == 18_000
@@ -86,7 +86,7 @@ def test_every_label_keeps_its_share_and_at_least_five_items():
 
 @given(LABELS, st.integers(0, 9))
 def test_no_label_of_several_is_lost(labels, seed):
-    """Each gives at least five items, or all, also if every item that has it has a rarer one too."""
+    """Each gives at least five items, or all, also if each of its items has a rarer one too."""
     found = labelled(labels)
     sample = sampled(chain(most=100), found, seed)
     assert len(sample) == 100
@@ -112,7 +112,7 @@ def test_groups_are_drawn_whole(labels, most, seed):
 
 
 def test_a_named_item_brings_its_group():
-    """All of it, even if the sample is larger than the bound then."""
+    """The whole group comes, even if the sample is then larger than the bound."""
     found = labelled([{"a"}] * 400, np.arange(400) // 4)
     compared = replace(found, constraints=Comparisons(np.array([[1, 398]]), np.ones(1, bool)))
     sample = sampled(chain(most=100), compared, 0)
@@ -131,13 +131,13 @@ def test_items_of_each_set_of_views_are_drawn():
     [("posteriors", 500, 100), ("co-em", 500, 50), ("co-em", 30, 30), ("co-em", 9_000, 90)],
 )
 def test_unlabelled_items_are_drawn_for_learners_that_learn_from_them(spec, labelled, expected):
-    """Half of the sample at most, unless they are more of the collection or labelled items are too few."""
+    """They are half of the sample at most, unless they are more of the collection or labelled items are too few."""
     got = counts(sampled(chain(spec), examples(labelled, unlabelled=1_000), 0))
     assert (got["0"], sum(got.values())) == (expected, 100)
 
 
 def test_named_items_are_always_drawn():
-    """All items of pairs and of comparisons, even if they are more than the bound."""
+    """They are all items of pairs and of comparisons, even if they are more than the bound."""
     found = examples(1_000, 1_000)
     pairs = np.arange(120).reshape(-1, 2)
     similar = sp.csr_array((np.ones(60), pairs.T), (2_000, 2_000))
@@ -188,7 +188,7 @@ def test_the_other_items_are_placed_and_count_as_unseen(some):
 
 
 def test_a_recipe_names_the_sample(some):
-    """Of what is not held out; the other items are the queries of an evaluation, and a refit draws as many."""
+    """It is drawn from the items that are not held out; the others are queries, and a refit draws as many."""
     recipe = replace(BOUNDED, settings={"row_kernel": "linear"}, sample=100, holdout=0.2)
     made = some.train(recipe)
     assert (made.trained_items, made.held_out, made.cost.items, made.cost.sample) == (100, 30, 120, 100)
@@ -206,7 +206,7 @@ def test_a_recipe_names_the_sample(some):
 
 
 def test_the_sample_of_a_training_has_whole_groups(home):
-    """So that no item that it left out has a relative that it learned from."""
+    """No item outside it therefore has a relative inside."""
     with fill(home, "said", [item(group, number) for group, number in each(50)]) as said:
         said.items.update([ItemUpdate(f"{group}/{n:02}", attributes={"by": str(n // 4)}) for group, n in each(50)])
         made = said.train(replace(BOUNDED, group_by=Grouping("by")))
@@ -227,7 +227,7 @@ def test_a_view_is_added_after_further_items(home):
 
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_is_read(some, monkeypatch):
-    """With the number of items that fits, which the same training then takes."""
+    """The message has the number of items that fits, which the same training then takes."""
     whole = replace(BOUNDED, settings={"row_kernel": "linear"})
     needed = some.train(whole).cost.memory
     monkeypatch.setattr(cost, "available_memory", lambda: needed - 1)
@@ -244,7 +244,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_read(some, monkey
 
 @pytest.mark.parametrize("spec", LEARNERS)
 def test_the_cost_grows_with_the_items(spec):
-    """Of every learner, in memory and in arithmetic."""
+    """It does for every learner, in memory and in arithmetic."""
     pipeline = parse_chain(spec)
     few, many = (pipeline.fit_cost(FitSize(count, (64, 512), 10)) for count in (1_000, 9_000))
     assert 0 < few.bytes < many.bytes
@@ -252,7 +252,7 @@ def test_the_cost_grows_with_the_items(spec):
 
 
 def test_the_available_memory_is_the_least_bound(tmp_path, monkeypatch):
-    """Of the machine, and of the control groups, whose unused pages of files the kernel can drop."""
+    """Bounds are those of the machine and of the control groups, whose unused pages of files the kernel can drop."""
     whole = memory.available_memory()
     assert whole is not None
     assert whole > 1 << 20

@@ -30,7 +30,7 @@ def evaluations(collection, name):
 
 @pytest.mark.parametrize("spec", ["cca", "posteriors:linear,dot", "cca,itq:4", "cca,itq:6", "hybrid"])
 def test_the_vectors_of_indexes_are_those_of_rows(some, monkeypatch, spec):
-    """Figures and hits stay, whether items are found by the stored vectors or by vectors made of their rows."""
+    """Figures and hits are the same with stored vectors and with vectors made of their rows."""
     rerank = 2 if spec == "cca,itq:6" else 0
     some.train(Recipe(spec=spec, views=("color", "gist"), holdout=0.5, rerank=rerank), space="made")
     (rows, hits) = evaluations(some, "made")
@@ -42,7 +42,7 @@ def test_the_vectors_of_indexes_are_those_of_rows(some, monkeypatch, spec):
 
 
 def test_few_rows_are_read(some, monkeypatch):
-    """Those of three queries and of the training items, of 60; a refit reads all."""
+    """It reads the rows of three queries and of the training items, among 60; a refit reads all."""
     some.train(Recipe(spec="cca", views=("color", "gist"), holdout=0.5), space="made")
     read = []
 

@@ -1,4 +1,4 @@
-"""Which items are similar: those of a label, of overlapping labels, of pairs, or neighbours in a view."""
+"""Similar items share a label, have overlapping labels, are pairs, or are neighbours in a view."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ BOTH = ("color", "gist")
 
 
 def own_group(collection, k: int = 5) -> float:
-    """How many hits of new colour queries in the gist target are of the query's group."""
+    """Return how many hits of new colour queries in the gist target are of the query's group."""
     answers = collection.search(
         SearchRequest([Query("color", vector=row("color", group, 100)) for group in GROUPS], targets=["gist"], k=k)
     )

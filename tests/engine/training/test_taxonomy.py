@@ -47,7 +47,7 @@ def test_a_query_whose_neighbours_have_no_class_votes_for_none():
 
 @pytest.mark.parametrize("learner", ["lmnn", "fantope"])
 def test_a_space_keeps_the_tree_that_it_was_trained_with(animals, home, learner):
-    """It is measured by it after it was opened again, and trained by it when it is fitted anew or extended."""
+    """It is measured by the tree after it was opened again, and trained by it when it is fitted again or extended."""
     settings = {"max_iter": 20}
     animals.train(Recipe(spec=learner, views=("color",), taxonomy=TREE, settings=settings, holdout=0.4))
     with home.open("animals") as again:
@@ -61,7 +61,7 @@ def test_a_space_keeps_the_tree_that_it_was_trained_with(animals, home, learner)
 
 
 def test_the_weights_of_a_tree_are_tuned_like_other_settings(animals):
-    """In folds that learn from the tree, too."""
+    """The folds learn from the tree, too."""
     settings = {"max_iter": 5, "n_quadruplets": 200}
     tune = Tune({"beyond": (0.0, 10.0)}, "accuracy", 2)
     recipe = Recipe(spec="lmnn", views=("color",), taxonomy=TREE, settings=settings, tune=tune)
@@ -72,7 +72,7 @@ def test_the_weights_of_a_tree_are_tuned_like_other_settings(animals):
 
 
 def test_any_space_can_be_measured_by_a_tree(animals):
-    """The one that is asked for goes before the space's own; labels that it lacks are an error only of that."""
+    """The tree of a request goes before the space's own; labels that it lacks are an error only of that tree."""
     animals.train(Recipe(spec="pca", views=("color",), holdout=0.4))
     assert "lca_loss" not in {row.metric for row in animals.evaluate(EvaluationRequest(view="color")).rows}
     asked = EvaluationRequest(view="color", k=(5,), taxonomy=TREE)
@@ -109,7 +109,7 @@ def test_items_of_several_labels_are_refused(home):
 
 
 def drawn(seed: int):
-    """Rows of four classes whose first two columns tell the parent and the third the class, among loud noise."""
+    """Return rows of four classes whose first two columns show the parent and the third the class, among loud noise."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(list("abcd"), 30)
     codes = np.repeat(np.arange(4), 30)
@@ -119,7 +119,7 @@ def drawn(seed: int):
 
 @pytest.mark.parametrize("learner", [LMNN(form="full"), LMNN(form="diagonal"), Fantope(mu=0.0)])
 def test_siblings_come_nearer_than_cousins(learner):
-    """Of rows that were not learned from, too; the rows themselves do not show it."""
+    """Unseen rows do, too; the distances of the rows themselves do not show it."""
     tree = Taxonomy({"ab": "", "a": "ab", "b": "ab", "cd": "", "c": "cd", "d": "cd"})
     rows, labels = drawn(0)
     learner = learner.set_params(max_iter=100).fit([rows], Supervision(classes=labels, taxonomy=tree))
@@ -143,7 +143,7 @@ def test_items_of_no_leaf_are_left_out():
 
 @pytest.mark.parametrize("change", [{"beyond": 0.0}, {"siblings": 0.0, "cousins": 0.0}])
 def test_each_part_brings_siblings_nearer_than_cousins(change):
-    """Of the rows that are learned from, more often than the classes alone do."""
+    """It does for the rows that are learned from, more often than the classes alone."""
     rows, labels = drawn(0)
     tree = Taxonomy({"ab": "", "a": "ab", "b": "ab", "cd": "", "c": "cd", "d": "cd"})
     rng = np.random.default_rng(2)

@@ -15,7 +15,7 @@ BOTH = ("color", "gist")
 
 
 def share_of_its_group(collection, view: str, target: str, k: int = 5, **options) -> float:
-    """How many of the k hits of new queries are of the query's group; a third by chance."""
+    """Return how many of the k hits of new queries are of the query's group; a third by chance."""
     queries = [Query(view, vector=row(view, group, number)) for group in GROUPS for number in range(100, 104)]
     answers = collection.search(SearchRequest(queries, targets=[target], k=k, **options))
     groups = [group for group in GROUPS for _ in range(4)]
@@ -25,7 +25,7 @@ def share_of_its_group(collection, view: str, target: str, k: int = 5, **options
 
 
 def distances(collection, view: str, target: str, space: str = "") -> dict[tuple[str, str], float]:
-    """The distance between any two items that have the views, by keys."""
+    """Return the distance between any two items that have the views, by keys."""
     keys = [one.key for one in collection.items(limit=1000) if view in one.views]
     answers = collection.search(
         SearchRequest([Query(view, key=key) for key in keys], targets=[target], k=1000, space=space)
@@ -35,7 +35,7 @@ def distances(collection, view: str, target: str, space: str = "") -> dict[tuple
 
 @pytest.mark.parametrize("seed", [-1, 2**31], ids=["negative", "too large"])
 def test_a_seed_that_none_can_be_is_refused(home, seed):
-    """By trainings and by fits of views, before anything is read."""
+    """Trainings and fits of views refuse it, before anything is read."""
     with fill(home, "few", [item(group, number, BOTH) for group, number in each(4)]) as few:
         with pytest.raises(InvalidInputError, match=f"a seed must be between 0 and 2147483647, not {seed}"):
             few.train(Recipe(spec="lsh:8", views=("color",), seed=seed))
@@ -82,7 +82,7 @@ def test_a_space_is_learned_from_items_of_which_none_has_both_views(home):
 
 
 def test_a_learner_that_compares_views_item_by_item_learns_from_items_with_all_of_them(home):
-    """What is missing is never taken for zeros; items that were of no use can be held against the space."""
+    """Missing rows are never zeros; items without use can be queries of the space."""
     whole = [item(group, number) for group, number in each()]
     lacking = [item(group, 50, ["gist"]) for group in GROUPS]
     with fill(home, "whole", whole) as one, fill(home, "more", [*whole, *lacking]) as two:
@@ -223,7 +223,7 @@ def test_a_held_view_keeps_the_distances_of_its_pca(home):
 
 
 def test_several_views_are_held_by_name(three):
-    """In a list, or with commas as on the command line."""
+    """The names are in a list, or separated by commas as on the command line."""
     views = ("color", "gist", "sift")
     settings = {"frozen": ["color", "gist"], "spread": None}
     three.train(Recipe(spec="hybrid", views=views, dim=3, settings=settings), space="list")
@@ -234,7 +234,7 @@ def test_several_views_are_held_by_name(three):
 
 
 def test_a_training_without_similar_items_says_so(three):
-    """Where labels make no two items similar, a learner of similar items has nothing to learn but the items apart."""
+    """If no two items have the same labels, a learner of similar items can only learn the items apart."""
     assert three.train(Recipe(spec="multi-npp", views=BOTH, dim=2)).notes == ()
     three.items.update([ItemUpdate(item.key, labels=(item.key,)) for item in three.items()])
     (note,) = three.train(Recipe(spec="multi-npp", views=BOTH, dim=2)).notes

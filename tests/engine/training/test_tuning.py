@@ -1,4 +1,4 @@
-"""Tuning chooses what does best in cross-validation, and records everything it tried."""
+"""Tuning chooses the best in cross-validation, and records everything it tried."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_the_chosen_settings_are_those_that_a_training_with_them_has(groups):
 
 
 def test_the_kernel_itself_is_tuned_too(groups):
-    """Its settings are no candidate's that has none."""
+    """Its settings belong only to candidates with a kernel."""
     values = {KERNEL: ("rbf", "none"), "kernel__bandwidth": (0.5, 2.0)}
     fixed = {"n_components": 2, "shrinkage": 0.5, "power": 1.0}
     info = groups.train(Recipe(spec="cca", views=BOTH, settings=fixed, tune=Tune(values)))
@@ -141,7 +141,7 @@ def test_a_learner_with_nothing_open_says_so(groups):
 
 
 def test_without_labels_an_items_own_views_tell_what_is_best(home):
-    """By default, where there are two; they are found among unseen items."""
+    """This is the default with two views; items are found among unseen ones."""
     items = [item(group, number, labels=()) for group, number in each()]
     with fill(home, "bare", items) as bare:
         tuned = bare.train(Recipe(spec="cca", views=BOTH, dim=2, tune=Tune({"power": (0.0, 1.0)})))
@@ -155,7 +155,7 @@ def test_without_labels_an_items_own_views_tell_what_is_best(home):
 
 
 def test_what_is_far_behind_after_a_fold_is_given_up():
-    """In every direction, and by more than chance; what leads in one goes on."""
+    """It must be behind in every direction, and by more than chance; a candidate that leads in one goes on."""
     random = np.random.default_rng(0)
     first = {crossing: random.uniform(0.4, 0.6, 200) for crossing in ((0, 1), (1, 0))}
     near = {crossing: values - random.normal(0.001, 0.1, 200) for crossing, values in first.items()}
@@ -168,7 +168,7 @@ def test_what_is_far_behind_after_a_fold_is_given_up():
 
 
 def test_a_candidate_that_is_given_up_is_listed_with_the_reason(home):
-    """As one that cannot be used, with the reason."""
+    """It is listed like an unusable one."""
     items = [item(group, number) for group, number in each(60)]
     with fill(home, "many", items) as many:
         noise = ("standardize,pca:1,semantic,dot",)
@@ -179,7 +179,7 @@ def test_a_candidate_that_is_given_up_is_listed_with_the_reason(home):
 
 
 def test_classes_of_two_are_tuned_among_what_was_learned_from(home):
-    """No fold of three has two items of such a class, and the result says where they were looked for."""
+    """No fold of three has two items of such a class, and the result says which items were the database."""
     rows = [item("cat", number, labels=(f"class {number // 2}",)) for number in range(16)]
     with fill(home, "small", rows) as made:
         tuning = made.train(Recipe(spec="cca", views=BOTH, tune=Tune({"power": (0.0, 1.0)}))).tuning
@@ -208,7 +208,7 @@ def test_grids_name_what_their_learners_have(name):
 
 
 def test_pairs_can_be_tuned_by(home):
-    """Where similarity is told by pairs, a query's relevant items are those that it is paired with."""
+    """If pairs give the similarity, a query's relevant items are those that it is paired with."""
     items = [item(group, number, labels=()) for group, number in each()]
     pairs = [Pair(f"{group}/{n:02}", f"{group}/{m:02}") for group, m in each() for n in range(m)]
     with fill(home, "paired", items) as paired:

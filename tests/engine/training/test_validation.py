@@ -1,4 +1,4 @@
-"""Settings are judged by unseen items where these have something to find."""
+"""Settings are judged by unseen items if these have something to find."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ COUNT, FOLDS = 36, 3
 
 
 def drawn(seed: int, pairs: bool) -> Examples:
-    """Items in groups of about two, of so many labels, or pairs, that about half of them find a similar one."""
+    """Return items in groups of about two, with labels or pairs by which about half of them find a similar one."""
     random = np.random.default_rng(seed)
     similar = np.eye(COUNT, dtype=np.int8)
     first, second = random.integers(0, COUNT, (2, 50))
@@ -29,7 +29,7 @@ def drawn(seed: int, pairs: bool) -> Examples:
 
 
 def has_similar(items: Examples, one: int, folds: np.ndarray) -> bool:
-    """Whether another item of the same fold, and of no common group, is similar."""
+    """Return whether another item of the same fold, and of no common group, is similar."""
     for other in np.flatnonzero((folds == folds[one]) & (items.groups != items.groups[one])):
         if items.similar is not None and items.similar[one, other]:
             return True
@@ -40,7 +40,7 @@ def has_similar(items: Examples, one: int, folds: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("pairs", [False, True])
 def test_the_database_is_unseen_where_half_of_the_items_find_a_similar_one_there(pairs):
-    """By labels or by pairs, of the items of which one is known."""
+    """Labels or pairs decide, among the items with known ones."""
     found = set()
     for seed in range(40):
         items = drawn(seed, pairs)

@@ -20,7 +20,7 @@ DISTANCES = st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0, 3.0]), min_size=1
 
 @given(DISTANCES, DISTANCES, st.sampled_from([0.0, 0.01, 0.1, 0.5, 1.0]))
 def test_true_accept_rate(similar, others, rate):
-    """The best of all thresholds that accept at most a share of the others."""
+    """It is the best of all thresholds that accept at most a share of the others."""
     cuts = [-1.0, *similar, *others, 9.0]
     allowed = [np.mean(similar <= cut) for cut in cuts if np.mean(others <= cut) <= rate]
     assert true_accept_rate(similar, others, rate) == max(allowed)
@@ -28,7 +28,7 @@ def test_true_accept_rate(similar, others, rate):
 
 @given(DISTANCES, DISTANCES)
 def test_equal_error_rate(similar, others):
-    """Between the rates of two neighbouring thresholds, and the same for distances times any number."""
+    """It lies between the rates of two neighbouring thresholds, and is the same for distances times any number."""
     found = equal_error_rate(similar, others)
     cuts = np.unique(np.concatenate([[-1.0], similar, others]))
     accepted = np.array([np.mean(others <= cut) for cut in cuts])
@@ -68,7 +68,7 @@ def every_pair() -> ItemComparisons:
 
 
 def test_only_items_that_were_not_trained_on_count(made):
-    """Of several spaces those that none was trained on; figures of the second are paired with those of the first."""
+    """For several spaces these are items that none was trained on; figures of the second are paired with the first."""
     made.train(Recipe(spec="fantope", views=("a",), holdout=0.5, seed=1), space="m")
     found = made.evaluate(EvaluationRequest(view="a", spaces=("raw", "m"), pairs=every_pair()))
     assert found.comparisons == 20 * 19 // 2
@@ -83,7 +83,7 @@ def test_only_items_that_were_not_trained_on_count(made):
 
 
 def test_accuracy_is_that_of_pairs_that_did_not_set_the_threshold(made):
-    """Where all have, there is none."""
+    """If all pairs have set it, there is no accuracy."""
     given = every_pair()
     made.spaces.calibrate(CalibrationRequest(view="a", pairs=given))
     found = made.evaluate(EvaluationRequest(view="a", pairs=given))
@@ -97,7 +97,7 @@ def test_accuracy_is_that_of_pairs_that_did_not_set_the_threshold(made):
 
 
 def test_pairs_of_one_kind_that_nobody_learned_from_are_joined_by_the_others(made):
-    """And the protocol says it."""
+    """The protocol says it."""
     made.train(Recipe(spec="fantope", views=("a",)), space="m")
     found = made.evaluate(EvaluationRequest(view="a", spaces=("m",), pairs=every_pair()))
     assert "pairs with trained items are included" in found.protocol

@@ -1,4 +1,4 @@
-"""What a folder with a model states about it: in a file of its own, or in the files of Hugging Face."""
+"""A folder states its model in a file of its own, or in the files of Hugging Face."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def _toml(value: Any) -> str:
 
 
 def test_the_example_of_the_guide_has_every_key(tmp_path: Path, stated: dict[str, dict[str, Any]]) -> None:
-    """And the manifest has each of its values."""
+    """The manifest has each of its values."""
     own = {"file", "output", "pooling"}
     pixels = {one.name for one in fields(Pixels)}
     tokens = {one.name for one in fields(Tokens)} - {"file"}
@@ -106,7 +106,7 @@ def test_a_garbage_statement_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_places_without_a_model(tmp_path: Path) -> None:
-    """A file, an empty folder, a pipe in place of the model, and none at all."""
+    """A file, an empty folder, a pipe instead of the model, and a path that does not exist."""
     (tmp_path / "file").write_text("x")
     (tmp_path / "empty").mkdir()
     (tmp_path / "pipe").mkdir()
@@ -122,7 +122,7 @@ def test_places_without_a_model(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_links_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    """As in the cache of Hugging Face; a link inside the folder is followed."""
+    """The cache of Hugging Face consists of such links; a link inside the folder is followed."""
     tiny.picture_folder(tmp_path / "blobs")
     (tmp_path / "snapshot").mkdir()
     for one in (tmp_path / "blobs").iterdir():
@@ -147,7 +147,7 @@ def test_a_tokenizer_without_a_limit_gets_one(tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     tiny.picture_folder(tmp_path)
     with (tmp_path / "vision_model.onnx").open("wb") as file:
-        file.truncate(3 << 30)  # no block of it is on the disk
+        file.truncate(3 << 30)  # the disk holds no block of the file
     with pytest.raises(ModelError, match="may have at most 2,147,483,647"):
         read_folder(tmp_path)
 

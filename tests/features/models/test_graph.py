@@ -1,4 +1,4 @@
-"""What an ONNX file contains, and what is refused before it runs."""
+"""An ONNX file is checked, and refused if necessary, before it runs."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_other_files_are_no_models(data: bytes) -> None:
 
 
 def looping(path: Path) -> Path:
-    """A graph with a loop, hidden in the branch of an If."""
+    """Return a graph with a loop, hidden in the branch of an If."""
     body = onnx.helper.make_graph(
         [node("Identity", ["go"], ["again"])],
         "body",
@@ -48,7 +48,7 @@ def test_a_loop_is_refused_wherever_it_is(tmp_path: Path) -> None:
 
 
 def test_a_loop_in_the_default_of_a_function_is_refused(tmp_path: Path) -> None:
-    """Nothing calls the function with this graph, so that it runs by default."""
+    """The function runs this graph by default, because nothing calls the function with another one."""
     model = onnx.load(looping(tmp_path / "m.onnx"))
     branch = model.graph.node[0].attribute[0].g
     inner = node("If", ["x"], [])

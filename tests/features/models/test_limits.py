@@ -35,11 +35,11 @@ PICTURE = encode(draw("red", 1))
 
 
 def wanted() -> None:
-    """A checkpoint of a call that somebody waits for."""
+    """A checkpoint of a call whose caller waits."""
 
 
 def filled(shape: Sequence[int], nodes: Sequence[Any]) -> Callable[[Path], Path]:
-    """A tower that fills an array, ``filled``, with the mean of the picture, so that no optimisation does it before."""
+    """Return a tower that fills an array with the mean of the picture, so that no optimisation does it before."""
 
     def make(folder: Path) -> Path:
         first = [
@@ -77,7 +77,7 @@ def models(tmp_path: Path) -> Models:
 
 
 def extractor(home: Path, model: Model, memory_bytes: int) -> Onnx:
-    """The extractor of a model, after its manifest states another memory."""
+    """Return the extractor of a model, after its manifest states another memory."""
     stated = replace(model, manifest=replace(model.manifest, memory_bytes=memory_bytes))
     (home / FOLDER / f"{model.name}.json").write_bytes(stated.packed())
     return Onnx(model=model.name, digest=model.digest, dim=tiny.DIM, inputs=("image",)).of(home / FOLDER)
@@ -91,7 +91,7 @@ def limit(data: bytes, extractors: object, max_pixels: int) -> int:
 def test_the_limit_of_a_process_grows_by_what_a_model_took_at_its_first_run(
     tmp_path: Path, models: Models, pool: PicturePool
 ) -> None:
-    """A process that does not know it refuses the model with a reason, and reads the next picture."""
+    """A process that does not know the growth refuses the model with a reason, and reads the next picture."""
     model, trials = models.add("greedy", GREEDY(tmp_path / "greedy"))
     assert trials["image"].memory_bytes == model.manifest.memory_bytes > NEEDED
     unknown = extractor(tmp_path / "home", model, 0)
@@ -113,7 +113,7 @@ def test_the_limit_of_a_process_grows_by_what_a_model_took_at_its_first_run(
 def test_the_limit_grows_once_for_a_model_and_ends_on_a_graphics_card(
     tmp_path: Path, models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many views have the model; CUDA maps more addresses than any limit allows."""
+    """The limit is the same for any number of views with the model; CUDA maps more addresses than any limit allows."""
     model, _ = models.add("small", tiny.picture_folder(tmp_path / "small"))
     one, other = (extractor(tmp_path / "home", model, 1 << 30) for _ in range(2))
     for device in ("cpu", "cuda"):

@@ -11,8 +11,7 @@ from drawn import draw
 from tiny_models import node, onnx, value, weights
 
 from crossview.features.models.folder import read_folder
-from crossview.features.models.pixels import pixels_of
-from crossview.features.models.session import open_session, row_of_picture
+from crossview.features.models.session import open_session, pixels_of, row_of_picture
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 IMAGE = draw("green", 5)
@@ -42,7 +41,7 @@ def test_inputs_of_half_precision(tmp_path: Path) -> None:
 
 
 def test_weights_of_8_bits(tmp_path: Path) -> None:
-    """onnxruntime may round the activations to 8 bits as well: at most half a step for each of the three colours."""
+    """The error is at most half a step for each colour: onnxruntime may round the activations to 8 bits, too."""
     nodes = [node("DequantizeLinear", ["w", "scale"], ["full"]), node("MatMul", ["flat", "full"], ["image_embeds"])]
     made, mean = row(tmp_path, nodes, [weights("w", WHOLE), weights("scale", SCALE)])
     half_step = np.abs(mean).max() / 127 / 2
@@ -50,7 +49,7 @@ def test_weights_of_8_bits(tmp_path: Path) -> None:
 
 
 def test_products_of_8_bits(tmp_path: Path) -> None:
-    """The activations have 8 bits, too: at most a step for each of the three colours."""
+    """The error is at most a step for each of the three colours: the activations have 8 bits, too."""
     nodes = [
         node("DynamicQuantizeLinear", ["flat"], ["q", "step", "zero"]),
         node("MatMulInteger", ["q", "w", "zero"], ["whole"]),
@@ -64,7 +63,7 @@ def test_products_of_8_bits(tmp_path: Path) -> None:
 
 
 def test_activations_of_8_bits(tmp_path: Path) -> None:
-    """QuantizeLinear and DequantizeLinear around a product, as exporters write them."""
+    """QuantizeLinear and DequantizeLinear surround a product, as exporters write them."""
     nodes = [
         node("QuantizeLinear", ["flat", "step", "zero"], ["q"]),
         node("DequantizeLinear", ["q", "step", "zero"], ["rounded"]),

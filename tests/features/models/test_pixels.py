@@ -1,7 +1,7 @@
 """Inputs of towers equal those of the image processors that the models learned with.
 
 The oracle follows the documented steps of Hugging Face's processors one by one, in double precision: resize by Pillow,
-cut from the centre, with black where there is no picture, rescale, normalise.
+cut the centre, with black around a smaller picture, rescale, normalise.
 """
 
 import json
@@ -18,7 +18,7 @@ from PIL import Image as Pillow
 
 from crossview.features.errors import ModelError
 from crossview.features.models.folder import pixels_from
-from crossview.features.models.pixels import pixels_of
+from crossview.features.models.session import pixels_of
 
 IMAGENET = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
 CLIP = {
@@ -82,7 +82,7 @@ def cut_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def centre(picture: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Return the centre, on a black picture that is at least as large; of an odd rest, the larger half is before."""
+    """Return the centre, on a black picture that is at least as large; the larger half of an odd rest is before."""
     has_height, has_width = picture.shape[:2]
     room = np.zeros((max(height, has_height), max(width, has_width), 3))
     above, left = math.ceil((room.shape[0] - has_height) / 2), math.ceil((room.shape[1] - has_width) / 2)
@@ -98,7 +98,7 @@ def centre(picture: np.ndarray, height: int, width: int) -> np.ndarray:
 @example(height=224, width=224, seed=0)
 @settings(max_examples=15, deadline=None)
 def test_inputs_equal_those_of_the_image_processor(name: str, height: int, width: int, seed: int) -> None:
-    """Of pictures of any size."""
+    """They do for pictures of any size."""
     picture = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
     made = pixels_of(picture[..., ::-1], pixels_from(CONFIGS[name]))
     assert made.dtype == np.float32
@@ -106,7 +106,7 @@ def test_inputs_equal_those_of_the_image_processor(name: str, height: int, width
 
 
 def test_the_file_of_the_shared_model_is_understood() -> None:
-    """As it lies beside EfficientNet-Lite0, whose statement is (value - 127) / 128."""
+    """It lies beside EfficientNet-Lite0, and states (value - 127) / 128."""
     path = Path(__file__).resolve().parents[4] / "shared" / "models" / "lite0" / "preprocessor_config.json"
     if not path.exists():
         pytest.skip("the shared models are not here")

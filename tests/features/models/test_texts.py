@@ -37,13 +37,13 @@ def texts(monkeypatch: pytest.MonkeyPatch) -> Iterator[TextProcesses]:
 
 
 def view(home: Path, folder: Path) -> Onnx:
-    """The extractor of a view by a model of texts."""
+    """Return the extractor of a view by a model of texts."""
     model, _ = Models(home).add("words", folder)
     return Onnx(model="words", digest=model.digest, dim=tiny.DIM, inputs=("text",)).of(home / FOLDER)
 
 
 def test_rows_are_those_of_the_model_to_the_bit(tmp_path: Path, texts: TextProcesses) -> None:
-    """One process, which opens the model once."""
+    """One process computes them, and opens the model once."""
     folder = tiny.text_folder(tmp_path / "words")
     words = view(tmp_path / "home", folder)
     tower = words.towers[0].find().manifest.towers["text"]
@@ -94,7 +94,7 @@ def test_a_text_that_a_model_fails_on_is_an_error_of_the_text(
 def test_other_texts_go_on_beside_one_that_never_ends(
     tmp_path: Path, texts: TextProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the same model, too; and a caller that leaves takes its run along."""
+    """This holds for texts of the same model, too; and a caller that leaves ends its run."""
     monkeypatch.setenv(VARIABLE, LONG)
     words = view(tmp_path / "home", hostile.endless_texts(tmp_path / "words"))
     left, errors = threading.Event(), list[Exception]()
@@ -137,7 +137,7 @@ def test_a_caller_in_a_hurry_ends_no_process(tmp_path: Path, texts: TextProcesse
         raise InterruptedError
 
     with heeding(leave):
-        words.row("red")  # it ends before anybody looks
+        words.row("red")  # it ends before the caller looks
     assert texts.pids() == before
 
 
@@ -152,7 +152,7 @@ def test_a_model_that_cannot_be_opened_states_why(tmp_path: Path, texts: TextPro
 
 
 def test_the_processes_of_few_models_stay(tmp_path: Path, texts: TextProcesses) -> None:
-    """Those that were used least recently end."""
+    """Processes end in the order of their last use, the earliest first."""
     dims = range(3, 9)
     for dim in dims:
         model, _ = Models(tmp_path / "home").add(f"m{dim}", tiny.text_folder(tmp_path / str(dim), dim=dim))
@@ -165,14 +165,14 @@ FOREIGN = {
     "session": {"features/models/towers.py", "features/models/trial.py", "features/models/text_worker.py"},
     "tokens": {"features/models/trial.py", "features/models/text_worker.py"},
     "text_worker": {"features/models/texts.py", "features/models/towers.py"},
-    "texts": {"features/models/towers.py", "engine/catalog/model_rows.py"},
+    "texts": {"features/models/towers.py", "engine/catalog/model_views.py"},
 }
-"""The modules that may import those which run foreign code: pictures in the processes that read them, texts in those of
-their model, and first runs in a process of their own."""
+"""The modules that may import those which run foreign code. Pictures run in the processes that read them, texts in
+those of their model, and first runs in a process of their own."""
 
 
 def test_nothing_else_runs_a_model_or_a_tokenizer() -> None:
-    """A new caller must come through the same processes."""
+    """A new caller must use the same processes."""
     found = {name: set[str]() for name in FOREIGN}
     root = Path(crossview.__file__).parent
     for top in ("engine", "features", "server"):

@@ -1,4 +1,4 @@
-"""A tokenizer that fails is an error of the model, whatever its package raises."""
+"""A tokenizer that fails is an error of the model, for any exception of its package."""
 
 import pytest
 
@@ -11,7 +11,7 @@ WANTED = Tokens(file="tokenizer.json", longest=8)
 
 
 def test_an_expression_that_takes_for_ever_is_an_error_of_the_model() -> None:
-    """Its package panics, which is not an Exception and would end a server's thread."""
+    """The package panics, which is not an Exception and would end a server's thread."""
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
     made.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(r"(a+)+$"), "isolated")
     slow = Tokenizer(made.to_str().encode(), WANTED)

@@ -1,4 +1,4 @@
-"""What is said of items beside their features: it reaches the items that are meant, and nothing else changes."""
+"""Annotations reach the items that they name, and nothing else changes."""
 
 import unicodedata
 from pathlib import Path
@@ -117,7 +117,7 @@ def test_labels_that_somebody_chose_are_not_a_folder_s_to_change(collection, pic
 
 
 def test_folders_of_cameras_and_dates_are_named(home: Home, tmp_path):
-    """The labels stay, and the note says how to train without them; labels of a file are somebody's choice."""
+    """The labels stay, and the note says how to train without them; labels of a file are a person's choice."""
     for number, name in enumerate(("cats", "100CANON", "2021-05", "export web")):
         (tmp_path / "tree" / name).mkdir(parents=True)
         (tmp_path / "tree" / name / f"{number}.png").write_bytes(encode(draw("red", number)))
@@ -145,7 +145,7 @@ def test_labels_of_which_no_picture_got_one_are_said(home: Home, tmp_path):
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(("", "x", "y", "z")))))
 def test_lines_of_an_item_are_joined_wherever_they_are(lines: list[tuple[str, str]]) -> None:
-    """In the order of the file, however many lines of others are between them."""
+    """They are joined in the order of the file, with any number of other lines between them."""
     with TemporaryDirectory() as folder:
         file = AnnotationFile(written(Path(folder) / "a.csv", "key,label\n" + "".join(f"{k},{v}\n" for k, v in lines)))
         found = {name: one.labels for name, one in file.items()}
@@ -238,7 +238,7 @@ def test_items_go_by_key_by_path_below_the_root_and_by_full_path(collection, pic
 
 @pytest.mark.parametrize("name", ["./red/1.png", "red/./1.png", "pictures//red/1.png", "./pictures/red/1.png"])
 def test_paths_with_detours_name_the_same_items(collection, pictures, tmp_path, name):
-    """As find and shells write them: for items that exist, and for pictures as they are indexed."""
+    """Find and shells write such paths: for items that exist, and for pictures while they are indexed."""
     for path in (name, f"{pictures}/./red/../red/1.png"):
         collection.items.annotate(written(tmp_path / "a.csv", f"{path},{path}\n"))
         assert labels(collection)["pictures/red/1.png"] == (path,)
@@ -249,7 +249,7 @@ def test_paths_with_detours_name_the_same_items(collection, pictures, tmp_path, 
 
 @pytest.mark.parametrize("name", [r"red\1.png", r".\red\1.png", r"pictures\red\1.png", r"pictures\green\..\red\1.png"])
 def test_paths_of_windows_name_the_same_items(collection, pictures, tmp_path, name):
-    """Of items that exist, and of pictures as they are indexed; no line is left over."""
+    """The items may exist, or the pictures may be indexed at this time; no line is left over."""
     report = collection.items.annotate(written(tmp_path / "a.csv", f"path,label\n{name},here\nred/2.png,x\n"))
     assert (report.updated, report.failures) == (2, ())
     assert labels(collection)["pictures/red/1.png"] == ("here",)
@@ -298,7 +298,7 @@ def test_a_cell_of_labels_is_read_alike_everywhere(collection, pictures, tmp_pat
 
 @pytest.mark.parametrize(("column", "meant"), [("labl", "label"), ("Captions", "caption"), ("yeears", "years")])
 def test_a_misspelt_column_makes_no_attribute_unless_it_is_wanted(collection, pictures, tmp_path, column, meant):
-    """Nothing is written; the message names what was probably meant, and how to go on."""
+    """Nothing is written; the message names the probable column, and the way to go on."""
     collection.items.update([ItemUpdate("pictures/red/0.png", attributes={"years": 9})])
     table = written(tmp_path / "a.csv", f"path,caption,{column}\nred/1.png,new,5\n")
     message = f"column {column!r}.*If you mean {meant!r}, rename the column.*`new_attributes=True`"

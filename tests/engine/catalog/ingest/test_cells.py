@@ -1,4 +1,4 @@
-"""Cells of labels are read as they are written, whatever the labels are."""
+"""Cells of labels are read as they are written, for any labels."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ LABELS = st.text(st.sampled_from('ab;" \n\t\\') | st.characters(exclude_categori
 
 @given(st.lists(LABELS, max_size=4))
 def test_what_is_written_is_read(labels: list[str]) -> None:
-    """Semicolons, quotes and spaces in labels, too."""
+    """Labels may have semicolons, quotes and spaces."""
     assert labels_of(label_cell(labels)) == labels
 
 
@@ -25,7 +25,7 @@ SPACES = st.text(" \t\n\r\f\ufeff", max_size=2)
 
 @given(SPACES, st.text() | JSON.map(json.dumps) | st.sampled_from(["NaN", "-Infinity", "1 2", "nul", "-"]), SPACES)
 def test_a_cell_is_the_value_that_json_has_for_it_or_its_text(before: str, written: str, after: str) -> None:
-    """Also with spaces around it, and with what Python's JSON reads and JSON does not have."""
+    """It may have spaces around it, or be a value that Python's JSON reads and JSON does not have."""
     text = before + written + after
     try:
         wanted: Any = json.loads(text)
@@ -46,5 +46,5 @@ def test_a_cell_is_the_value_that_json_has_for_it_or_its_text(before: str, writt
     ],
 )
 def test_people_write_cells_with_spaces_and_quotes(cell: str, labels: list[str]) -> None:
-    """Spaces around a label and empty parts are left out; quotes that enclose no whole label are part of it."""
+    """Spaces around a label and empty parts are left out; quotes that enclose no whole label belong to the label."""
     assert labels_of(cell) == labels

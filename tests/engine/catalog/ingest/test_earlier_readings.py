@@ -24,7 +24,7 @@ def distance(collection, image: bytes, key: str) -> float:
 
 
 def row(home: Home, name: str) -> list[float]:
-    """The row of the picture in Adobe RGB."""
+    """Return the row of the picture in Adobe RGB."""
     with closing(CollectionFolder(home.path / name).open_catalog()) as catalog, catalog.read() as tx:
         (item,) = tx.items.ids_of(["photos/adobe.png"]).values()
         return tx.rows.get(tx.views.all()[0], [item]).rows[0].tolist()

@@ -1,4 +1,4 @@
-"""One picture or text that a model fails on is named and left out, through every door; the others get their rows."""
+"""A picture or text that a model fails on is named and left out by every command; the others get their rows."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,7 +60,7 @@ def failed(report: ImportReport) -> dict[str, str]:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_index_leaves_out_a_picture(made: Collection, pictures: Path, workers: int) -> None:
-    """In this process and in others; a later run names it again, and an unchanged one costs nothing."""
+    """This process or others read the pictures; a later run names it again, and an unchanged one costs nothing."""
     for added in (3, 0):
         report = made.index([pictures], IndexOptions(workers=workers))
         assert (report.added, failed(report)) == (added, {"b": BRIGHT})
@@ -68,7 +68,7 @@ def test_index_leaves_out_a_picture(made: Collection, pictures: Path, workers: i
 
 
 def test_index_leaves_out_a_caption(made: Collection, pictures: Path, tmp_path: Path) -> None:
-    """At once, and as a change of known pictures."""
+    """The caption may be new, or a change of a known picture."""
     (pictures / "b.png").unlink()
     captions = tmp_path / "captions.csv"
     captions.write_text(f"key,text\npictures/a.png,red\npictures/c.png,{hostile.BAD}\npictures/d.png,dog\n")
@@ -94,7 +94,7 @@ def test_imports_and_updates_leave_out_what_fails(made: Collection) -> None:
 
 
 def test_texts_that_get_a_view_later_are_named(models: Home, pictures: Path) -> None:
-    """By the indexing that computes their rows, and by a warning of a fit."""
+    """The indexing that computes their rows names them, and so does a warning of a fit."""
     with models.create("late", ["color"]) as late:
         late.items.put([NewItem(word, text=word) for word in ("red", hostile.BAD, "dog")])
         late.views.add("w=onnx:words")
@@ -134,7 +134,7 @@ def test_rows_for_object_storage_leave_out_a_picture(made: Collection, pictures:
 
 
 def test_a_model_that_is_gone_still_stops_the_work(models: Home, tmp_path: Path, pictures: Path) -> None:
-    """It is no picture's fault."""
+    """No picture is at fault."""
     models.models.add("away", tiny.picture_folder(tmp_path / "away", dim=11))
     with models.create("away", ["onnx:away"]) as away:
         models.models.remove("away")

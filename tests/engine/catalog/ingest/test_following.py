@@ -1,4 +1,4 @@
-"""A collection follows its folder: items stay with their pictures, whatever moves, and nothing is lost."""
+"""A collection follows its folder: items stay with their pictures after any move, and nothing is lost."""
 
 import os
 import shutil
@@ -245,7 +245,7 @@ def test_answers_judgements_and_training_items_follow(home: Home, tmp_path):
         for name, new in ((key, "moved-a.png"), (other, "moved-b.png")):
             (tmp_path / name).rename(tmp_path / "photos" / new)
         report = made.index([tmp_path / "photos"], ONE)
-        write(tmp_path / key, 5)  # a new picture in the place of a training item is not a training item
+        write(tmp_path / key, 5)  # a new picture at a training item's path is not that item
         assert made.index([tmp_path / "photos"], ONE).added == 1
         assert report.moved == {key: "photos/moved-a.png", other: "photos/moved-b.png"}
         assert [one.near for one in made.questions.answers()] == [("photos/moved-a.png",)]
@@ -294,7 +294,7 @@ def test_files_do_not_move_to_what_no_item_can_have(followed, key: str, source: 
 
 
 def test_items_follow_files_of_equal_times_that_exchange_their_places():
-    """A sequence that the random test found; the two files have the same size, too."""
+    """The random test found this sequence; the two files have the same size, too."""
     files = FileSystem()
     try:
         files.write("y.png")

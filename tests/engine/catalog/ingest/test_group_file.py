@@ -1,8 +1,8 @@
-"""Files of groups: keys or paths, and which of them belong together."""
+"""Files of groups list keys or paths, and which of them belong together."""
 
 import pytest
 
-from crossview.engine.catalog.ingest.group_file import read_groups
+from crossview.engine.catalog.ingest.table import read_groups
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.recipe import Grouping
 

@@ -1,4 +1,4 @@
-"""Bulk indexing: every readable file once, whatever happens in between."""
+"""Bulk indexing reads every readable file once, through any interruption."""
 
 import os
 import signal
@@ -175,7 +175,7 @@ def test_processes_give_the_same_rows_as_one(home: Home, pictures):
 
 
 def _dangerous(data: bytes, extractors, max_pixels: int):
-    """Extracts a picture, unless its last bytes name what it does to its process."""
+    """Extract a picture, unless its last bytes name what it does to its process."""
     if data.endswith(b"kill"):
         os.kill(os.getpid(), signal.SIGKILL)
     if data.endswith(b"hang"):
@@ -212,7 +212,7 @@ def test_a_picture_that_harms_its_process_is_a_failure_and_the_others_are_indexe
 
 
 def test_files_that_cannot_be_read_are_failures_with_the_reason_of_the_system(home: Home, tmp_path: Path):
-    """Also if another process reads them."""
+    """This holds also if another process reads them."""
     (tmp_path / "shots").mkdir()
     paths = [tmp_path / "shots" / name for name in ("a.png", "folder.png", "gone.png")]
     for path in paths:
@@ -318,7 +318,7 @@ def test_imported_items_update_by_key_and_bad_ones_are_failures(vectors_only):
 
 
 def test_fitting_learns_from_the_labels_of_the_pictures(home: Home, pictures, monkeypatch):
-    """Labels that come with the files or pictures, else those of the items."""
+    """Labels come with the files or pictures, and otherwise from the items."""
     seen: list[object] = []
     fit = Forest.fit
 

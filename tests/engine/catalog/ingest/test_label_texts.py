@@ -1,4 +1,4 @@
-"""Texts that are the words of labels: what the words are, which texts they replace, and that they follow the labels."""
+"""Texts that are the words of labels: which words, which texts they replace, and how they follow the labels."""
 
 import random
 
@@ -49,13 +49,13 @@ def test_the_words_do_not_depend_on_the_order_of_labels(labels):
 
 
 def expected(text: str, own: bool, labels: tuple[str, ...]) -> tuple[str, bool]:
-    """Return the text of an item that is asked for the words of its labels, and whether they are labels' words."""
+    """Return the text of an item whose text shall be the words of its labels, and whether it is that."""
     words = words_of_labels(labels)
     return (text, False) if own else (words, bool(words))
 
 
 def test_a_text_of_a_person_stays_and_every_other_text_follows_the_labels(vectors_only):
-    """A random history of labels, texts and calls for words ends as the rule says, after each step."""
+    """A random history of labels, texts and calls for words fulfils the rule after each step."""
     chance, key = random.Random(0), "item/0001"
     with vectors_only(2) as made:
         stored = made.items.get(key)

@@ -59,7 +59,7 @@ def rows(home: Home, name: str, folder: Path, views: Sequence[str] = ("clip=onnx
 def test_other_collections_get_the_rows_that_the_model_computed_once(
     home: Home, pictures: Path, runs: list[str]
 ) -> None:
-    """To the bit; also one that is made again, and files with other names."""
+    """They are equal to the bit, also in a collection that is made again, and of files with other names."""
     (computed,) = rows(home, "one", pictures)
     assert (runs.count("picture"), runs.count("text"), computed.shape) == (6, 3, (9, tiny.DIM))
     home.delete("one")
@@ -104,7 +104,7 @@ def test_a_model_takes_its_kept_rows_along_unless_another_has_them(
 
 
 def test_views_without_models_keep_nothing(home: Home, pictures: Path) -> None:
-    """They are quick."""
+    """Their rows are quick to compute."""
     rows(home, "one", pictures, ["color", "gist"])
     assert kept(home) == []
 

@@ -1,4 +1,4 @@
-"""Orderings files say which classes have more of which attribute, and what is wrong with them."""
+"""Orderings files say which classes have more of which attribute, and each mistake in them is named."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 def test_a_line_orders_the_classes_of_an_attribute(tmp_path: Path) -> None:
-    """Levels rise from left to right, classes that are as good share one, and comments say nothing."""
+    """Levels rise from left to right, equal classes share one, and comments are left out."""
     found = read_orderings(
         written(
             tmp_path,
@@ -76,13 +76,13 @@ def test_items_alone_leave_classes_out(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
-    """Nobody has to guess which line to mend."""
+    """The reader knows which line to mend."""
     with pytest.raises(InvalidInputError, match=message):
         read_orderings(written(tmp_path, text))
 
 
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
-    """A missing file, a folder and bytes that are no text are told apart."""
+    """Messages distinguish a missing file, a folder, and bytes that are not text."""
     with pytest.raises(InvalidInputError, match="No such file"):
         read_orderings(tmp_path / "absent.txt")
     path = tmp_path / "bytes.txt"

@@ -9,14 +9,14 @@ from crossview.engine.values.errors import InputWarning, InvalidInputError
 
 
 def test_lines_have_their_numbers_and_cells_without_spaces(tmp_path):
-    """Blank lines are left out, a byte order mark is no part of a cell, and a line is that on which it ends."""
+    """Blank lines are left out, a byte order mark does not belong to a cell, and a line has the number of its end."""
     file = tmp_path / "a.csv"
     file.write_text('\ufeffkey, label \n\n,,\n"a\nb",x\nc,"y, z"\n')
     assert list(Table(file, "labels")) == [(1, ["key", "label"]), (5, ["a\nb", "x"]), (6, ["c", "y, z"])]
 
 
 def test_a_table_is_read_once(tmp_path):
-    """Each iteration has the same lines, whatever becomes of the file: a pipe can be read once only."""
+    """Each iteration has the same lines, even if the file changes: a pipe can be read only once."""
     file = tmp_path / "a.csv"
     file.write_text("key;label\na;x\n")
     table = Table(file, "labels")
@@ -38,9 +38,9 @@ def test_a_table_is_read_once(tmp_path):
     ],
 )
 def test_a_file_of_a_spreadsheet_is_read_with_a_note(tmp_path, content, note):
-    """By what separates the cells of its first line, and in the letters of Windows where it is not UTF-8.
+    """The separator is that of the first line, and the letters are those of Windows if the file is not UTF-8.
 
-    There is no note on a separator that the first line states.
+    A separator that the first line states gets no note.
     """
     (tmp_path / "a.csv").write_bytes(content.encode("cp1252" if "1252" in note else "utf-8"))
     with warnings.catch_warnings(record=True) as notes:

@@ -41,7 +41,7 @@ PARENTS = {
 
 @pytest.fixture
 def file(tmp_path):
-    """Writes a tree and returns its file."""
+    """Write a tree and return its file."""
 
     def write(text: str | bytes):
         path = tmp_path / "tree.txt"

@@ -1,4 +1,4 @@
-"""Vectors from outside: a view like any other, whole files or nothing, and rows that are there stay."""
+"""Vectors from outside are a view like any other: files are read whole or not at all, and existing rows stay."""
 
 import subprocess
 import sys
@@ -169,7 +169,7 @@ def many(tmp_path_factory):
     )
 )
 def test_what_is_put_is_what_is_stored(many, tmp_path_factory, rows):
-    """Whatever type of number the file holds."""
+    """The file may hold numbers of any type."""
     folder, name = tmp_path_factory.mktemp("vectors"), f"clip{len(many.views())}"
     many.items.index_vectors(name, *write(folder, rows, [f"{n}" for n in range(len(rows))]))
     answers = many.search(SearchRequest([Query(name, vector=row) for row in rows.astype(np.float32)], k=1))

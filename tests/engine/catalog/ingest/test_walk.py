@@ -1,4 +1,4 @@
-"""The search of folders: what is a picture, and what patterns leave out."""
+"""The search of folders finds pictures, and patterns leave files out."""
 
 import os
 import socket
@@ -73,7 +73,7 @@ def test_names_and_first_bytes_say_what_is_a_picture(tmp_path: Path) -> None:
     ],
 )
 def test_patterns_of_names_and_paths(tmp_path: Path, patterns: list[str], left: list[str]) -> None:
-    """Those of the option and those of an ignore file mean the same."""
+    """Patterns of the option and of an ignore file mean the same."""
     tree(tmp_path, "a.png", "x.tmp.png", "d/b.png", "d/e/a.png", "e/a.png")
     expected = left if patterns != ["/a.png"] else [name for name in left if name != "a.png"]
     assert names(walk([tmp_path], patterns)) == sorted(expected)

@@ -1,4 +1,4 @@
-"""What people write has an effect or a reason: long captions, deep JSON, damaged arrays, keys that are no text."""
+"""Input of people has an effect or a reason: long captions, deep JSON, damaged arrays, keys that are not text."""
 
 import io
 import zipfile
@@ -27,7 +27,7 @@ def made(home: Home):
 
 
 def beyond(text: str, number: int) -> str:
-    """A text whose last character is a number that is none; only NumPy makes such."""
+    """Return a text whose last character is a number beyond all characters; only NumPy makes such."""
     codes = [*map(ord, text), number, 0]
     return np.array(codes, np.uint32).view(f"U{len(codes)}").tolist()[0]
 
@@ -90,13 +90,13 @@ def test_a_file_whose_keys_are_no_characters_is_refused(
 
 
 def array(shape: str, kind: str = "<f4") -> bytes:
-    """An .npy file that says so of itself."""
+    """Return an .npy file that states this shape and kind."""
     header = f"{{'descr': {kind!r}, 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(24)
 
 
 def archive(**members: bytes) -> bytes:
-    """An .npz file."""
+    """Return an .npz file."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as file:
         for name, content in members.items():

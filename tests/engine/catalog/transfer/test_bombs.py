@@ -1,4 +1,4 @@
-"""A small file of data that would become a large one in memory is refused, or read without that."""
+"""A small file that would become large in memory is refused, or read without that memory."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossview.engine.catalog.ingest import vectors
+from crossview.engine.catalog.transfer import arrow_sources
 from crossview.engine.catalog.transfer.foreign import ForeignData
 from crossview.engine.catalog.transfer.source import MOST_COLUMNS
 from crossview.engine.collections.home import Home
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.item import Failure
+from crossview.features.files import open_regular
 from crossview.features.vectors import MAX_DIM
 
 
@@ -53,13 +55,13 @@ def many_names(folder: Path) -> Path:
     ],
 )
 def test_files_out_of_proportion_are_refused(tmp_path: Path, bomb: Callable[[Path], Path], reason: str) -> None:
-    """Before their values take memory, with the way out."""
+    """They are refused before their values take memory, with the remedy."""
     with pytest.raises(InvalidInputError, match=reason):
         ForeignData(bomb(tmp_path))
 
 
 def test_rows_share_a_large_text(tmp_path: Path) -> None:
-    """A dictionary of one text stands for any number of rows: 46 kB asked for 8.6 GB. Items refuse the text by name."""
+    """A dictionary of one text stands for any number of rows: 46 kB would need 8.6 GB. Items refuse that text."""
     path = tmp_path / "text.parquet"
     indices = pa.array(np.zeros(1_000, np.int32))
     column = pa.DictionaryArray.from_arrays(indices, pa.array(["x" * 1_200_000]))
@@ -69,6 +71,17 @@ def test_rows_share_a_large_text(tmp_path: Path) -> None:
     assert len(rows) == 1_000
     assert len({id(row.values["caption"]) for row in rows}) <= 4  # one for each batch
     assert [row.values["year"] for row in rows] == list(range(1_000))
+
+
+def test_a_parquet_file_is_opened_once_for_each_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For its columns, its number of rows, its first rows, which name the columns, and its rows."""
+    path, opened = tmp_path / "text.parquet", list[Path]()
+    pq.write_table(pa.table({"caption": ["red", "blue"]}), path)
+    monkeypatch.setattr(arrow_sources, "open_regular", lambda one: opened.append(one) or open_regular(one))
+    data = ForeignData(path)
+    assert opened == [path] * 3
+    assert [row.values["caption"] for row in data.source if not isinstance(row, Failure)] == ["red", "blue"]
+    assert opened == [path] * 4
 
 
 @pytest.mark.parametrize("door", ["import", "vectors"])

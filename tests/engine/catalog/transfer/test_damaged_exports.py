@@ -1,4 +1,4 @@
-"""An export that is damaged, foreign or hostile is refused with a reason, and nothing of it stays."""
+"""An export that is damaged, foreign or hostile is refused with a reason, and nothing stays."""
 
 import hashlib
 import json
@@ -96,7 +96,7 @@ def test_no_file_outside_is_read(export: Path, home: Home, path: str) -> None:
 
 
 def test_content_that_crossview_never_writes_is_refused(export: Path, home: Home) -> None:
-    """With right checksums, too: values are checked like those of a copy."""
+    """Checksums may be right: values are checked like those of a copy."""
     items = pq.read_table(export / "items.parquet")
     keys = items["key"].to_pylist()
     for changed, message in (
@@ -116,7 +116,7 @@ def test_content_that_crossview_never_writes_is_refused(export: Path, home: Home
 
 
 def test_damage_with_a_right_checksum_is_refused_or_harmless(export: Path, home: Home) -> None:
-    """An import is whole or refused with a reason; nothing else is raised, and nothing stays."""
+    """An import is whole or refused with a reason; no other error is raised, and nothing stays."""
     random = np.random.default_rng(0)
     original = {path: path.read_bytes() for path in export.rglob("*.parquet")}
     listed = json.loads((export / "manifest.json").read_text())["parts"]

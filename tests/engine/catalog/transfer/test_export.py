@@ -1,4 +1,4 @@
-"""A collection moves out and in, bit for bit, in one state, continued after interruptions, refused when damaged."""
+"""A collection moves out and in, bit for bit, in one state; a move continues after interruptions and refuses damage."""
 
 import errno
 import json
@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 
 def content(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Every row of every table that moves, in order; without the name and history of the collection."""
+    """Return every row of every table that moves, in order; without the name and history of the collection."""
     with closing(sqlite3.connect(database)) as opened:
         names = [name for (name,) in opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         left = ("snapshots", "sqlite_sequence", "collection")
@@ -46,7 +46,7 @@ def content(database: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 def answers(collection: Collection) -> list[object]:
-    """Hits with distances in every space, figures, judgements and thresholds."""
+    """Return hits with distances in every space, figures, judgements and thresholds."""
     found: list[object] = [collection.info().spaces, collection.info().active_space, collection.items(limit=100)]
     for space in collection.spaces():
         for view in space.views:
@@ -58,7 +58,7 @@ def answers(collection: Collection) -> list[object]:
 
 
 def test_the_imported_collection_is_the_same_bit_for_bit(made: Path, export: Path, home: Home) -> None:
-    """Every row with its id, and the answers; only the name and the history of changes are new."""
+    """Every row has its id, and answers are the same; only the name and the history of changes are new."""
     home.import_("again", export).close()
     assert content(home.path / "again/catalog.db") == content(made / "home/base/catalog.db")
     home.export("again", export.parent / "second")
@@ -75,7 +75,7 @@ def test_the_imported_collection_is_the_same_bit_for_bit(made: Path, export: Pat
 
 
 def test_an_export_of_an_earlier_version_is_imported(home: Home) -> None:
-    """The files of schema 0008, which every later version reads and migrates, with the hits of that time."""
+    """Every later version reads and migrates the files of schema 0008, with the hits of that time."""
     with home.import_("old", ROOT / "tests/engine/golden/export-0008") as old:
         wanted = {
             ("pca", "v"): [("a/00", 0.3425), ("a/06", 0.5525), ("a/03", 0.7028)],
@@ -130,7 +130,7 @@ def test_an_export_is_of_one_state_while_others_write(home: Home, tmp_path: Path
 
 
 def test_memory_does_not_hold_the_rows(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts and batches are small whatever the collection has: many parts are the same as one."""
+    """Parts and batches are small for any collection: many parts are the same as one."""
     monkeypatch.setattr(exporting, "_PART_BYTES", 4 * 8 * 10)
     monkeypatch.setattr(parts, "_BATCH_BYTES", 4 * 8 * 3)
     rows = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
@@ -190,7 +190,7 @@ def test_an_interrupted_export_continues(home: Home, tmp_path: Path, monkeypatch
 
 
 def test_an_interrupted_import_continues(export: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is no collection before it is whole; parts in it are not read again; another export begins again."""
+    """It becomes a collection when it is whole; its parts are not read again; another export begins again."""
     from crossview.engine.catalog.transfer import returning
 
     real, read = parts.read_part, list[str]()
@@ -236,7 +236,7 @@ def kill_at(seconds: float, *arguments: object) -> None:
 
 @pytest.mark.long
 def test_killed_commands_continue(home: Home, tmp_path: Path) -> None:
-    """Killed at many moments, an export and an import end the same; a home never shows a part."""
+    """Killed at any of many moments, an export and an import end the same; a home never shows a part."""
     rows = np.random.default_rng(0).normal(size=(40_000, 256)).astype(np.float32)
     with home.create("many", ["v=vectors:dim=256"]) as many:
         many.items.put_vectors("v", [f"{number:06}" for number in range(len(rows))], rows)

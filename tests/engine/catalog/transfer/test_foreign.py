@@ -28,7 +28,7 @@ from crossview.engine.values.item import ImportReport, NewItem
 from crossview.features.extras import install_command
 
 DATA = Path(__file__).parent / "data"
-"""Made by the package ``datasets`` and by pandas; see make.py there."""
+"""Files of the package ``datasets`` and of pandas; make.py there makes them."""
 
 
 def roles(data: ForeignData) -> dict[str, str]:
@@ -36,7 +36,7 @@ def roles(data: ForeignData) -> dict[str, str]:
 
 
 def imported(home: Home, data: ForeignData, name: str = "new", views: tuple[str, ...] = ()) -> tuple[Any, ImportReport]:
-    """A new collection, and the report of the import."""
+    """Return a new collection, and the report of the import."""
     collection = home.create(name, data.views(views))
     return collection, data.import_into(collection)
 
@@ -50,7 +50,7 @@ EMBEDDINGS = {n: [n + column / 8 for column in range(8)] for n in range(6)}
 
 
 def test_a_data_set_that_was_saved(home: Home) -> None:
-    """Pictures, names of classes, several labels, vectors and texts; a label -1 is none."""
+    """It has pictures, names of classes, several labels, vectors and texts; a label -1 does not count."""
     data = ForeignData(DATA / "saved")
     assert roles(data) == {
         "image": "picture",
@@ -83,7 +83,7 @@ def test_a_data_set_that_was_saved(home: Home) -> None:
 
 @pytest.mark.parametrize("name", ["splits", "files"])
 def test_splits_are_an_attribute(home: Home, name: str) -> None:
-    """Of a dictionary of data sets, and of files that are named by split; keys count the rows of a split."""
+    """A dictionary of data sets has them, and files that are named by split; keys count the rows of a split."""
     collection, report = imported(home, ForeignData(DATA / name))
     items = collection.items()
     assert {item.key: item.attributes["split"] for item in items} == {
@@ -140,7 +140,7 @@ def test_a_csv_of_pictures_and_labels(home: Home, tmp_path: Path) -> None:
 
 
 def test_json_lines_with_wrong_rows(home: Home, tmp_path: Path) -> None:
-    """Lines that are not JSON, not objects, have another dimension or come twice are listed."""
+    """Lines that are not JSON or not objects, have another dimension or come twice are listed."""
     rows: list[Any] = [{"id": n, "text": f"red {n}", "labels": ["a"], "embedding": [n / 8] * 16} for n in range(20)]
     text = "\n".join(json.dumps(row) for row in [*rows, {"id": 3}, {"id": 77, "embedding": [1, 2]}, {"text": "no key"}])
     (tmp_path / "rows.jsonl").write_text(f"{text}\nnot json\n[1]\n")
@@ -209,7 +209,7 @@ def test_coco(home: Home, tmp_path: Path) -> None:
 
 
 def test_the_mapping_is_corrected(home: Home, tmp_path: Path) -> None:
-    """By role and name: notions, views, attributes; the guess of the others makes room."""
+    """Roles and names are given for notions, views and attributes; the guess for other columns gives way."""
     table = pa.table(
         {
             "id": ["a", "b"],
@@ -338,7 +338,7 @@ JSON = st.recursive(
 )
 @settings(max_examples=60)
 def test_any_rows_are_used_or_listed(rows: list[dict[str, Any]]) -> None:
-    """Whatever a file holds, each row becomes an item or a failure; nothing else is raised."""
+    """Each row of any file becomes an item or a failure; no error is raised."""
 
     class Anything:
         form, folder, count, written = "anything", Path("nowhere"), len(rows), False
@@ -389,7 +389,7 @@ def test_every_type_of_arrow(home: Home, tmp_path: Path, write: Callable[[Any, P
 
 
 def test_damaged_files_are_refused_or_read(tmp_path: Path) -> None:
-    """Whatever is in a file, its rows are read or it is refused with a reason; nothing else is raised."""
+    """The rows of any file are read, or it is refused with a reason; no other error is raised."""
     random, read, reasons = np.random.default_rng(0), 0, []
     for name in ("pandas.parquet", "saved/data-00000-of-00002.arrow", "pandas.csv"):
         original = (DATA / name).read_bytes()
@@ -410,7 +410,7 @@ def test_damaged_files_are_refused_or_read(tmp_path: Path) -> None:
 
 
 def test_what_the_programs_write_today(home: Home, tmp_path: Path) -> None:
-    """Where ``datasets`` and pandas are installed, their files are imported as the stored ones are."""
+    """If ``datasets`` and pandas are installed, their files are imported as the stored ones are."""
     for name in ("datasets", "pandas"):
         pytest.importorskip(name, reason=f"{name} is not installed: the stored files are tested alone")
     runpy.run_path(str(DATA / "make.py"))["make"](tmp_path)

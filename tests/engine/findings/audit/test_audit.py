@@ -17,12 +17,12 @@ GROUPS, EACH, DIM = ("cat", "dog", "owl"), 30, 16
 
 
 def rows_of(random: np.random.Generator, group: int, count: int, shift: float = 0.0) -> np.ndarray:
-    """Rows around the centre of a group."""
+    """Return rows around the centre of a group."""
     return random.normal(size=(count, DIM)) + 9 * np.eye(DIM)[group] + shift
 
 
 def filled(home: Home, name: str = "pets") -> Collection:
-    """Three groups of thirty items with two views each."""
+    """Return three groups of thirty items with two views each."""
     random = np.random.default_rng(0)
     made = home.create(name, [f"a=vectors:dim={DIM}", f"b=vectors:dim={DIM}"])
     for number, group in enumerate(GROUPS):
@@ -43,7 +43,7 @@ def train(collection: Collection) -> None:
 
 
 def found(audit: Audit) -> dict[str, Finding]:
-    """The findings by kind; each kind appears once."""
+    """Return the findings by kind; each kind appears once."""
     kinds = [one.kind for one in audit.findings]
     assert len(set(kinds)) == len(kinds)
     assert kinds == sorted(kinds, key=KINDS.index)
@@ -51,7 +51,7 @@ def found(audit: Audit) -> dict[str, Finding]:
 
 
 def test_nothing_is_found_where_nothing_is_wrong(home: Home) -> None:
-    """And the audit states what it checked."""
+    """The audit states what it checked."""
     with filled(home) as pets:
         assert pets.audit().findings == ()
         assert any("'raw' learns nothing" in note for note in pets.audit().notes)
@@ -62,7 +62,7 @@ def test_nothing_is_found_where_nothing_is_wrong(home: Home) -> None:
 
 
 def test_held_out_copies_of_training_items_are_found(home: Home) -> None:
-    """Each with its copy; copies on one side are none of its concern."""
+    """Each comes with its copy; copies on one side do not count."""
     with filled(home) as pets:
         a, b = pets.items.embed("a", space="raw"), pets.items.embed("b", space="raw")
         place = {key: number for number, key in enumerate(a.keys)}
@@ -77,7 +77,7 @@ def test_held_out_copies_of_training_items_are_found(home: Home) -> None:
 
 
 def test_wrong_labels_are_doubtful_and_the_surest_come_first(home: Home) -> None:
-    """With the label that the views suggest; the limit bounds the keys, not the count."""
+    """Each has the label that the views suggest; the limit bounds the keys, not the count."""
     wrong = {"cat/03": "owl", "dog/07": "cat", "owl/29": "dog", "owl/11": "cat"}
     with filled(home) as pets:
         pets.items.update([ItemUpdate(key, labels=(label,)) for key, label in wrong.items()])
@@ -91,7 +91,7 @@ def test_wrong_labels_are_doubtful_and_the_surest_come_first(home: Home) -> None
 
 
 def test_an_item_far_from_all_others_is_an_outlier(home: Home) -> None:
-    """In the mean of its views, whatever its label."""
+    """The mean of its views decides, for any label."""
     with filled(home) as pets:
         far = {view: np.full((1, DIM), 60.0, np.float32) for view in ("a", "b")}
         for view, row in far.items():
@@ -101,7 +101,7 @@ def test_an_item_far_from_all_others_is_an_outlier(home: Home) -> None:
 
 
 def test_files_that_are_gone_empty_or_closed_are_found(home: Home, tmp_path: Path) -> None:
-    """Unless the request leaves the files alone, as a server does."""
+    """A request can leave the files alone, as a server does."""
     with filled(home) as pets:
         (tmp_path / "here.jpg").write_bytes(b"x")
         (tmp_path / "empty.jpg").write_bytes(b"")
@@ -135,7 +135,7 @@ def test_newer_items_are_counted_and_their_drift_is_measured(home: Home, shift: 
 
 
 def test_rows_and_spaces_out_of_date_are_found(home: Home) -> None:
-    """A view of texts that was fitted again, and texts without rows."""
+    """The view of texts was fitted again, and some texts lack rows."""
     words = ("red cat", "blue dog", "green owl", "red owl", "blue cat", "green dog")
     with home.create("texts", ["text:dim=2"]) as texts:
         texts.items.put([NewItem(f"{number}", text=words[number % 6]) for number in range(12)], workers=1)
@@ -152,7 +152,7 @@ def test_rows_and_spaces_out_of_date_are_found(home: Home) -> None:
 
 
 def test_labels_that_no_view_tells_are_found(home: Home) -> None:
-    """As the training reports them, with the names to leave out."""
+    """The training reports them the same way, with the names to leave out."""
     random = np.random.default_rng(2)
     with filled(home) as pets:
         keys = [item.key for item in pets.items(limit=100)]

@@ -1,4 +1,4 @@
-"""The threshold: without labels between the extremes, with labels where they say."""
+"""The threshold lies between the extremes without labels, and follows labels."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ NONE = np.empty(0, np.bool_)
 
 
 def two_kinds(seed: int = 0, many: int = 60, few: int = 30) -> np.ndarray:
-    """Distances around 1 and around 5."""
+    """Return distances around 1 and around 5."""
     generator = np.random.default_rng(seed)
     return np.concatenate([generator.normal(1, 0.2, many), generator.normal(5, 0.5, few)])[:, None].clip(0.01)
 
@@ -21,7 +21,7 @@ def test_without_labels_it_lies_between_the_kinds() -> None:
 
 
 def test_labels_move_it() -> None:
-    """Somebody for whom only changes beyond 5 are important."""
+    """The labels are those of a person who finds only changes beyond 5 important."""
     pool = two_kinds()
     labelled = np.array([[4.6], [4.8], [4.9], [5.1], [5.2], [5.4]] * 3)
     important = labelled[:, 0] > 5

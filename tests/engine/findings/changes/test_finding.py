@@ -1,4 +1,4 @@
-"""Changes of a collection of drawn pages: what matters is found, judged later, and said."""
+"""Changes of a collection of drawn pages: important ones are found, judged later, and reported."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +35,7 @@ def balanced_accuracy(found: Changes, page: DrawnPage = PAGE) -> float:
 
 
 def share(found: Changes, box: tuple[int, int, int, int]) -> float:
-    """The importance of the cells whose centres are in a box."""
+    """Return the importance of the cells whose centres are in a box."""
     importance = np.array(found.importance).reshape(4, 4)
     centres = SIDE * (np.arange(4) + 0.5) / 4
     left, top, right, bottom = box
@@ -79,7 +79,7 @@ def test_later_versions_are_judged_by_what_was_learned(filled: Collection) -> No
 
 
 def test_labels_are_heeded_whatever_names_their_versions(filled: Collection) -> None:
-    """By key or by the name of the file, in either order; the last word counts; unclear ones are not asked again."""
+    """Keys or names of files name them, in either order; the last label counts; unclear pairs are not asked again."""
     before = filled.changes(ChangesRequest())
     first, second, third = (before.changes[place] for place in before.questions[:3])
     labels = [

@@ -1,4 +1,4 @@
-"""Learning which regions matter: on simulated distances whose cause is known."""
+"""Regions matter as they are learned from simulated distances whose cause is known."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ NEWS, ADVERT, STILL, NOISE = range(4)
 
 
 def simulated(count: int = 60, seed: int = 0) -> tuple[np.ndarray, Monotony]:
-    """Region distances of four regions: news that drifts on, an advert drawn anew, one that is still, and noise."""
+    """Return region distances of four regions: news that drifts, a redrawn advert, a still advert, and noise."""
     generator = np.random.default_rng(seed)
     news = np.cumsum(generator.random((count, 6)) * (generator.random((count, 1)) < 0.3), axis=0)
     values = [news, 3 * generator.random((count, 6)), np.ones((count, 6)), 0.1 * generator.random((count, 6))]
@@ -60,7 +60,7 @@ def test_shares_of_regions_sum_up_to_the_distance(form: Form) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_labels_tell_what_time_does_not(form: Form) -> None:
-    """Somebody for whom the advert is what matters."""
+    """The labels are those of a person who cares about the advert."""
     regions, known = simulated()
     important = regions[:, ADVERT] > np.median(regions[:, ADVERT])
     chosen = np.random.default_rng(0).choice(len(regions), 40, replace=False)

@@ -29,7 +29,7 @@ def test_an_answer_can_be_cut_off_again(tmp_path: Path) -> None:
 
 
 def test_a_file_of_somebody_keeps_what_it_holds(tmp_path: Path) -> None:
-    """With a byte order mark, other cases, words and line ends, and none at its end."""
+    """It has a byte order mark, other cases, words and line ends, and no line end at its end."""
     path = tmp_path / "labels.csv"
     path.write_bytes("\ufeffEarlier, Later ,IMPORTANT\r\n\r\na,b,1\r\nb,c,No".encode())
     add_labels(path, LABELS[2:])

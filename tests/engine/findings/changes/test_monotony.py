@@ -1,4 +1,4 @@
-"""Quadruplets from time: the sets A and B of equations (18) and (19), gaps, and what is left out."""
+"""Quadruplets from time: the sets A and B of equations (18) and (19), gaps, and omitted pairs."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,14 @@ Quadruplet = tuple[int, int, int, int]
 
 
 def told(known: Monotony) -> dict[Quadruplet, float]:
-    """The quadruplets and their margins."""
+    """Return the quadruplets and their margins."""
     near, far = known.pairs[known.near], known.pairs[known.far]
     items = np.hstack([near, far]).tolist()
     return {(a, b, c, d): margin for (a, b, c, d), margin in zip(items, known.margins.tolist(), strict=True)}
 
 
 def by_definition(count: int, period: int = 4) -> dict[Quadruplet, float]:
-    """r >= t - 6, s <= t + 7, r <= t < s; the margin is 1 where s >= r + gamma."""
+    """Return the quadruplets with r >= t - 6, s <= t + 7, r <= t < s; the margin is 1 if s >= r + gamma."""
     return {
         (t, t + 1, r, s): float(s - r >= period)
         for t in range(count - 1)

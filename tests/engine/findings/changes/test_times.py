@@ -1,4 +1,4 @@
-"""When versions were taken: by names, EXIF data and files; periods; what is no order."""
+"""Times of versions come from names, EXIF data and files; periods; and names without an order."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -61,7 +61,7 @@ def test_cameras_tell_by_exif(tmp_path: Path) -> None:
 
 
 def test_what_exif_does_not_tell_is_counted_in_full(tmp_path: Path) -> None:
-    """Pictures without a time as well as those that share one, though either alone would keep EXIF from being used."""
+    """Pictures without a time count, and so do those that share one, though either alone would rule out EXIF."""
     paths = [tmp_path / f"DSC{number}.jpg" for number in range(6)]
     for number, path in enumerate(paths):
         exif = Image.Exif()
@@ -139,6 +139,6 @@ def test_what_is_no_period_is_refused(text: str) -> None:
     ],
 )
 def test_the_usual_period_is_four_visits(tmp_path: Path, hours: list[int], period: str) -> None:
-    """In steps where they come irregularly."""
+    """If visits come irregularly, it is counted in steps."""
     paths = [tmp_path / f"{START + timedelta(hours=hour):%Y-%m-%dT%H-%M}.png" for hour in hours]
     assert file_timeline(paths).usual_period() == period

@@ -1,4 +1,4 @@
-"""How far pages differ: Jaccard distances of links and images."""
+"""Pages differ by the Jaccard distances of their links and images."""
 
 from hypothesis import given
 from hypothesis import strategies as st

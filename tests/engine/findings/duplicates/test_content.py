@@ -1,4 +1,4 @@
-"""A file that differs in content is no copy, whatever its thumbnail shows, and the best of the copies is kept."""
+"""A file with other content is not a copy, for any thumbnail, and the best of the copies is kept."""
 
 import os
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_pages_of_one_layout_are_no_copies_and_their_copies_are(home: Home, tmp_
 
 
 def test_pages_without_their_files_are_no_copies_and_are_named(home: Home) -> None:
-    """A thumbnail does not tell; equal bytes do."""
+    """A thumbnail is not enough; equal bytes are."""
     with home.create("sent", ["color", "gist"]) as made:
         page = PAGES["invoice"](1)
         pages = _encoded(page), _encoded(page), _encoded(page, "JPEG")
@@ -95,7 +95,7 @@ def _old(path: Path, years: int) -> None:
 
 
 def test_the_original_is_kept_of_what_was_made_from_it(home: Home, tmp_path: Path) -> None:
-    """Not the enlarged copy, the one with a border, the screenshot, the crop, nor a PNG that was saved from it."""
+    """The enlarged copy, the one with a border, the screenshot, the crop and a PNG that was saved from it are not."""
     folder = tmp_path / "made"
     write_photographs(folder, 6)
     size = (480, 360)

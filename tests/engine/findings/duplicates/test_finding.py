@@ -1,4 +1,4 @@
-"""Copies are found with their relations, whichever views there are; other photographs are not."""
+"""Copies are found with their relations, by any views; other photographs are not."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -119,7 +119,7 @@ def test_another_collection_keeps_its_pictures(filled: Collection, folder: Path)
 
 
 def test_photographs_of_one_moment_are_apart(home: Home) -> None:
-    """However similar they are, if their EXIF times differ by a few seconds."""
+    """They may be very similar; their EXIF times differ by a few seconds."""
     image = encoded(photograph(1))
     with home.create("moment", ["color"]) as made:
         first, second = (Capture(stamp=str(taken), taken=taken) for taken in (1_000, 1_004))

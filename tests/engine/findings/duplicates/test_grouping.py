@@ -1,4 +1,4 @@
-"""Groups are stars: each member was confirmed against its keeper, and what people keep apart is never together."""
+"""Groups are stars: each member was confirmed against its keeper, and pairs kept apart by people stay apart."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def test_groups_are_disjoint_stars(
 
 @given(pairs)
 def test_all_copies_of_the_first_are_with_it(same: set[tuple[int, int]]) -> None:
-    """Nothing that is a copy of the best picture is left out, or with another keeper."""
+    """No copy of the best picture is left out, or has another keeper."""
     groups = grouper(same, set(), set()).groups(range(COUNT))
     expected = {second for first, second in same if first == 0}
     assert expected == set(next((group.members for group in groups if group.keeper == 0), []))

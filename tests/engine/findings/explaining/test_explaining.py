@@ -1,4 +1,4 @@
-"""Explanations: contributions add up to what places a hit, ranks and distances are those of plain NumPy."""
+"""Explanations: contributions add up to the value that places a hit; ranks and distances are those of plain NumPy."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ WORDS = ("sea waves tide", "red rose garden", "grey stone wall", "night sky star
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, Any]:
-    """Two views of items in four classes, the second with much noise; a third of the items lack it."""
+    """Return two views of items in four classes, the second with much noise; a third of the items lack it."""
     generator = np.random.default_rng(0)
     centers = generator.normal(size=(KINDS, WIDTH))
     y = np.arange(COUNT) % KINDS
@@ -80,7 +80,7 @@ def queries(rows: dict[str, Any]) -> list[Query]:
 
 
 def compared(collection: Collection, search: SearchRequest, **options: Any) -> list[tuple[Explanation, Hit]]:
-    """Explanations of all hits of a search, each with its hit; they are in the order of lists and hits."""
+    """Return explanations of all hits of a search, each with its hit; they are in the order of lists and hits."""
     hits = [(one.target, rank, hit) for one in collection.search(search) for rank, hit in enumerate(one.hits, 1)]
     found = collection.explain(ExplainRequest(search, **{"hits": search.k, **options}))
     assert [(one.target, one.rank, one.key) for one in found] == [(name, rank, hit.key) for name, rank, hit in hits]
@@ -88,7 +88,7 @@ def compared(collection: Collection, search: SearchRequest, **options: Any) -> l
 
 
 def check_sums(explanation: Explanation, hit: Hit) -> None:
-    """The contributions add up, and the total is what places the hit."""
+    """Check that the contributions add up, and that the total places the hit."""
     parts = [one.contribution for one in explanation.contributions]
     assert sum(parts) == pytest.approx(explanation.total, rel=1e-12)
     assert sum(map(abs, explanation.shares())) == pytest.approx(1 if any(parts) else 0)
@@ -141,7 +141,7 @@ def test_scores_order_the_list_of_several_targets(made: Collection, fuse: str) -
 
 
 def test_ranks_and_distances_are_those_of_numpy(made: Collection, rows: dict[str, Any]) -> None:
-    """Of every item, found or not, also below a filter."""
+    """They are compared for every item, found or not, also below a filter."""
     query = rows["v"][2] + 0.5
     distances = np.linalg.norm(rows["v"].astype(np.float64) - query, axis=1)
     for chosen, filtered in ((rows["y"] >= 0, ""), (rows["y"] <= 1, "label in [0, 1]")):
@@ -192,7 +192,7 @@ def test_codes_that_are_reranked_have_bits_and_the_distances_of_vectors(made: Co
 
 
 def test_weighted_notions_contribute_by_their_weight(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The weight times the squared distance, of which ``embed`` gives the parts."""
+    """Their contribution is the weight times the squared distance, and ``embed`` gives its parts."""
     home = Home(folder := tmp_path_factory.mktemp("notions"))
     notions.fill_things(home)
     with home.open("things") as collection:
@@ -229,7 +229,7 @@ def test_words_that_two_texts_share_agree(made: Collection) -> None:
 
 
 def test_parts_of_raw_rows_add_up_to_the_squared_distance(pictures: Collection) -> None:
-    """In every view; the shares that agree are those of plain NumPy."""
+    """They do in every view; the shares that agree are those of plain NumPy."""
     picture = encode(draw("red", 30))
     for view in ("color", "gist", "sift", "lab"):
         request = SearchRequest([Query(view, image=picture)], space="raw", k=4)
@@ -249,7 +249,7 @@ def test_parts_of_raw_rows_add_up_to_the_squared_distance(pictures: Collection) 
 
 
 def test_key_points_of_shared_words_lie_in_both_pictures(pictures: Collection) -> None:
-    """As many as the row of the query counts, at most 20 of each word."""
+    """Their number is that which the query's row counts, at most 20 of each word."""
     picture = encode(draw("red", 30))
     request = SearchRequest([Query("sift", image=picture)], space="raw", k=3)
     points = len(key_points(grey(draw("red", 30))))

@@ -1,4 +1,4 @@
-"""Maps: places by PCA and t-SNE, how well they keep neighbourhoods, and what becomes of a stored map."""
+"""Maps: places by PCA and t-SNE, a measure of kept neighbourhoods, and changes of a stored map."""
 
 import re
 from collections.abc import Iterator
@@ -109,7 +109,7 @@ def test_tsne_keeps_groups_together_and_is_the_same_each_time(made: Collection) 
 
 
 def test_a_map_stays_until_it_is_renewed_and_follows_its_items(made: Collection) -> None:
-    """Later items have no place; those that are deleted have none any more; a new key keeps its place."""
+    """Later items have no place, and deleted ones have none any more; a new key keeps its place."""
     info = made.maps.make(PCA_MAP)
     made.items.put([NewItem("later", rows={"v": [0.0] * 12}, attributes={"n": 1000})])
     made.items.delete(["0/000"])

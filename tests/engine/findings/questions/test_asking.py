@@ -1,4 +1,4 @@
-"""Questions to people: what is asked, and how answers are kept."""
+"""Questions to people: which are asked, and how answers are kept."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ def things(home: Home):
 
 
 def said(anchor: int, near: tuple[int, ...], far: tuple[int, ...], **others: str) -> Answer:
-    """An answer by the numbers of items, by ann in the notion head unless others say so."""
+    """Return an answer by the numbers of items; by default ann gives it in the notion head."""
     named = {"notion": "head", "person": "ann"} | others
     return Answer(anchor=key(anchor), near=tuple(map(key, near)), far=tuple(map(key, far)), **named)
 
@@ -31,7 +31,7 @@ def said(anchor: int, near: tuple[int, ...], far: tuple[int, ...], **others: str
 @pytest.mark.parametrize(("kind", "count"), [("single", 2), ("grid", 9)])
 @pytest.mark.parametrize("view", ["", "view"])
 def test_a_question_is_about_different_items(things: Collection, kind: str, count: int, view: str) -> None:
-    """Drawn by the seed: the same one again, and another one for another seed."""
+    """The seed draws it: the same one again, and another one for another seed."""
     request = QuestionRequest(notion="head", person="ann", kind=kind, view=view, seed=3)
     question = things.questions.next(request)
     assert (question.notion, len(question.candidates)) == ("head", count)
@@ -44,7 +44,7 @@ def test_a_question_is_about_different_items(things: Collection, kind: str, coun
 
 
 def test_answers_are_kept_in_order_with_who_and_when(things: Collection) -> None:
-    """By notion and by person, page by page; also after the collection was opened again."""
+    """They are listed by notion and by person, page by page; also after the collection was opened again."""
     first = things.questions.answer(said(0, (1,), (2,)))
     assert (first.id > 0, first.created.endswith("+00:00"), first.kind) == (True, True, "single")
     second = things.questions.answer(said(3, (4, 5), (6, 7, 8), person="bob"))
@@ -58,7 +58,7 @@ def test_answers_are_kept_in_order_with_who_and_when(things: Collection) -> None
 
 
 def test_an_answer_stands_for_every_pair_of_a_near_and_a_far_one() -> None:
-    """Of four near ones and five far ones, 20 comparisons; of who could not tell, none."""
+    """Four near ones and five far ones are 20 comparisons; an answer without a choice has none."""
     grid = said(0, (1, 2, 3, 4), (5, 6, 7, 8, 9))
     assert (grid.kind, len(grid.triplets), len(set(grid.triplets))) == ("grid", 20, 20)
     given = ItemComparisons.of_answers([grid, said(0, (), (1, 2)), said(1, (2,), (0,), notion="wing")])
@@ -67,7 +67,7 @@ def test_an_answer_stands_for_every_pair_of_a_near_and_a_far_one() -> None:
 
 
 def test_the_last_answer_of_a_person_is_undone(things: Collection) -> None:
-    """In the notion alone, and nobody else's."""
+    """Only that person's answer in that notion goes."""
     first, second = (things.questions.answer(said(number, (1,), (2,))) for number in (5, 6))
     kept = things.questions.answer(said(7, (1,), (2,), person="bob"))
     assert things.questions.undo("head", "ann") == second
@@ -78,7 +78,7 @@ def test_the_last_answer_of_a_person_is_undone(things: Collection) -> None:
 
 
 def test_who_answers_is_sometimes_asked_what_others_were(things: Collection) -> None:
-    """So that it is known how far people agree; nobody is asked what they have answered themselves."""
+    """It shows how far people agree; no person gets their own question again."""
     ask = [QuestionRequest(notion="head", person="bob", kind="single", seed=seed) for seed in range(100)]
     things.questions.answer(said(0, (1,), (2,)))
     wanted = (key(0), {key(1), key(2)})
@@ -90,7 +90,7 @@ def test_who_answers_is_sometimes_asked_what_others_were(things: Collection) -> 
 
 
 def test_people_who_disagree_are_shown() -> None:
-    """By comparison, however it was asked; of one person the last answer counts."""
+    """They are shown by comparison, for any kind of question; of one person the last answer counts."""
     answers = [
         said(0, (1,), (2,)),
         said(0, (2,), (1,)),
@@ -124,7 +124,7 @@ def test_what_is_no_answer_is_refused(things: Collection, answer: Answer, words:
 
 
 def test_questions_that_cannot_be_asked_are_refused(things: Collection, home: Home) -> None:
-    """An unknown kind, view or item, a seed that none can be, and too few items."""
+    """An unknown kind, view or item, a seed out of range, and too few items."""
     with pytest.raises(InvalidInputError, match="kind of a question must be single or grid, not 'both'"):
         things.questions.next(QuestionRequest(notion="head", person="ann", kind="both"))
     with pytest.raises(InvalidInputError, match="a seed must be between 0 and 2147483647, not -1"):
@@ -154,7 +154,7 @@ def test_answers_on_deleted_items_are_not_asked_or_learned_from(things: Collecti
 
 
 def test_a_question_of_many_items_reads_a_sample(things: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its memory does not grow with the collection: of the vectors, it copies those of a sample and of answers."""
+    """Its memory does not grow with the collection: it copies only the vectors of a sample and of answers."""
     things.questions.answer(said(0, (1,), (2,)))
     index = things._opened.versions().answered(
         "raw", lambda _, raw: raw.targets_for("view"), lambda _, space: next(iter(space.indexes.values())).index

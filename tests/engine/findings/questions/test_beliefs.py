@@ -1,4 +1,4 @@
-"""Beliefs are surest of what was asked about."""
+"""Beliefs are surest about items that people compared."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def items(n=30, width=4, seed=0):
 
 
 def triplets(rows, count=300, items=20, seed=1):
-    """Answers about the first items alone, all right."""
+    """Return answers about the first items alone, all right."""
     generator = np.random.default_rng(seed)
     drawn = np.array([generator.choice(items, 3, replace=False) for _ in range(count)])
     near, far = (np.square(rows[drawn[:, 0]] - rows[drawn[:, place]]).sum(axis=1) for place in (1, 2))
@@ -23,7 +23,7 @@ def triplets(rows, count=300, items=20, seed=1):
 
 @pytest.mark.parametrize("kind", BELIEFS)
 def test_distances_have_means_and_proper_covariances(kind):
-    """Of each anchor's candidates: covariances are symmetric and positive semidefinite."""
+    """Covariances of each anchor's candidates are symmetric and positive semidefinite."""
     rows = items()
     belief = kind.of(rows, triplets(rows))
     anchors, candidates = np.array([0, 25]), np.array([[1, 2, 3, 26], [4, 5, 27, 28]])
@@ -36,7 +36,7 @@ def test_distances_have_means_and_proper_covariances(kind):
 
 @pytest.mark.parametrize("kind", BELIEFS)
 def test_a_question_that_was_asked_makes_it_surer(kind):
-    """Its margin's variance falls, whatever the answer will be."""
+    """The variance of the question's margin falls, for any answer."""
     rows = items()
     belief = kind.of(rows, triplets(rows))
 
@@ -50,7 +50,7 @@ def test_a_question_that_was_asked_makes_it_surer(kind):
 
 
 def test_items_that_were_never_compared_are_the_least_sure():
-    """Their places are known as little as those of all items together."""
+    """Their places are as uncertain as those of all items together."""
     rows = items()
     belief = Places.of(rows, triplets(rows))
     volumes = np.linalg.slogdet(belief.information)[1]
@@ -58,7 +58,7 @@ def test_items_that_were_never_compared_are_the_least_sure():
 
 
 def test_a_metric_learns_which_columns_matter():
-    """From answers by one column, distances along it count most, also between items that no answer named."""
+    """With answers by one column, distances along it count most, also between items that no answer named."""
     rows = items(n=60)
     by_one = rows * [1.0, 0.0, 0.0, 0.0]
     belief = Metric.of(rows, triplets(by_one))
@@ -79,7 +79,7 @@ def test_many_columns_and_no_answers_are_no_obstacle(kind):
 
 @pytest.mark.parametrize("kind", BELIEFS)
 def test_wrong_answers_are_named(kind):
-    """Answers of another shape, or about an item that there is not, are refused."""
+    """Answers of another shape, or about an item that does not exist, are refused."""
     with pytest.raises(ValueError, match="answers must be triplets"):
         kind.of(items(), [[1, 2]])
     with pytest.raises(ValueError, match="from 0 to 29, not 30"):

@@ -1,4 +1,4 @@
-"""The next question is about what is not known yet."""
+"""The next question is about items that are still uncertain."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def answers(rows, count, items, seed=1):
 @pytest.mark.parametrize("kind", [Places, Metric])
 @pytest.mark.parametrize("size", [2, 9])
 def test_a_question_has_an_anchor_and_other_candidates(kind, size):
-    """None of them twice; the same seed asks the same, another seed another."""
+    """No candidate comes twice; the same seed asks the same, another seed another."""
     rows = embedding(n=200)
     belief = kind.of(rows, answers(rows, 600, np.arange(200)))
     asked = [choose(belief, size=size, seed=seed)[0] for seed in (0, 0, 1)]
@@ -34,7 +34,7 @@ def test_a_question_has_an_anchor_and_other_candidates(kind, size):
 
 @pytest.mark.parametrize("size", [2, 9])
 def test_items_that_were_never_compared_are_asked_about(size):
-    """Of forty items the five that no answer names are in the first question."""
+    """The first question has some of the five items, among forty, that no answer names."""
     rows = embedding()
     belief = Places.of(rows, answers(rows, 2_000, np.arange(35)))
     (question,) = choose(belief, size=size)
@@ -42,7 +42,7 @@ def test_items_that_were_never_compared_are_asked_about(size):
 
 
 def test_several_questions_have_different_anchors():
-    """The best first, as many as are asked for where there are so many items."""
+    """The best come first, as many as requested if the collection has so many items."""
     rows = embedding()
     belief = Places.of(rows, answers(rows, 300, np.arange(40)))
     asked = choose(belief, count=8)
@@ -54,7 +54,7 @@ def test_several_questions_have_different_anchors():
 
 @pytest.mark.parametrize("size", [2, 9])
 def test_few_answers_choose_nothing(size):
-    """Without features, questions are random until there are more than two answers an item, and tell so."""
+    """Without features, questions are random until there are more than two answers an item, and state no gain."""
     rows = embedding()
     given = answers(rows, 200, np.arange(40))
     assert choose(Places.of(rows, given[:50]), size=size)[0].gain == 0
@@ -62,7 +62,7 @@ def test_few_answers_choose_nothing(size):
 
 
 def test_what_was_asked_is_not_asked_again():
-    """Not by either order of the candidates; where all was asked, the message says so."""
+    """Neither order of the candidates comes again; if all was asked, the message says so."""
     rows = embedding(n=4)
     belief = Places.of(rows, [])
     asked = np.empty((0, 3), dtype=np.int64)
@@ -76,7 +76,7 @@ def test_what_was_asked_is_not_asked_again():
 
 @pytest.mark.parametrize("size", [1, 40])
 def test_a_question_needs_more_items_than_candidates(size):
-    """And at least two candidates."""
+    """It also needs at least two candidates."""
     with pytest.raises(ValueError, match=f"not {size} of"):
         choose(Places.of(embedding(), []), size=size)
 

@@ -1,4 +1,4 @@
-"""Judgements in searches: which count, how a search goes on from them, and the comparisons that they stand for."""
+"""Judgements in searches: which count, how a search continues with them, and their comparisons."""
 
 from collections import Counter
 
@@ -38,7 +38,7 @@ def found(things: Collection, *queries: Query, **options: object) -> list[str]:
 
 
 def test_the_last_judgement_of_a_key_counts_and_undoing_it_returns_to_the_one_before(things: Collection) -> None:
-    """Whoever made it; a person undoes only their own."""
+    """Any person may have made it; a person undoes only their own."""
     judge = things.feedback.judge
     assert counted(judge("reds", [key(0), key(1)], key(2), person="ann")) == [
         *((key(0), 1.0, "ann"), (key(1), 1.0, "ann"), (key(2), -1.0, "ann"))
@@ -70,7 +70,7 @@ def test_judging_the_same_again_stores_nothing(things: Collection) -> None:
 
 
 def test_a_search_goes_on_from_what_is_kept(things: Collection) -> None:
-    """As if the judgements were given anew, in the views of its queries, with its own inputs besides."""
+    """The answer equals that of the same judgements given again, in the views of its queries, with its own inputs."""
     things.feedback.judge("reds", {key(0): 2, key(1): 1}, [key(2)], person="ann")
     examples = [Query("view", key=key(0), weight=2), Query("view", key=key(1)), Query("view", key=key(2), weight=-1)]
     plain = found(things, *examples, combine="learn", feedback="")
@@ -84,13 +84,13 @@ def test_a_search_goes_on_from_what_is_kept(things: Collection) -> None:
         assert found(things, combine=way) == found(things, *examples, combine=way, feedback="")
     vector = Query("view", vector=rows()[9])
     assert found(things, vector) == found(things, vector, *examples, combine="learn", feedback="")
-    other = Query("view", key=key(0), weight=-1)  # the search itself says otherwise
+    other = Query("view", key=key(0), weight=-1)  # the search contradicts the judgement
     assert found(things, other) == found(things, other, *examples[1:], combine="learn", feedback="")
     assert key(0) in found(things, with_examples=True)
 
 
 def test_judgements_of_deleted_items_are_left_out_with_a_warning(things: Collection) -> None:
-    """And count again if an item with the key returns."""
+    """They count again if an item with the key returns."""
     things.feedback.judge("reds", [key(0), key(1)], [key(2)], person="ann")
     before = found(things)
     things.items.delete([key(1)])
@@ -107,7 +107,7 @@ def test_judgements_of_deleted_items_are_left_out_with_a_warning(things: Collect
 
 
 def test_keys_are_kept_in_the_form_of_the_catalog(home: Home) -> None:
-    """One judgement for each item, however its key is written."""
+    """Each item has one judgement, for any form of its key."""
     with home.create("forms", ["v=vectors:dim=1"]) as made:
         made.items.put([NewItem("r\u00e9", rows={"v": [1]})])
         made.feedback.judge("f", "re\u0301", person="ann")
@@ -146,7 +146,7 @@ def test_mistakes_name_the_value_and_store_nothing(things: Collection) -> None:
 
 
 def test_feedback_has_a_limit(things: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of items, not of changes of mind."""
+    """The limit counts items, not changes of mind."""
     assert MOST_JUDGED == 1_000
     monkeypatch.setattr("crossview.engine.findings.questions.feedback.MOST_JUDGED", 3)
     things.feedback.judge("reds", [key(0), key(1), key(2)], person="ann")
@@ -184,7 +184,7 @@ def test_each_judgement_is_in_a_bounded_number_of_comparisons(likes: int, unlike
 
 
 def test_remembered_judgements_are_answers_of_their_persons(things: Collection) -> None:
-    """Once, however often they are remembered; later judgements replace them, and forgetting leaves other answers."""
+    """They are stored once, after any number of calls; later judgements replace them, and other answers stay."""
     things.feedback.judge("reds", [key(0), key(1), key(2)], [key(3), key(4)], person="ann")
     things.feedback.judge("reds", [key(3), key(5)], [key(0)], person="bob")
     things.feedback.judge("reds", [key(6)], person="eve")
@@ -216,7 +216,7 @@ def test_remembered_judgements_are_answers_of_their_persons(things: Collection) 
 
 
 def test_a_metric_of_remembered_judgements_finds_more_of_what_people_like(home: Home) -> None:
-    """Among the items that nobody has judged, for every judged example; most columns of the rows say nothing."""
+    """It does so among the items without judgement, for every judged example; most columns of the rows are noise."""
     generator, count = np.random.default_rng(0), 160
     liked, judged = np.arange(count) % 2 == 0, np.arange(count) < 40
     features = generator.normal(size=(count, 8)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What an answer is worth agrees with what numerical integration finds."""
+"""The gain of an answer agrees with numerical integration."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from crossview.engine.findings.questions.belief import information_gain, probabi
 
 
 def integrated(mean, variance):
-    """The probability of a yes, and the information of the answer in bits, by Gauss-Hermite quadrature."""
+    """Return the probability of a yes, and the information of the answer in bits, by Gauss-Hermite quadrature."""
     places, weights = np.polynomial.hermite_e.hermegauss(200)
     chances = expit(mean + np.sqrt(variance) * places)
     weights = weights / weights.sum()
@@ -27,7 +27,7 @@ def test_gain_and_probability_are_those_of_integration(mean, variance):
 
 
 def test_what_is_known_tells_nothing():
-    """An answer tells nothing where the margin is known, however close the call, and less the surer it is."""
+    """An answer has no information if the margin is known, however close the call, and less the surer it is."""
     means = np.array([0.0, 0.1, 3.0])
     np.testing.assert_array_equal(information_gain(means, np.zeros(3)), 0.0)
     gains = information_gain(means, np.full(3, 4.0))

@@ -14,7 +14,7 @@ from crossview.engine.learners.papers.attributes.class_relations import (
 from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
 
 LEVELS = np.array([0.0, 1.0, 1.0, 2.0, 3.0])
-"""Of five classes, two of them equal; four rows of each."""
+"""Levels of five classes, two of them equal, with four rows of each."""
 CODES = np.repeat(np.arange(5), 4)
 MOST = 1_000
 
@@ -33,7 +33,7 @@ def test_all_pairs_of_classes_have_the_lower_first():
 
 
 def test_pairs_ask_for_the_order_or_for_equality():
-    """One constraint for every two rows; of equal classes one for either sign, without a margin."""
+    """Every two rows have one constraint; equal classes have one for either sign, without a margin."""
     near, far, margins = drawn((0, 3), Relations())
     assert (near[:, 0] == near[:, 1]).all()
     assert (far == [3, 0]).all()
@@ -44,7 +44,7 @@ def test_pairs_ask_for_the_order_or_for_equality():
 
 
 def test_quadruplets_compare_with_the_classes_around():
-    """Equation 25: what is between differs less than what is around it, so many levels away and clipped at the last."""
+    """Equation 25: classes between differ less than those around them, so many levels away and clipped at the last."""
     relations = Relations("quadruplets", "quadruplets")
     near, far, margins = drawn((1, 3), relations)
     assert (near == [3, 1]).all()
@@ -58,7 +58,7 @@ def test_quadruplets_compare_with_the_classes_around():
 
 
 def test_extreme_classes_have_nothing_around_them():
-    """Quadruplets leave them out, "both" takes their pairs."""
+    """Quadruplets leave them out, and "both" takes their pairs."""
     assert not usable(LEVELS, (0, 3), Relations("quadruplets"))
     assert usable(LEVELS, (0, 3), Relations("both"))
     assert usable(LEVELS, (1, 3), Relations("quadruplets"))
@@ -71,7 +71,7 @@ def test_extreme_classes_have_nothing_around_them():
 
 
 def test_more_pairs_of_rows_than_asked_for_are_drawn():
-    """Each at most once, and the same ones every time."""
+    """Each is drawn at most once, and the same ones are drawn every time."""
     first, second = (constraints(LEVELS, CODES, [(0, 3)], Relations(), 5, np.random.default_rng(7)) for _ in range(2))
     assert len(np.unique(first.far, axis=0)) == 5
     assert (first.far == second.far).all()
@@ -79,7 +79,7 @@ def test_more_pairs_of_rows_than_asked_for_are_drawn():
 
 @pytest.mark.parametrize("relations", [Relations("pairs", "none"), Relations("both", "quadruplets", 2)])
 def test_a_direction_is_the_minimum(relations: Relations):
-    """A generic solver finds nothing lower from where it ends, and its score agrees with the order."""
+    """A generic solver finds no lower value from its end, and its score agrees with the order."""
     generator = np.random.default_rng(3)
     rows = generator.normal(size=(20, 6)) + np.outer(LEVELS[CODES], [3, -3, 1, 0, 0, 0])
     given = constraints(LEVELS, CODES, class_pairs(LEVELS), relations, MOST, generator)

@@ -1,4 +1,4 @@
-"""Where classes without items lie among the scores of those that have some."""
+"""Classes without items have places among the scores of classes that have some."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_the_place_is_that_of_equal_ones_or_between_or_one_step_beyond(amount: f
 
 
 def test_a_described_class_lies_near_its_rows() -> None:
-    """Of five classes along two lines, each in turn has no rows; it is nearer to its place than to another class's."""
+    """Each of five classes along two lines has no rows in turn; it is nearer to its place than to another class's."""
     levels = {"a": (0, 1), "b": (1, 0), "c": (2, 3), "d": (3, 4), "e": (4, 2)}
     rng = np.random.default_rng(0)
     labels = np.repeat(list(levels), 20)
@@ -45,13 +45,13 @@ def test_a_class_that_a_view_lacks_is_placed_by_its_order() -> None:
 
 
 def test_the_spread_is_wider_the_less_is_known() -> None:
-    """Narrowest beside a seen class that has as much, wider between two, widest beyond all."""
+    """It is narrowest beside a seen class that has as much, wider between two, and widest beyond all."""
     equal, between, beyond = (spread_between([amount], SEEN, MEANS)[0] for amount in (2, 1, 5))
     assert 0 < equal < between < beyond
 
 
 def test_rows_are_told_among_seen_and_described_classes() -> None:
-    """A class without rows is found where odds are even, more often at higher odds, and never at none."""
+    """A class without rows is found at even odds, more often at higher odds, and never at odds of zero."""
     levels = {"a": (0, 1), "b": (1, 0), "c": (2, 3), "d": (3, 4), "e": (4, 2)}
     rng = np.random.default_rng(2)
     labels = np.repeat(list(levels), 40)

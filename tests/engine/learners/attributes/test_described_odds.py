@@ -1,4 +1,4 @@
-"""Odds of described classes: chosen where others are held out, kept with what was learned, and overridden."""
+"""Odds of described classes are chosen on held-out classes, kept with the learner, and overridden."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ EACH = 20
 
 
 def rows(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of six classes and their codes."""
+    """Return rows of six classes and their codes."""
     codes = np.repeat(np.arange(6), EACH)
     noise = np.random.default_rng(seed).normal(0, 0.5, (len(codes), 8))
     return noise + np.hstack([LEVELS, np.zeros((6, 6))])[codes], codes
@@ -59,7 +59,7 @@ def test_higher_odds_find_more_of_what_is_held_out_and_less_of_the_others() -> N
 
 
 def test_the_odds_are_chosen_once_kept_and_overridden() -> None:
-    """Where all classes have rows there is nothing to choose."""
+    """If all classes have rows, no odds are chosen."""
     x, codes = rows()
     seen = codes != 2
     own, names = x[seen], NAMES[codes[seen]]
@@ -87,7 +87,7 @@ def test_shares_of_classes_add_up_and_the_largest_is_told() -> None:
 
 
 def test_classes_that_are_too_few_have_even_odds() -> None:
-    """Two of them leave one, which nothing orders; so do classes of a single group."""
+    """Two classes leave one, which has no order; so do classes of a single group."""
 
     def learned(*_: object) -> RelativeAttributes:
         raise AssertionError("nothing can be learned")

@@ -11,7 +11,7 @@ from crossview.engine.learners.papers.attributes.ordered_items import ItemPairs,
 from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
 
 AMOUNTS = np.repeat([0.0, 1.0, 1.0, 2.0], 3)
-"""Of the first rows, whose classes are ordered; two of the classes are equal."""
+"""Levels of the first rows, whose classes are ordered; two of the classes are equal."""
 COUNT = 16
 PAIRS = np.array([[0, 13], [14, 2], [15, 12], [5, 7], [12, 13], [3, 3 + 8]])
 EQUAL = np.array([False, False, True, True, False, False])
@@ -19,7 +19,7 @@ WEIGHTS = np.array([1.0, 2.0, 0.5, 3.0, 1.0, 4.0])
 
 
 def slow_loss(scores, amounts=AMOUNTS):
-    """The losses of the rows of classes and of the pairs, one by one."""
+    """Return the losses of the rows of classes and of the pairs, one by one."""
     total = 0.0
     for i in range(len(amounts)):
         for j in range(i):
@@ -37,7 +37,7 @@ def rows(seed=0, count=COUNT, width=5):
 
 
 def supervision(weights=WEIGHTS, notions="size"):
-    """Three rows of each of four classes, others alone in theirs, and pairs of all."""
+    """Return three rows of each of four classes, others alone in theirs, and pairs of all."""
     classes = [*np.repeat(["ann", "bob", "cy", "dee"], 3), "own 1", "own 2", "own 3", "own 4"]
     named = None if notions is None else np.full(len(PAIRS), notions)
     return Supervision(classes=np.array(classes), comparisons=Comparisons(PAIRS, EQUAL, weights, notions=named))
@@ -71,7 +71,7 @@ def test_loss_is_the_sum_over_pairs_of_classes_and_of_items(of_classes, spread):
 @pytest.mark.parametrize("item_weight", [1.0, 20.0])
 @pytest.mark.parametrize("orderings", [ORDERINGS, None])
 def test_scores_minimise_the_loss_of_classes_and_items(item_weight, orderings):
-    """As a general solver finds them; rows alone in their class count where people ordered them, and only there."""
+    """A general solver finds the same; rows alone in their class count in pairs that people ordered, and only there."""
     found = learner(orderings=orderings, item_weight=item_weight).fit(rows(), supervision())
     amounts = AMOUNTS if orderings else np.empty(0)
     x = rows() - rows().mean(axis=0)
@@ -89,17 +89,17 @@ def test_scores_minimise_the_loss_of_classes_and_items(item_weight, orderings):
 
 @pytest.mark.parametrize("relations", [Relations(), Relations("both", "quadruplets"), Relations("pairs", "none")])
 def test_a_pair_of_weight_two_is_a_pair_that_is_given_twice(relations):
-    """Whatever is asked of classes; a pair of weight 0 is none."""
+    """This holds for any order of classes; a pair of weight 0 does not count."""
     weighed = supervision(np.array([2.0, 1.0, 0.0, 1.0, 1.0, 0.0]))
     listed = weighed.comparisons.take(np.array([0, 0, 1, 3, 4]))
     twice = Supervision(classes=weighed.classes, comparisons=Comparisons(listed.items, listed.similar))
     first, second = (learner(relations=relations).fit(rows(), one) for one in (weighed, twice))
-    # Rows 11 and 15 are named by no pair that counts: they are of a class, and of none.
+    # No pair of positive weight names row 11, which has a class, or row 15, which has none.
     np.testing.assert_allclose(first.weights_[0], second.weights_[0], rtol=1e-3, atol=1e-4)
 
 
 def test_quadruplets_of_classes_and_pairs_of_items_have_the_exact_minimum():
-    """Equal items are asked for the same score where classes are asked for quadruplets; the loss is Huber's."""
+    """Pairs of equal items ask for equal scores beside the quadruplets of classes; the loss is Huber's."""
     relations = Relations("both", "none")
     found = learner(relations=relations).fit(rows(), supervision())
     without = RelativeAttributes(orderings=ORDERINGS, relations=relations).fit(rows(), supervision().classes)
@@ -114,7 +114,7 @@ def test_quadruplets_of_classes_and_pairs_of_items_have_the_exact_minimum():
 
 
 def test_items_alone_order_new_rows_without_classes():
-    """Two attributes, each from its own pairs; each row is alone in its class."""
+    """Two attributes learn from their own pairs; each row is alone in its class."""
     x = rows(3, 80, 6)
     pairs = np.random.default_rng(4).integers(80, size=(300, 2))
     notions = np.array(["long", "tall"])[np.arange(300) % 2]
@@ -131,7 +131,7 @@ def test_items_alone_order_new_rows_without_classes():
 
 
 def test_a_view_learns_from_the_pairs_of_the_items_that_it_has():
-    """Others neither move its mean nor its scores."""
+    """Other items move neither its mean nor its scores."""
     mask = np.ones((COUNT, 2), bool)
     mask[[5, 14], 1] = False
     given = supervision()
@@ -143,7 +143,7 @@ def test_a_view_learns_from_the_pairs_of_the_items_that_it_has():
 
 
 def test_described_classes_are_told_by_attributes_that_classes_differ_in():
-    """Of one that items alone order nothing is known of them."""
+    """An attribute that items alone order says nothing of them."""
     said = supervision(notions="age").comparisons
     settings = {
         "orderings": {name: [of[0], 0] for name, of in ORDERINGS.items()} | {"eve": [3, 0]},

@@ -13,7 +13,7 @@ H = 0.05
 
 
 def listed(parts, scores):
-    """The loss, constraint by constraint."""
+    """Return the loss, constraint by constraint."""
     total = 0.0
     for part in parts:
         for (high, low), weight in zip(part.far, part.weights, strict=True):
@@ -25,7 +25,7 @@ def listed(parts, scores):
 
 
 def drawn(seed):
-    """Crossings of 12 rows: with margins and weights, of the same rows, and of one near pair that is no difference."""
+    """Return crossings of 12 rows: with margins and weights, of equal rows, and of a near pair of one row twice."""
     generator = np.random.default_rng(seed)
     pairs = [generator.integers(12, size=(count, 2)) for count in (7, 9, 5, 6)]
     same = np.array([[3, 3]])
@@ -39,7 +39,7 @@ def drawn(seed):
 @pytest.mark.parametrize("spread", [0.01, 0.1, 1.0, 10.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_loss_is_the_sum_over_quadruplets(spread, seed):
-    """Value, gradient and Hessian, at scores that leave them in every part of the Huber loss."""
+    """Value, gradient and Hessian agree at scores that leave them in every part of the Huber loss."""
     parts = drawn(seed)
     loss, generator = Crossings(parts), np.random.default_rng(seed + 10)
     scores, along = spread * generator.normal(size=12), generator.normal(size=12)
@@ -54,13 +54,13 @@ def test_the_loss_is_the_sum_over_quadruplets(spread, seed):
 
 
 LEVELS = np.array([0.0, 1.0, 1.0, 2.0, 3.0])
-"""Of five classes, two of them equal."""
+"""Levels of five classes, two of them equal."""
 CODES = np.repeat(np.arange(5), 4)
 RELATIONS = [Relations("pairs", "quadruplets"), Relations("both", "quadruplets", 2), Relations("quadruplets", "none")]
 
 
 def all_quadruplets(parts):
-    """The rows of every constraint, its margin and its weight, one by one."""
+    """Return the rows of every constraint, its margin and its weight, one by one."""
     found = [
         (near, far, part.margin, weight)
         for part in parts
@@ -73,7 +73,7 @@ def all_quadruplets(parts):
 
 @pytest.mark.parametrize("relations", RELATIONS)
 def test_the_learner_ends_where_the_listed_quadruplets_have_their_minimum(relations):
-    """By another solver, of every quadruplet by itself."""
+    """Another solver takes every quadruplet by itself."""
     generator = np.random.default_rng(3)
     rows = generator.normal(size=(20, 6)) + np.outer(LEVELS[CODES], [1, -1, 0.5, 0, 0, 0])
     rows -= rows.mean(axis=0)
@@ -91,7 +91,7 @@ def test_the_learner_ends_where_the_listed_quadruplets_have_their_minimum(relati
 
 @pytest.mark.parametrize("relations", RELATIONS)
 def test_the_sum_is_the_mean_of_what_is_drawn(relations):
-    """Constraints with rows around that are drawn cost as much in the mean over many draws."""
+    """Constraints with drawn rows around them cost as much, in the mean over many draws."""
     generator, codes = np.random.default_rng(4), np.repeat(np.arange(5), [4, 5, 2, 3, 4])
     scores = LEVELS[codes] + generator.normal(size=len(codes))
     parts = Crossings(crossings(LEVELS, codes, class_pairs(LEVELS), relations, 1_000, generator))

@@ -1,4 +1,4 @@
-"""Relative attributes: the loss over pairs, the exact minimum, and what is refused."""
+"""Relative attributes: the loss over pairs, the exact minimum, and refused input."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from crossview.engine.learners.papers.attributes.relative import RelativeAttribu
 
 
 def slow_loss(amounts, scores):
-    """The loss, pair by pair."""
+    """Return the loss, pair by pair."""
     total = 0.0
     for i in range(len(scores)):
         for j in range(len(scores)):
@@ -23,7 +23,7 @@ def slow_loss(amounts, scores):
 
 
 def people(seed=0, count=60, width=12):
-    """Rows of four classes, and how much of two attributes the classes have; two have as much of the second."""
+    """Return rows of four classes, and how much of two attributes the classes have; two have as much of the second."""
     generator = np.random.default_rng(seed)
     labels = np.array(["ann", "bob", "cy", "dee"])[np.arange(count) % 4]
     rows = generator.normal(size=(count, width))
@@ -35,7 +35,7 @@ def people(seed=0, count=60, width=12):
 @settings(max_examples=30, deadline=None)
 @given(count=st.integers(2, 14), levels=st.integers(1, 4), spread=st.sampled_from([0.1, 1.0, 10.0]), seed=st.integers())
 def test_loss_is_the_sum_over_pairs(count, levels, spread, seed):
-    """Value, gradient and Laplacian are those of the pairs, one by one, whatever the scores and levels."""
+    """Value, gradient and Laplacian are those of the pairs, one by one, for any scores and levels."""
     generator = np.random.default_rng(seed % 2**32)
     amounts = generator.integers(levels, size=count).astype(float)
     scores = spread * generator.normal(size=count)
@@ -81,7 +81,7 @@ def test_scores_order_the_classes():
 
 
 def test_only_the_order_matters():
-    """Other numbers in the same order give the same scores; a class that is not there does no harm."""
+    """Other numbers in the same order give the same scores; an absent class changes nothing."""
     rows, labels, orderings = people()
     other = {name: np.exp(values) for name, values in orderings.items()} | {"eve": [9, 9]}
     plain, grown = (RelativeAttributes(orderings=given_).fit(rows, labels) for given_ in (orderings, other))
@@ -117,7 +117,7 @@ def test_units_do_not_matter():
 
 
 def test_classes_without_an_ordering_are_left_out():
-    """What is learned is what the other classes give; rows of those left out have scores like any row."""
+    """The learner learns from the other classes alone; rows of those left out have scores like any row."""
     rows, labels, orderings = people()
     some = {name: numbers for name, numbers in orderings.items() if name != "dee"}
     learned = RelativeAttributes(orderings=some).fit(rows, labels)
@@ -139,7 +139,7 @@ def test_classes_without_an_ordering_are_left_out():
     ],
 )
 def test_bad_settings_are_named(change, message):
-    """Parameters and orderings that cannot be learned from are ValueErrors that say why."""
+    """Parameters and orderings that allow no learning are ValueErrors with the reason."""
     rows, labels, _ = people()
     with pytest.raises(ValueError, match=message):
         RelativeAttributes(**change).fit(rows, labels)

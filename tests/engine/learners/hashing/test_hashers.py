@@ -1,4 +1,4 @@
-"""Codes: bits are signs of scores, one hash for all views of a shared space, and what each hasher promises."""
+"""Codes: bits are signs of scores, a shared space has one hash for all views, and each hasher keeps its promises."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_codes_are_the_signs_of_scores(name):
 
 @pytest.mark.parametrize("name", HASHERS)
 def test_what_is_hashed_can_be_asked_for(name):
-    """What a code stands for has a row per code; scores and it are refused before a fit, and of a wrong width."""
+    """``unhashed`` has a row per code; it and scores are refused before a fit, and for a wrong width."""
     views, labels = three_views()
     with pytest.raises(NotFittedError):
         hasher(name).scores(views[0])
@@ -69,8 +69,8 @@ def test_codes_are_of_directions_from_the_mean(name):
 
 @pytest.mark.parametrize("name", STAGES)
 def test_one_hash_for_the_views_of_a_shared_space(name):
-    """After a cross-view learner equal embeddings of different views have equal codes; after another each view has
-    its own hash, and codes of different views are not compared."""
+    """A cross-view learner before the hasher gives equal embeddings of different views equal codes. After another
+    learner each view has its own hash, and codes of different views are not compared."""
     views, labels = three_views()
     shared = parse_chain(f"multi-npp:4,{name}", {"random_state": 0})
     shared.fit(views, labels)

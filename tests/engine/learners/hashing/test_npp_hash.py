@@ -1,4 +1,4 @@
-"""The supervised cross-view hasher: what it learns from, what its codes are good for, and what they stand for."""
+"""The supervised cross-view hasher: what it learns from, how its codes rank, and the vectors behind them."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from crossview.engine.training.measures import average_precision, ranking
 
 
 def classes_in_views(n=90, widths=(7, 9), classes=3, noise=0.5, seed=0):
-    """Rows of one Gaussian per class and view, in the order of the classes' labels 0, 1, 2, 0, 1, ..."""
+    """Return rows of one Gaussian per class and view, in the order of the classes' labels 0, 1, 2, 0, 1, ..."""
     generator = np.random.default_rng(seed)
     labels = np.arange(n) % classes
     centres = [generator.normal(size=(classes, width)) for width in widths]
@@ -20,13 +20,13 @@ def classes_in_views(n=90, widths=(7, 9), classes=3, noise=0.5, seed=0):
 
 
 def between(learner, views, first=0, second=1):
-    """Hamming distances of the codes of one view's rows, as queries, to those of another's, as items."""
+    """Return Hamming distances of the codes of one view's rows, as queries, to those of another's, as items."""
     asked, stored = learner.transform_queries(views[first], first), learner.transform(views[second], view=second)
     return (asked[:, None] != stored[None]).sum(axis=2)
 
 
 def test_the_objective_never_rises():
-    """It falls, step by step, as often as said; progress is told; the same seed finds the same functions."""
+    """It falls at every step, up to the limit; progress is reported; the same seed finds the same functions."""
     views, labels = classes_in_views(noise=1.5)
     told = []
     with reporting(lambda *at: told.append(at)):
@@ -54,7 +54,7 @@ def test_codes_of_unseen_items_meet_across_views(bits):
 
 
 def test_items_may_lack_views():
-    """What stands in an absent row's place is never looked at, and items with one view take part."""
+    """The values of an absent row do not count, and items with one view take part."""
     views, labels = classes_in_views()
     mask = np.ones((90, 2), bool)
     mask[::4, 0] = mask[1::4, 1] = False
@@ -89,7 +89,7 @@ def test_a_view_added_later():
 
 
 def test_an_added_view_needs_something_similar():
-    """Where no row of the new view is similar to a row of the others, that is said."""
+    """If no row of the new view is similar to a row of the others, the error states so."""
     views, labels = classes_in_views(90, (7, 9, 5))
     learner = NPPHash(8, random_state=0).fit(views[:2], labels)
     told = sp.csr_array((np.ones(2), ([0, 1], [1, 0])), shape=(90, 90))
@@ -101,7 +101,7 @@ def test_an_added_view_needs_something_similar():
 
 @pytest.mark.parametrize("told", ["classes", "labels", "neighbors"])
 def test_kinds_of_similarity(told):
-    """Classes, sets of labels and listed pairs that say the same teach the same."""
+    """Classes, sets of labels and listed pairs with the same meaning give the same codes."""
     views, labels = classes_in_views()
     indicator = np.eye(3)[labels]
     same = labels[:, None] == labels[None]
@@ -117,19 +117,19 @@ def test_kinds_of_similarity(told):
 
 
 def split_of_noisy_classes():
-    """Training rows and labels, and others, of six classes that two views of much noise hardly tell apart."""
+    """Return training rows and labels, and others, of six classes that two views of much noise hardly separate."""
     views, labels = classes_in_views(900, (8, 8), classes=6, noise=2.0)
     return [rows[:300] for rows in views], labels[:300], [rows[300:] for rows in views], labels[300:]
 
 
 def mean_average_precision(learner, views, labels):
-    """That of one view's rows among another's, both ways."""
+    """Return the mean over one view's rows among another's, both ways."""
     ranked = [labels[ranking(between(learner, views, *crossing))] == labels[:, None] for crossing in ((0, 1), (1, 0))]
     return np.mean([average_precision(one).mean() for one in ranked])
 
 
 def test_tells_unsure_items_from_sure_ones():
-    """Where views are noisy, unseen items are found better than by the signs of turned probabilities."""
+    """In noisy views, unseen items are found better than by the signs of turned probabilities."""
     train, labels, test, test_labels = split_of_noisy_classes()
     learner = NPPHash(64, random_state=0).fit(train, labels)
     others = parse_chain("posteriors,lsh:64", {"random_state": 0, "lsh__random_state": 0}).fit(train, labels)
@@ -137,7 +137,7 @@ def test_tells_unsure_items_from_sure_ones():
 
 
 def test_vectors_behind_the_codes_rank_as_probabilities_do():
-    """The nearest item is the one that is most probably of the query's class, and codes keep nearly all of that."""
+    """The nearest item is the most probable one of the query's class, and codes keep nearly all of that."""
     train, labels, test, test_labels = split_of_noisy_classes()
     chain = parse_chain("npp-hash:128", {"random_state": 0}).fit(train, labels)
     asked = chain.codes_and_vectors(test[0], 0, queries=True)[1]
@@ -148,7 +148,7 @@ def test_vectors_behind_the_codes_rank_as_probabilities_do():
 
 
 def test_many_classes_have_different_codes_of_few_bits():
-    """Unseen items of 40 classes that the views tell apart find those of their class by 16 bits, in both directions."""
+    """Unseen items of 40 classes that the views separate find those of their class by 16 bits, in both directions."""
     views, labels = classes_in_views(240, (16, 20), 40)
     train, test = slice(160), slice(160, None)
     learner = NPPHash(16, random_state=0).fit([rows[train] for rows in views], labels[train])
@@ -160,13 +160,13 @@ def test_many_classes_have_different_codes_of_few_bits():
 
 
 def own(learner, views) -> float:
-    """The share of items that find themselves by the other view among the first tenth."""
+    """Return the share of items that find themselves by the other view among the first tenth."""
     apart = between(learner, views)
     return float(((apart <= apart.diagonal()[:, None]).sum(axis=1) <= len(apart) // 10).mean())  # last among equals
 
 
 def shared_numbers(n=300):
-    """Rows of two views that show three classes, and four numbers of each item."""
+    """Return rows of two views that show three classes, and four numbers of each item."""
     random = np.random.default_rng(0)
     labels = np.arange(n) % 3
     shown = np.hstack([4.0 * np.eye(3)[labels], random.normal(size=(n, 4))])
@@ -203,7 +203,7 @@ def test_a_state_of_an_earlier_version_has_bits_of_classes_alone():
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_instance_bits_of_a_view_added_later(shared):
-    """Items with it and another view teach it; without any, its codes have the same length."""
+    """Items with it and another view teach it; without such items, its codes have the same length."""
     views, labels = shared_numbers()
     learner = NPPHash(32, random_state=0).fit(views, labels)
     before = learner.transform(views[0], view=0)
@@ -223,7 +223,7 @@ def test_instance_bits_of_a_view_added_later(shared):
 
 @pytest.mark.parametrize("told", ["classes", "neighbors"])
 def test_as_it_was_when_stored(told):
-    """A learner of its state makes the same codes of queries and of items."""
+    """A learner that is loaded from the state makes the same codes of queries and of items."""
     views, labels = classes_in_views()
     same = sp.csr_array((labels[:, None] == labels[None]).astype(float))
     learner = NPPHash(16, random_state=0).fit(views, labels if told == "classes" else Supervision(neighbors=same))
@@ -233,7 +233,7 @@ def test_as_it_was_when_stored(told):
 
 
 def test_codes_of_known_classes():
-    """Of a class without a row: near to queries of the class, and the same for all items of it; others are refused."""
+    """A class without a row has one code for all its items, near to its queries; other classes are refused."""
     views, labels = classes_in_views(180)
     names = np.array(["ant", "bee", "cat"])[labels]
     learner = NPPHash(32, instances=0, random_state=0).fit([rows[:90] for rows in views], names[:90])
@@ -249,7 +249,7 @@ def test_codes_of_known_classes():
 
 
 def test_pairs_of_some_rows():
-    """With more rows than max_rows the codes are learned from as many, and still tell classes apart."""
+    """With more rows than max_rows the codes are learned from max_rows, and still separate classes."""
     views, labels = classes_in_views(600)
     learner = NPPHash(16, max_rows=60, random_state=0).fit(views, labels)
     apart = between(learner, views)
@@ -258,7 +258,7 @@ def test_pairs_of_some_rows():
 
 
 def test_follows_a_kernel():
-    """As the last step of a chain it makes the chain's codes comparable across views, with n_bits in the spec."""
+    """As the last step of a chain the hasher makes its codes comparable across views, with n_bits in the spec."""
     views, labels = classes_in_views()
     chain = parse_chain("kernel:rbf,npp-hash:24", {"random_state": 0, "kernel__random_state": 0}).fit(views, labels)
     assert chain.capabilities.cross_view

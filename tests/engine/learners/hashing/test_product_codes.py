@@ -16,7 +16,7 @@ from crossview.engine.learners.hashing.product_codes import (
 
 
 def symmetric(generator, bits):
-    """A positive matrix without its diagonal."""
+    """Return a positive matrix without its diagonal."""
     rows = generator.normal(size=(2 * bits, bits))
     products = rows.T @ rows / bits
     np.fill_diagonal(products, 0)
@@ -24,7 +24,7 @@ def symmetric(generator, bits):
 
 
 def test_no_other_bit_would_be_better():
-    """Of a row's code no bit can be flipped for a lower error, and the scores say by how much each matters."""
+    """A row's code has no bit whose flip lowers the error, and the scores say by how much each bit matters."""
     generator = np.random.default_rng(0)
     function = CodeFunction(symmetric(generator, 8), generator.normal(size=(8, 3)))
     rows = generator.normal(size=(20, 3))
@@ -56,14 +56,14 @@ def test_a_row_has_its_code_whatever_is_beside_it():
 
 
 def examples(generator, count=200, width=5):
-    """Probabilities of classes, of queries and of items."""
+    """Return probabilities of classes, of queries and of items."""
     rows = [generator.dirichlet(np.full(width, 0.4), count) for _ in range(2)]
     return Examples(rows[0], rows[1], np.full(count, 1 / count))
 
 
 @pytest.mark.parametrize("bits", [3, 16, 64])
 def test_distances_are_near_the_products(bits):
-    """The error is what it is said to be, falls turn by turn, and is the less, the more bits there are."""
+    """The error is the reported one, falls turn by turn, and is smaller for more bits."""
     given = examples(np.random.default_rng(2))
     codes, errors = learn_codes(given, bits, 0.4, 8, np.random.RandomState(0))
     assert np.all(np.diff(errors) <= 1e-9)
@@ -76,7 +76,7 @@ def test_distances_are_near_the_products(bits):
 
 
 def test_turns_are_counted_and_told():
-    """At most as many as said, and none where no code changes any more."""
+    """Turns end at the limit, or when no code changes any more, and each is reported."""
     given = examples(np.random.default_rng(3))
     told = []
     errors = learn_codes(given, 8, 0.4, 100, np.random.RandomState(0), told.append)[1]
@@ -87,7 +87,7 @@ def test_turns_are_counted_and_told():
 
 @pytest.mark.parametrize(("count", "bits", "least"), [(40, 16, 4), (40, 8, 1), (8, 16, 7)])
 def test_distant_codes_are_farther_apart_than_random_ones(count, bits, least):
-    """The nearest two differ in several bits, where two of as many random codes are nearly or quite equal."""
+    """The nearest two differ in several bits; the nearest two of as many random codes are nearly or quite equal."""
     for seed in range(3):
         codes = distant_codes(count, bits, np.random.RandomState(seed))
         assert set(np.unique(codes)) == {-1.0, 1.0}

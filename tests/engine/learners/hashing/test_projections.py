@@ -1,4 +1,4 @@
-"""LSH and ITQ against what their papers say."""
+"""LSH and ITQ keep the promises of their papers."""
 
 import faiss
 import numpy as np
@@ -23,7 +23,7 @@ def directions(rows):
 
 
 def loss(rotated):
-    """Returns the squared distance to the corners of the cube, per row: the quantisation loss."""
+    """Return the squared distance to the corners of the cube, per row: the quantisation loss."""
     return ((np.where(rotated > 0, 1.0, -1.0) - rotated) ** 2).sum(axis=1).mean()
 
 
@@ -60,7 +60,7 @@ def test_itq_rotates_the_principal_components():
 @settings(max_examples=10, deadline=None)
 @given(angle=st.floats(0.05, 3.1), seed=st.integers(0, 1000), n_bits=st.sampled_from([48, 512]))
 def test_lsh_bits_differ_in_proportion_to_the_angle(angle, seed, n_bits):
-    """Rows at an angle, seen from the mean, differ in a bit with probability angle / pi, be the bits few or many."""
+    """Rows at an angle, seen from the mean, differ in a bit with probability angle / pi, for few bits and many."""
     generator = np.random.default_rng(seed)
     first, second = np.linalg.qr(generator.normal(size=(48, 2)))[0].T
     rows = np.stack([first, np.cos(angle) * first + np.sin(angle) * second])
@@ -114,13 +114,13 @@ def test_itq_keeps_neighbours_better_than_lsh():
     ],
 )
 def test_impossible_numbers_of_bits_are_named(learner, rows, message):
-    """What cannot be hashed is a ValueError that says why, with a remedy."""
+    """A number of bits that the rows do not allow is a ValueError with the reason and a remedy."""
     with pytest.raises(ValueError, match=message):
         learner.fit([rows])
 
 
 def test_the_seed_decides():
-    """Equal seeds give equal codes, others give others."""
+    """Equal seeds give equal codes, and other seeds give others."""
     rows = clusters()
     for kind in (LSH, ITQ):
         one, same, other = (kind(12, random_state=seed).fit([rows]).transform(rows, view=0) for seed in (1, 1, 2))
@@ -129,7 +129,7 @@ def test_the_seed_decides():
 
 
 def test_lsh_directions_are_orthogonal_as_far_as_can_be():
-    """Each d of them, so that twice as many bits as columns are two rotations, and their frame is tight."""
+    """Every d directions are, so that twice as many bits as columns are two rotations, with a tight frame."""
     rows = clusters(d=10)
     matrix = LSH(20, random_state=0).fit([rows]).projections_[0]
     for part in (matrix[:10], matrix[10:]):

@@ -1,4 +1,4 @@
-"""Notions that nobody named."""
+"""Notions without names are found among triplets."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ AXES = np.eye(4)[:2]
 
 
 def compared(rows, count, seed):
-    """So many triplets by the first column, and as many by the second."""
+    """Return so many triplets by the first column, and as many by the second."""
     generator, found = np.random.default_rng(seed), []
     for axis in range(2):
         items = np.array([generator.choice(len(rows), 3, replace=False) for _ in range(count)])
@@ -44,7 +44,7 @@ def test_the_notions_are_found_without_their_names(learned):
 
 
 def test_memberships_are_probabilities_of_the_notions(learned):
-    """They add up to 1, and favour the notion that a triplet was made in where the two disagree."""
+    """They add up to 1, and favour the notion of a triplet if the two notions disagree about it."""
     rows, inputs, hidden = learned
     by_axis = compared(rows, 500, 3)
     belonging = hidden.memberships(inputs, triplets(np.concatenate(by_axis)))

@@ -11,7 +11,7 @@ from crossview.engine.learners.papers.joint.joint_fit import JointSettings, shar
 from crossview.engine.learners.papers.joint.joint_objects import JointObjects
 
 NOTIONS = {"head": slice(0, 2), "wing": slice(1, 3)}
-"""Which columns say what is near, of rows of eight."""
+"""The columns that decide nearness in each notion, of rows of eight."""
 
 
 def rows_of(count=150, seed=0):
@@ -19,7 +19,7 @@ def rows_of(count=150, seed=0):
 
 
 def triplets(rows, each, seed=1, notions=NOTIONS):
-    """So many triplets in each notion, ordered by its columns."""
+    """Return so many triplets in each notion, ordered by its columns."""
     generator, items, names = np.random.default_rng(seed), [], []
     for (name, columns), count in zip(notions.items(), each, strict=True):
         drawn = np.array([generator.choice(len(rows), 3, replace=False) for _ in range(count)])
@@ -30,7 +30,7 @@ def triplets(rows, each, seed=1, notions=NOTIONS):
 
 
 def parts(learner, rows, view=0):
-    """The embeddings of rows by notion."""
+    """Return the embeddings of rows by notion."""
     found = learner.transform(rows, view=view)
     ends = np.cumsum(learner.widths_of_metrics(view, found.shape[1]))[:-1]
     return dict(zip(learner.metric_names_ or [""], np.split(found, ends, axis=1), strict=True))
@@ -52,7 +52,7 @@ def learned():
 
 
 def test_each_notion_has_its_metric(learned):
-    """Of the columns that it was ordered by, on unseen rows, in its own order of names and its own width."""
+    """It orders unseen rows by the columns of its notion, and has its own width; names are in order."""
     _, _, learner = learned
     assert (learner.metric_names_, learner.n_metrics_) == (["head", "wing"], 2)
     unseen = rows_of(seed=5)
@@ -65,7 +65,7 @@ def test_each_notion_has_its_metric(learned):
 
 
 def test_metrics_are_of_the_common_map(learned):
-    """K_t = L M_t L^T with M_t = R_t R_t^T, but for the directions that are cut."""
+    """K_t = L M_t L^T with M_t = R_t R_t^T, except for the directions that are cut."""
     _, _, learner = learned
     ends = np.cumsum(learner.metric_widths_[0])[:-1]
     for weights, local in zip(np.split(learner.weights_[0], ends), learner.local_[0], strict=True):
@@ -87,7 +87,7 @@ def test_every_loss_and_sharing_learns_what_it_can(loss, sharing):
 
 
 def test_weights_of_comparisons_count():
-    """What weighs nothing is not learned from, and a weight of 2 is as good as being there twice."""
+    """A comparison of weight 0 is not learned from, and one of weight 2 counts as two."""
     rows = rows_of()
     comparisons = triplets(rows, (150, 150))
     wrong = Comparisons(comparisons.items[:, [0, 2, 1]], notions=comparisons.notions)
@@ -103,7 +103,7 @@ def test_weights_of_comparisons_count():
 
 
 def test_a_notion_without_comparisons_is_named():
-    """Where no item that they name has the view."""
+    """The error names it if no item of its comparisons has the view."""
     rows = rows_of(40)
     comparisons = triplets(rows, (30, 30))
     comparisons.items[30:] %= 20
@@ -116,7 +116,7 @@ def test_a_notion_without_comparisons_is_named():
 
 
 def test_comparisons_without_notions_are_of_one():
-    """Which has no name, and goes with pairs and quadruplets, too."""
+    """The notion has no name, and comes with pairs and quadruplets, too."""
     rows = rows_of()
     comparisons = Comparisons(of(triplets(rows, (300, 300)), "head").items)
     learner = JointMetrics(n_components=3).fit([rows], Supervision(comparisons=comparisons))
@@ -136,7 +136,7 @@ def test_unbalanced_notions_may_weigh_alike():
 
 
 def test_a_notion_is_added_and_the_others_stay():
-    """From few triplets over the map that is; what was learned stays to the last bit, and is stored with it."""
+    """It learns from few triplets over the existing map; the others stay to the last bit; the state has all."""
     rows = rows_of()
     notions = {**NOTIONS, "tail": slice(0, 1)}
     comparisons = triplets(rows, (600, 600, 40), notions=notions)
@@ -159,7 +159,7 @@ def test_a_notion_is_added_and_the_others_stay():
 
 
 def test_classes_by_notion_are_learned_from():
-    """Each notion's metric brings its own classes together; an empty label is none."""
+    """Each notion's metric brings its own classes together; an empty label does not count."""
     generator = np.random.default_rng(0)
     colors, shapes = generator.integers(3, size=(2, 150))
     rows = np.column_stack([np.eye(3)[colors], np.eye(3)[shapes], np.zeros((150, 2))])
@@ -176,7 +176,7 @@ def test_classes_by_notion_are_learned_from():
 
 
 def test_objects_are_placed_without_features():
-    """As rows of the identity would be, without any of it; a notion may be added, an unknown object is refused."""
+    """Rows of the identity would give the same places; a notion may be added, and an unknown object is refused."""
     rows = rows_of(40)
     comparisons = triplets(rows, (1500, 1500))
     how = JointSettings(n_components=3)

@@ -18,7 +18,7 @@ from crossview.engine.learners.papers.losses.regularizer import Regularizer
 
 
 def tasks(n=90, width=6, seed=0):
-    """Rows of which two columns tell the class in one notion, two others that in the other, and the rest nothing."""
+    """Return rows of which two columns show the class in one notion, two others in the other, and the rest nothing."""
     generator = np.random.default_rng(seed)
     classes = {"head": np.arange(n) % 3, "tail": np.arange(n) // 3 % 3}
     rows = 2.0 * generator.normal(size=(n, width))
@@ -44,12 +44,12 @@ def objectives():
 
 @pytest.mark.parametrize("name", ["part", "map"])
 def test_gradients_are_those_of_the_objective(name):
-    """By finite differences, at parameters like those that a descent passes."""
+    """Finite differences agree, at parameters like those that a descent passes."""
     objective = objectives()[name]
     shape = (12, 4) if name == "part" else (9, 4)
     theta = np.random.default_rng(1).normal(size=shape)
     if name == "map":
-        theta = objective.packed(*objective.unpacked(theta))  # the padding is no parameter
+        theta = objective.packed(*objective.unpacked(theta))  # the padding is not a parameter
     objective.smoothing = 0.5
     at = objective.parameters.place(theta)
     objective.recheck(at)
@@ -73,7 +73,7 @@ def test_gradients_are_those_of_the_objective(name):
 
 @pytest.mark.parametrize("learner", [MultiTaskLMNN(own=1e-4), JointMetrics(n_components=6, alpha=1e-4)])
 def test_every_notion_has_the_metric_of_its_classes(learner):
-    """The columns that tell a notion's classes count in its metric, and no others as much."""
+    """The columns that separate a notion's classes count in its metric more than any others."""
     rows, classes = tasks()
     learner.fit([rows], Supervision(notion_classes=classes))
     assert list(learner.metric_names_) == ["head", "tail"]
@@ -85,7 +85,7 @@ def test_every_notion_has_the_metric_of_its_classes(learner):
 
 
 def test_a_large_weight_of_own_metrics_leaves_one_for_all():
-    """And a large weight of the common one the Euclidean."""
+    """A large weight of the common metric leaves the Euclidean one."""
     rows, classes = tasks()
     given = Supervision(notion_classes=classes)
     alike = MultiTaskLMNN(own=1e6).fit([rows], given)
@@ -97,7 +97,7 @@ def test_a_large_weight_of_own_metrics_leaves_one_for_all():
 
 
 def test_rows_without_a_class_are_of_no_task():
-    """What stands in rows that a notion has no class of changes nothing of its loss; classes alone are one task."""
+    """The values of rows without a class in a notion change nothing of its loss; classes alone are one task."""
     rows, classes = tasks()
     one = MultiTaskLMNN().fit([rows], classes["head"])
     assert list(one.metric_names_) == []
@@ -109,14 +109,13 @@ def test_rows_without_a_class_are_of_no_task():
 
 
 def test_a_notion_without_two_classes_is_named():
-    """The message says which."""
     rows, classes = tasks()
     with pytest.raises(ValueError, match="notion 'tail': "):
         MultiTaskLMNN().fit([rows], Supervision(notion_classes={**classes, "tail": np.full(90, "a")}))
 
 
 def test_a_descent_over_a_map_lowers_the_objective():
-    """Longer descents end lower, and what is returned has the map's width."""
+    """Longer descents end lower, and the result has the map's width."""
     rows, classes = tasks()
     centred = rows - rows.mean(axis=0)
     notions = [(centred, Targets.nearest(centred, labels, 3)) for labels in classes.values()]

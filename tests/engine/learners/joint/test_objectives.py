@@ -1,4 +1,4 @@
-"""What is minimised, its gradients, Proposition 1, and the two solvers."""
+"""Objectives of notions, their gradients, Proposition 1, and the two solvers."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ LOSSES = ("hinge", "logistic", "tste")
 
 
 def drawn(count=60, rows=20, notions=3, seed=0):
-    """Triplets of rows in notions, with weights of their own, in any order."""
+    """Return triplets of rows in notions, with weights of their own, in any order."""
     generator = np.random.default_rng(seed)
     items = np.array([generator.choice(rows, 3, replace=False) for _ in range(count)])
     constraints = triplets(items, weight=generator.uniform(0.5, 2, count))
@@ -33,12 +33,12 @@ def drawn(count=60, rows=20, notions=3, seed=0):
 
 
 def slope_along(function, at, direction, step=1e-6):
-    """A central finite difference of the value."""
+    """Return a central finite difference of the value."""
     return (function(at + step * direction)[0] - function(at - step * direction)[0]) / (2 * step)
 
 
 def plain(notions, embedded, name):
-    """The loss comparison by comparison, and nothing faster."""
+    """Return the loss comparison by comparison, without any shortcut."""
     loss, constraints, total = loss_of(name, embedded.shape[2]), notions.constraints, 0.0
     for code, near, far, margin, weight in zip(
         notions.codes, constraints.near, constraints.far, constraints.margins, constraints.weights, strict=True
@@ -51,7 +51,7 @@ def plain(notions, embedded, name):
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("rows", [20, 300])
 def test_the_loss_is_that_of_the_comparisons(name, rows):
-    """Whether distances are looked up in tables of all pairs or computed one by one."""
+    """It is, both by tables of all pairs and by distances one by one."""
     notions = drawn(400 if rows == 20 else 40, rows)
     embedded = np.random.default_rng(1).normal(size=(3, rows, 4))
     assert_allclose(ComparisonLoss(notions, rows, loss_of(name, 4))(embedded)[0], plain(notions, embedded, name))
@@ -61,7 +61,7 @@ def test_the_loss_is_that_of_the_comparisons(name, rows):
 @pytest.mark.parametrize("smoothing", [0.5, 2.0])
 @pytest.mark.parametrize("inputs", [Objects(20), Features(np.random.default_rng(5).normal(size=(20, 6)))])
 def test_gradients_are_those_of_finite_differences(name, smoothing, inputs):
-    """Of maps with metrics and of single factors, with features and without."""
+    """This holds for maps with metrics and for single factors, with features and without."""
     generator, notions = np.random.default_rng(2), drawn()
     losses = Losses(notions, 20, loss_of(name, 3), 3)
     joint = JointProblem(inputs, losses, 0.01, (inputs.width, 3, 3))
@@ -75,7 +75,7 @@ def test_gradients_are_those_of_finite_differences(name, smoothing, inputs):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_algorithm_1_has_the_gradients_of_the_same_objective(name):
-    """With respect to L and to the M_t themselves."""
+    """The gradients are those with respect to L and to the M_t themselves."""
     generator, notions = np.random.default_rng(3), drawn()
     run = Alternation(Objects(20), ComparisonLoss(notions, 20, loss_of(name, 3)), 0.01)
     common, factors = generator.normal(size=(20, 3)), generator.normal(size=(3, 3, 3))
@@ -104,7 +104,7 @@ def test_proposition_1():
     assert_allclose(np.square(best[0]).sum() + np.square(best[1]).sum(), least)
 
     def value(flat, beta=2.0, gamma=0.3):
-        """For any invertible change of the common space, K_t stay, and the penalty is no less."""
+        """Return the penalty after an invertible change of the common space, which leaves the K_t."""
         change = flat.reshape(3, 3)
         changed = common @ change, np.linalg.inv(change) @ local
         return beta * np.square(changed[0]).sum() + gamma * np.square(changed[1]).sum()
@@ -145,7 +145,7 @@ def test_both_solvers_come_to_the_same_objective(loss):
 
 
 def test_the_descent_finds_the_best_scale_of_one_column():
-    """Where the whole problem is one number: the squared scale of a single column."""
+    """The whole problem is one number: the squared scale of a single column."""
     rows = np.array([[0.0], [1.0], [3.0], [4.5]])
     notions = weighted(Notions(triplets([[0, 1, 2], [3, 2, 1], [0, 2, 1]]), np.zeros(3, np.int64), 1))
     how = JointSettings(n_components=1, alpha=0.05, sharing="independent", loss="logistic", tol=1e-10)
@@ -157,7 +157,7 @@ def test_the_descent_finds_the_best_scale_of_one_column():
 
 
 def test_many_triplets_are_looked_at_notion_by_notion():
-    """With the same value and gradient."""
+    """The value and the gradient are the same."""
     notions = drawn(200, 300)
     embedded = np.random.default_rng(7).normal(size=(3, 300, 4))
     together, apart = (Losses(notions, 300, loss_of("hinge", 4), width) for width in (4, 1 << 21))

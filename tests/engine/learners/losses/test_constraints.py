@@ -1,4 +1,4 @@
-"""What may be said of distances, in all its shapes, and what is refused."""
+"""Constraints on distances, in all their shapes, and the refused ones."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_bad_constraints_are_named(make, message):
 
 
 def test_shapes_of_tuples_agree():
-    """Rows in tuples, positions with rows, and names with a function say the same."""
+    """Rows in tuples, positions with rows, and names with a function mean the same."""
     rows = np.random.default_rng(0).normal(size=(6, 3))
     items = np.array([[0, 1, 2], [5, 4, 3]])
     for found, places in (

@@ -17,7 +17,7 @@ LABELS = np.repeat([0, 1, 2, 3], 10)
 
 
 def losses(parameters):
-    """Impostors with a regulariser, and quadruplets without; both with smooth hinges."""
+    """Return impostors with a regulariser, and quadruplets without; both have smooth hinges."""
     features = Differences(ROWS)
     targets = Targets.nearest(ROWS, LABELS, 2)
     first = Impostors(features, targets, 1.0, Regularizer(trace=0.3), parameters, pull=0.5)

@@ -1,4 +1,4 @@
-"""Comparisons given by position: what part of them a set of rows learns from, and learners that take them."""
+"""Comparisons given by position: the part that a set of rows learns from, and learners that take them."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ QUICK = {"max_iter": 100, "n_components": 1}
 
 
 def seen(seed=0, count=60):
-    """Rows of two views, whose first column alone says what is near under noise in the others; and triplets of that."""
+    """Return rows of two views, whose first column alone decides nearness under noise in the others; and triplets."""
     generator = np.random.default_rng(seed)
     told = generator.uniform(0, 1, count)
     views = [np.column_stack([told, generator.normal(size=(count, width))]) for width in (3, 4)]
@@ -29,7 +29,7 @@ def seen(seed=0, count=60):
 
 
 def share(learner, view):
-    """How much of a view's metric lies on its first column."""
+    """Return how much of a view's metric lies on its first column."""
     matrix = learner.get_mahalanobis_matrix(view)
     return matrix[0, 0] / np.trace(matrix)
 
@@ -37,7 +37,7 @@ def share(learner, view):
 @settings(max_examples=60, deadline=None)
 @given(st.integers(2, 4), st.data())
 def test_among_some_rows_the_same_is_said_of_them(size, data):
-    """Exactly those whose rows are all there stay, in order, and name the same rows as before."""
+    """Exactly the comparisons whose rows are all there stay, in order, and name the same rows as before."""
     items = np.array(data.draw(st.lists(st.lists(st.integers(0, 7), min_size=size, max_size=size), min_size=1)))
     rows = np.array(data.draw(st.lists(st.integers(0, 7), unique=True)), np.int64)
     weights = np.arange(len(items), dtype=float)
@@ -51,7 +51,7 @@ def test_among_some_rows_the_same_is_said_of_them(size, data):
 
 
 def test_margins_and_weights_reach_the_constraints():
-    """Each comparison's own, or the learner's margin and 1."""
+    """They are each comparison's own, or the learner's margin and 1."""
     items = np.array([[0, 1, 2], [2, 1, 0]])
     own = constraints_of(Comparisons(items, None, np.array([1.0, 3.0]), np.array([0.5, 2.0])), 1.0, 0.5, 1.5)
     assert (own.margins.tolist(), own.weights.tolist()) == ([0.5, 2.0], [1.0, 3.0])
@@ -62,7 +62,7 @@ def test_margins_and_weights_reach_the_constraints():
 
 
 def test_agreement_is_the_share_in_order():
-    """Weighted; of pairs how often a similar one is nearer than a dissimilar one; NaN where that cannot be told."""
+    """It is weighted; for pairs it counts how often a similar one is nearer than a dissimilar one; one kind is NaN."""
     line = np.array([[0.0], [1.0], [3.0], [10.0]])
     assert Comparisons(np.array([[0, 1, 2], [0, 3, 1], [2, 1, 3]])).agreement(line) == pytest.approx(2 / 3)
     assert Comparisons(np.array([[0, 1, 2, 3], [0, 3, 1, 2]]), None, np.array([1.0, 3.0])).agreement(line) == 0.25
@@ -107,7 +107,7 @@ def test_a_chain_hands_them_to_the_last_that_takes_them():
 
 @pytest.mark.parametrize("kind", ["pairs", "triplets"])
 def test_neighbours_in_another_view_take_the_place_of_labels(kind):
-    """The metric of one view learns who is near in the other, from the items that have both."""
+    """The metric of one view learns the neighbours in the other, from the items that have both."""
     views, _ = seen(count=150)
     views[1] = views[1][:, :1]
     mask = np.ones((150, 2), bool)
@@ -118,13 +118,13 @@ def test_neighbours_in_another_view_take_the_place_of_labels(kind):
     assert share(learner, 0) > 0.9
     assert (
         share(Fantope().set_params(**how).fit(views, Supervision(mask=mask)), 0) < 0.5
-    )  # by its own rows, whose noise says who is near
+    )  # by its own rows, whose noise decides the neighbours
     with pytest.raises(ValueError, match="neighbor_view=2 but there are 2 views"):
         Fantope().set_params(neighbor_view=2, **how).fit(views)
 
 
 def test_some_of_them_stop_the_fit():
-    """With patience a share of them is held back, and fewer steps are taken."""
+    """With patience a share of them is held back, and the fit takes fewer steps."""
     views, said = seen()
     slow = {"max_iter": 300, "tol": 0.0, "mu": 0.0, "check_every": 5}
     few = Supervision(comparisons=said.take(np.arange(30)))
@@ -152,7 +152,7 @@ def test_some_of_them_stop_the_fit():
     ],
 )
 def test_what_cannot_be_learned_from_is_named(fit, words):
-    """A learner that takes none, rows that there are not, and too few are ValueErrors."""
+    """A learner without comparisons, rows that do not exist, and too few comparisons are ValueErrors."""
     views, said = seen()
     with pytest.raises(ValueError, match=words):
         fit(views, said)

@@ -1,4 +1,4 @@
-"""The Fantope learner: ranks, shapes, determinism and what it refuses."""
+"""The Fantope learner: ranks, shapes, determinism and refused input."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ QUICK = {"max_iter": 60, "n_constraints": 300}
 
 
 def classes(seed=0, count=60, width=8):
-    """Rows of three classes that the first two columns tell apart, under noise in the others."""
+    """Return rows of three classes that the first two columns separate, under noise in the others."""
     generator = np.random.default_rng(seed)
     labels = np.arange(count) % 3
     rows = generator.normal(size=(count, width)) * 2
@@ -30,7 +30,7 @@ def classes(seed=0, count=60, width=8):
     seed=st.integers(0, 99),
 )
 def test_rank_is_exact_and_metric_semidefinite(rank, mu, kind, solver, seed):
-    """Whatever the weight, the metric is positive semidefinite, of at most the rank asked for, and as wide as that.
+    """For any weight, the metric is positive semidefinite, of at most the requested rank, and as wide as that.
 
     A weight that leaves a metric of zero makes embeddings one number wide.
     """
@@ -51,7 +51,7 @@ def test_finds_the_directions_that_matter():
     rows, labels = classes(count=150)
     learner = Fantope(2).set_params(n_constraints=3_000).fit(rows, labels)
     assert learner.rank_ == [2]
-    assert learner.full_rank_ == [2]  # the Fantope alone led there
+    assert learner.full_rank_ == [2]  # without a cut, by the Fantope alone
     matrix = learner.get_mahalanobis_matrix()
     assert np.trace(matrix[:2, :2]) > 0.9 * np.trace(matrix)
     fresh, known = classes(seed=1, count=150)
@@ -178,14 +178,14 @@ def test_views_are_fitted_apart():
     ],
 )
 def test_bad_settings_are_named(settings_, message):
-    """Parameters out of range are ValueErrors from fit that say which."""
+    """Parameters out of range are ValueErrors from fit that name them."""
     rows, labels = classes()
     with pytest.raises(ValueError, match=message):
         Fantope().set_params(**settings_).fit(rows, labels)
 
 
 def test_bad_input_is_named():
-    """Rows that there are not, NaN, patience with nothing to watch and an unfitted learner are errors."""
+    """Rows that do not exist, NaN, patience without held-out constraints, and an unfitted learner are errors."""
     rows, _ = classes()
     with pytest.raises(ValueError, match="names row 99"):
         Fantope().fit_constraints(rows, quadruplets([[0, 1, 2, 99]]))

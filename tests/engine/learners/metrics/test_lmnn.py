@@ -20,7 +20,7 @@ from crossview.engine.learners.papers.metrics.lmnn import LMNN
 
 
 def classes(seed=0, count=60, width=6):
-    """Rows of three classes that two columns tell apart, under noise in the others."""
+    """Return rows of three classes that two columns separate, under noise in the others."""
     generator = np.random.default_rng(seed)
     labels = np.arange(count) % 3
     rows = 2 * generator.normal(size=(count, width))
@@ -33,7 +33,7 @@ def squares(rows):
 
 
 def slow_loss(rows, labels, matrix, neighbors, margin=1.0):
-    """The push and the pull of LMNN, triplet by triplet, each divided by the number of target pairs."""
+    """Return the push and the pull of LMNN, triplet by triplet, each divided by the number of target pairs."""
     values, vectors = np.linalg.eigh(matrix)
     learned = squares(rows @ vectors * np.sqrt(np.maximum(values, 0)))
     given_ = squares(rows) + np.diag(np.full(len(rows), np.inf))
@@ -57,7 +57,7 @@ def smooth_impostors(rows, labels, parameters, theta, smoothing=0.0, **added):
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 999), count=st.integers(7, 30), neighbors=st.integers(1, 9), block=st.sampled_from([1, 64]))
 def test_loss_is_the_sum_over_triplets(seed, count, neighbors, block):
-    """Whatever the rows, also in classes smaller than k, all impostors are found, block by block."""
+    """All impostors of any rows are found, block by block, also in classes smaller than k."""
     rows, labels = classes(seed, count, 4)
     labels[labels == 2] = np.where(np.arange((labels == 2).sum()) < 1, 2, 1)  # one row alone in its class
     factor = np.random.default_rng(seed).normal(size=(4, 4)) / 2
@@ -96,7 +96,7 @@ def test_gradient_is_that_of_the_loss(parameters, smoothing):
 
 @pytest.mark.parametrize("form", ["full", "diagonal", "factor", "low-rank"])
 def test_objective_is_the_papers(form):
-    """The objective that a fit reports is the pull and the push of its metric, and lower than where it began."""
+    """The objective that a fit reports is the pull and the push of its metric, and lower than at its start."""
     rows, labels = classes()
     learner = LMNN(6, pull=0.5, form=form).fit(rows, labels)
     push, pull = slow_loss(rows, labels, learner.get_mahalanobis_matrix(), 3)
@@ -117,7 +117,7 @@ def test_finds_the_directions_that_matter():
 
 @pytest.mark.parametrize("rank", [1, 2, 4])
 def test_fantope_gives_the_rank_and_trace_shrinks(rank):
-    """With mu the rank is at most the one asked for; the trace's weight makes a metric smaller."""
+    """With mu the rank is at most the requested one; the trace's weight makes a metric smaller."""
     rows, labels = classes()
     learner = LMNN(rank, mu=1.0).set_params(max_iter=100).fit(rows, labels)
     assert learner.transform(rows).shape == (60, learner.rank_[0])
@@ -130,7 +130,7 @@ def test_fantope_gives_the_rank_and_trace_shrinks(rank):
 
 
 def test_explicit_triplets():
-    """Triplets from outside are learned from as such; what they say is fulfilled."""
+    """Triplets from outside are learned from as they are, and the metric keeps their order."""
     rows, _ = classes()
     items = [[i, i + 3, i + 1] for i in range(50)]
     learner = LMNN(2).set_params(max_iter=200).fit_constraints(rows, triplets(items))
@@ -149,7 +149,7 @@ def test_explicit_triplets():
     ],
 )
 def test_bad_settings_are_named(change, message):
-    """Parameters out of range are ValueErrors from fit that say which."""
+    """Parameters out of range are ValueErrors from fit that name them."""
     rows, labels = classes()
     with pytest.raises(ValueError, match=message):
         LMNN().set_params(**change).fit(rows, labels)

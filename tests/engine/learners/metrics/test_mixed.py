@@ -1,4 +1,4 @@
-"""Comparisons of several kinds together: as one sequence, and as what learners take."""
+"""Comparisons of several kinds together, as one sequence and as learners take them."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ ROWS = 60
 
 
 def mixed(notions=False, count=80):
-    """Rows, and triplets and pairs that their first column tells."""
+    """Return rows, and triplets and pairs that their first column orders."""
     generator = np.random.default_rng(0)
     rows = generator.normal(size=(ROWS, 4))
     items = np.array([generator.choice(ROWS, 3, replace=False) for _ in range(2 * count)])
@@ -51,7 +51,7 @@ def test_constraints_of_a_mixture_are_those_of_its_sets():
 
 
 def test_agreement_counts_every_kind_once():
-    """The right column agrees with both kinds, and the mean is over what can be measured."""
+    """The right column agrees with both kinds, and the mean is over the kinds that can be measured."""
     rows, given = mixed()
     one = [kind.agreement(rows[:, :1]) for kind in given.sets]
     assert given.agreement(rows[:, :1]) == pytest.approx(np.mean(one))
@@ -74,7 +74,7 @@ def test_agreement_counts_every_kind_once():
     ids=str,
 )
 def test_learners_of_comparisons_take_a_mixture(learner):
-    """What is learned from pairs and triplets agrees with both better than the rows do."""
+    """A learner of pairs and triplets agrees with both better than the rows do."""
     rows, given = mixed()
     embedded = learner.fit(rows, Supervision(comparisons=given)).transform(rows)
     assert given.agreement(np.asarray(embedded)) > given.agreement(rows) + 0.1

@@ -16,7 +16,7 @@ WIDTH = 4
 
 
 def rows_and_constraints(seed=0, count=60):
-    """Centred rows of unit mean square length, and constraints of all kinds that two of their columns order."""
+    """Return centred rows of unit mean square length, and constraints of all kinds that two of their columns order."""
     generator = np.random.default_rng(seed)
     rows = generator.normal(size=(40, WIDTH)) @ (np.eye(WIDTH) + 0.3)
     rows -= rows.mean(axis=0)
@@ -37,7 +37,7 @@ def rows_and_constraints(seed=0, count=60):
 
 
 def by_a_library(contrasts, margins, costs, place):
-    """The M with the smallest |M|^2 / 2 + sum of c [m - <M, Z>]_+, and that value, by the dual in the n multipliers."""
+    """Return the M with the smallest |M|^2 / 2 + sum of c [m - <M, Z>]_+, and the value, by the dual problem."""
 
     def matrix(shares):
         return place(np.tensordot(costs * shares, contrasts, 1))
@@ -64,7 +64,7 @@ def outer(rows, pairs):
 
 
 def forms(form, rows, far, near):
-    """Contrasts of a form, and its projection."""
+    """Return contrasts of a form, and its projection."""
     z = outer(rows, far) - outer(rows, near)
     return (z, positive) if form == "full" else (np.einsum("nii->ni", z), lambda w: np.maximum(w, 0))
 
@@ -88,7 +88,7 @@ def test_pairs_and_quadruplets_together_equal_a_librarys(form, weight):
 @pytest.mark.parametrize("weight", [1.0, 100.0])
 @pytest.mark.parametrize("form", ["full", "diagonal"])
 def test_cutting_planes_equal_a_librarys(form, weight):
-    """Equations (16) and (17): the worst ranking turns round what lacks its margin, query by query."""
+    """Equations (16) and (17): the worst ranking turns round the pairs that lack their margin, query by query."""
     rows, constraints = rows_and_constraints()
     risk = RankingRisk.of(constraints)
     near, far, margins, costs = listed(constraints)
@@ -102,7 +102,7 @@ def test_cutting_planes_equal_a_librarys(form, weight):
 
 
 def listed(constraints):
-    """Pairs of near and far, margins and costs of the structural loss, comparison by comparison."""
+    """Return pairs of near and far, margins and costs of the structural loss, comparison by comparison."""
     near, far, margins, weights = (getattr(constraints, name) for name in ("near", "far", "margins", "weights"))
     kinds = [np.flatnonzero(kind) for kind in (far[:, 0] == far[:, 1], near[:, 0] == near[:, 1])]
     ordered = np.setdiff1d(np.arange(len(near)), np.concatenate(kinds))
@@ -127,7 +127,7 @@ def listed(constraints):
 
 
 def test_the_ranking_risk_has_its_slope_and_bounds_the_share_out_of_order():
-    """A subgradient is the derivative where there is one; with margins of 1/2 the risk is at least 1 - AUC."""
+    """A subgradient is the derivative if there is one; with margins of 1/2 the risk is at least 1 - AUC."""
     _, constraints = rows_and_constraints()
     risk, generator = RankingRisk.of(constraints), np.random.default_rng(3)
     distances = generator.uniform(0, 3, len(risk.pairs))
@@ -148,7 +148,7 @@ FORMS_AND_LOSSES = [("full", None), ("full", "structural"), ("diagonal", None), 
 
 @pytest.mark.parametrize(("form", "loss"), FORMS_AND_LOSSES)
 def test_every_form_finds_the_columns_that_order_the_rows(form, loss):
-    """From quadruplets of classes unseen rows of one class come nearer to each other than under Euclid."""
+    """With quadruplets of classes, unseen rows of one class come nearer to each other than under Euclid."""
     generator = np.random.default_rng(1)
     labels = np.repeat(np.arange(4), 100)
     rows = generator.normal(size=(400, 8))
@@ -182,7 +182,7 @@ def test_the_default_weight_finds_columns_that_noise_hides(form):
 
 
 def test_a_diagonal_metric_knows_the_threshold_that_it_learned():
-    """Pairs of the training set fall on their side of it, whatever the bounds said; quadruplets alone teach none."""
+    """Training pairs fall on their side of the threshold, for any stated bounds; quadruplets alone teach none."""
     rows, _ = rows_and_constraints(count=200)
     items = np.random.default_rng(2).integers(40, size=(400, 2))
     items = items[items[:, 0] != items[:, 1]]

@@ -19,7 +19,7 @@ CASES = {
 
 
 def case(seed, t, classes, total=None, most=5):
-    """Bits of rows in classes of two rows or more, and the rows' pairs."""
+    """Return bits of rows in classes of two rows or more, and the rows' pairs."""
     generator = np.random.default_rng(seed)
     codes = generator.permutation(np.repeat(np.arange(classes), generator.integers(2, most, size=classes)))
     bits = generator.integers(2, size=(len(codes), t)).astype(np.float32)
@@ -27,8 +27,11 @@ def case(seed, t, classes, total=None, most=5):
 
 
 def weight(pairs, i, j):
-    """Half of a class's weight, which is its share of the rows, have its positive pairs, the other half the others; or
-    all weigh the same."""
+    """Return the weight of a pair.
+
+    Half of a class's weight, which is its share of the rows, belongs to its positive pairs, the other half to the
+    others; or all weigh the same.
+    """
     if pairs.total is not None:
         return 1 / (len(pairs.codes) * (len(pairs.codes) - 1))
     own = int((pairs.codes == pairs.codes[j]).sum())
@@ -37,7 +40,7 @@ def weight(pairs, i, j):
 
 
 def slow_likelihoods(pairs, distances, t):
-    """Equation (6), pair by pair."""
+    """Return equation (6), pair by pair."""
     found = np.zeros(pairs.count)
     for i in range(len(pairs.codes)):
         for j in range(len(pairs.codes)):
@@ -85,7 +88,7 @@ def test_slopes_are_derivatives_of_the_objective(seed, t, classes, total):
 @settings(max_examples=30, deadline=None)
 @given(**CASES)
 def test_best_candidate_errs_least(seed, t, classes, total):
-    """One matrix product finds the candidate whose weighted error over the pairs of the classes at hand is least."""
+    """One matrix product finds the candidate whose weighted error over the pairs of the given classes is least."""
     pairs, bits, generator = case(seed, t, classes, total)
     candidates = np.hstack([bits, generator.integers(2, size=(len(bits), 9))]).astype(np.float32)
     shares = generator.integers(3, size=classes) / 2
@@ -113,7 +116,7 @@ def test_bounds_leave_out_no_best_candidate(seed, t, classes, total, ones):
 
 
 def test_small_shares_are_left_out():
-    """Pairs of classes without a share have no slopes, which is what makes K metrics as cheap as one."""
+    """Pairs of classes without a share have no slopes, which makes K metrics as cheap as one."""
     pairs, bits, _ = case(0, 3, 3)
     slopes, columns = pairs.slopes(bits, np.array([0.0, 1.0, 0.0]))
     assert columns.tolist() == np.flatnonzero(pairs.codes == 1).tolist()
@@ -124,8 +127,8 @@ def test_small_shares_are_left_out():
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 4), levels=st.integers(1, 6))
 def test_candidates_tell_rows_apart(seed, count, levels):
-    """Every candidate divides the rows, at thresholds between values; a column has at most so many, and one at least
-    if it varies."""
+    """Every candidate divides the rows, at thresholds between values; a column has at most a given number of them, and
+    at least one if it varies."""
     generator = np.random.default_rng(seed)
     rows = np.column_stack([generator.poisson(levels, size=(12, 3)), np.arange(12)]).astype(float)
     stumps = Stumps.candidates(rows, count)
@@ -138,14 +141,14 @@ def test_candidates_tell_rows_apart(seed, count, levels):
 
 
 def test_thresholds_between_neighbouring_floats_divide_them():
-    """Two values with no number between them, or too large to be added, are told apart too."""
+    """Two values with no number between them, or too large to be added, are divided too."""
     for low, high in ((1.0, np.nextafter(1.0, 2.0)), (1.5e308, 1.7e308)):
         rows = np.array([[low], [high]])
         assert Stumps.candidates(rows, 1).bits(rows).ravel().tolist() == [0, 1]
 
 
 def test_samples_hold_every_class_in_its_share():
-    """Larger sets are sampled anew every round; every class is there with two rows at least."""
+    """Larger sets are sampled again in every round; every class is there with two rows at least."""
     generator = np.random.default_rng(0)
     codes = generator.permutation(np.repeat([0, 1, 2], [300, 97, 3]))
     rows = generator.normal(size=(400, 2))

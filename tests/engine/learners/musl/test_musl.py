@@ -1,4 +1,4 @@
-"""MuSL: planted groups are found, novel categories find theirs, and what is refused."""
+"""MuSL finds planted groups, places novel categories in theirs, and refuses bad input."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def fitted(seed=0, **parameters):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_planted_groups_are_found(seed):
-    """Three metrics share the classes out as they were planted, where k-means on class means does not."""
+    """Three metrics share the classes out as they were planted; k-means on class means does not."""
     learner, rows, labels, groups = fitted(seed)
     assert learner.classes_.tolist() == sorted(set(labels))
     assert adjusted_rand_score(groups, learner.assignments_[0]) >= 0.95
@@ -27,7 +27,7 @@ def test_planted_groups_are_found(seed):
 
 
 def test_metrics_look_at_their_groups_columns():
-    """The bits of a group's metric are of the columns that tell its classes apart."""
+    """The bits of a group's metric come from the columns that separate its classes."""
     learner, _, _, groups = fitted(n_bits=12)
     for metric, columns in enumerate(learner.columns_[0].reshape(3, -1)):
         (group,) = set(groups[learner.assignments_[0] == metric])
@@ -35,14 +35,14 @@ def test_metrics_look_at_their_groups_columns():
 
 
 def test_retraining_raises_the_objective():
-    """Metrics boosted anew for the classes that they got make them likelier than those that found the groups."""
+    """Metrics that are boosted again for their classes make them likelier than those that found the groups."""
     # With a soft maximum as soft as this, the first bits serve all classes.
     objectives = [fitted(r=100, retrain=again)[0].likelihoods_[0].max(axis=0).sum() for again in (False, True)]
     assert objectives[1] > objectives[0]
 
 
 def test_the_best_of_several_r_is_taken():
-    """Where none is asked for, the groups are those of the one with the highest objective."""
+    """If no r is given, the groups are those of the r with the highest objective."""
     parameters = {"retrain": False, "joint_alpha": 0.6}  # the likelihoods that are kept are then those compared
     each = [fitted(r=r, **parameters)[0] for r in (500.0, 1000.0, 2000.0)]
     best = max(each, key=lambda learner: learner.likelihoods_[0].max(axis=0).sum())
@@ -50,7 +50,7 @@ def test_the_best_of_several_r_is_taken():
 
 
 def test_groups_do_not_depend_on_the_number_of_thresholds():
-    """Medians find the groups; metrics that are boosted anew choose among all thresholds, which makes classes likelier.
+    """Medians find the groups; metrics boosted again choose among all thresholds, which makes classes likelier.
 
     Without retraining, the metrics that find the groups have all thresholds.
     """
@@ -69,7 +69,7 @@ def test_more_metrics_than_one_make_classes_likelier():
 
 
 def test_sampled_pairs_find_the_groups_too():
-    """With fewer rows a round than there are, the same groups are found, and the same again."""
+    """With fewer rows in a round than exist, the same groups are found, and found again."""
     rows, labels, groups = planted(size=20)
     first, second = (MuSL(n_metrics=3, n_bits=16, max_rows=100, random_state=0).fit(rows, labels) for _ in range(2))
     assert adjusted_rand_score(groups, first.assignments_[0]) >= 0.95
@@ -99,7 +99,7 @@ def test_rows_of_unknown_class_get_the_metric_of_the_class_they_seem_to_be_of():
 
 
 def test_a_state_without_the_references_classes_tells_no_metrics():
-    """As earlier versions stored it."""
+    """Earlier versions stored such states."""
     learner, rows, _, _ = fitted()
     state = learner.to_state()
     del state["fitted"]["reference_codes_"]
@@ -107,7 +107,7 @@ def test_a_state_without_the_references_classes_tells_no_metrics():
 
 
 def test_it_says_whose_metric_a_label_has():
-    """Every learned class has its metric, and what was not learned -1, in each view by itself."""
+    """Every learned class has its metric, and other labels have -1, in each view by itself."""
     rows, labels, groups = planted()
     mask = np.ones((len(rows), 2), dtype=bool)
     mask[labels == "a0", 1] = False
@@ -120,7 +120,7 @@ def test_it_says_whose_metric_a_label_has():
 
 
 def test_groupings_may_be_given():
-    """By class, whatever its type, or in sorted order; k-means and random groups are drawn by the seed."""
+    """They are given by class of any type, or in sorted order; k-means and random groups are drawn by the seed."""
     rows, labels, groups = planted()
     names = sorted(set(labels))
     by_name = MuSL(assignment=dict(zip(names, groups.tolist(), strict=True))).fit(rows, labels)
@@ -140,7 +140,7 @@ def test_groupings_may_be_given():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_novel_categories_find_their_group(seed):
-    """A category that was not learned is assigned the metric of its group by four examples, nothing else changing."""
+    """Four examples give an unlearned category the metric of its group, and nothing else changes."""
     rows, labels, _ = planted(seed, classes=5)
     novel = np.isin(labels, ["a4", "b4", "c4"])
     learner = MuSL(n_metrics=3, random_state=0).fit(rows[~novel], labels[~novel])
@@ -201,7 +201,7 @@ def test_unlabelled_rows_are_left_out():
     ],
 )
 def test_parameters_out_of_range_are_named(parameters, said):
-    """A parameter that makes no sense is a ValueError that names it."""
+    """A parameter out of range is a ValueError that names it."""
     with pytest.raises(ValueError, match=said):
         fitted(**parameters)
 

@@ -1,4 +1,4 @@
-"""Multi-NPP: the loss, its decomposition, the sub-problems and what the learner makes of them."""
+"""Multi-NPP: the loss, its decomposition, the sub-problems and the fitted learner."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_loss_is_its_decomposition(a, lam, distance):
 
 @given(SHAPES, LAMBDAS, DISTANCES, st.floats(0.1, 10))
 def test_loss_of_distances_times_a_factor(a, lam, distance, factor):
-    """A factor of all distances gives the loss of the multiplied ones, and weights multiply what pairs cost."""
+    """A factor of all distances gives the loss of the multiplied ones, and weights multiply the cost of pairs."""
     scisd, scale = Scisd(a, lam), 1 + (factor * distance) ** 2 + a * lam**2
     found = scisd.loss(np.array([distance, 0.0]), np.array([2.0, 0.0]), factor)
     assert found == pytest.approx(2 * lost(scisd, factor * distance), abs=1e-9 * scale * a / (a - 1))
@@ -184,7 +184,7 @@ def test_start_from_labels_is_ridge_regression(counts):
 
 @pytest.mark.parametrize("size", [2, 50])
 def test_start_from_groups_needs_no_classes(size):
-    """Where items are similar for other reasons, init="labels" starts from the groups that these make."""
+    """If items are similar for other reasons, init="labels" starts from the groups that these make."""
     views, labels = two_views()
     learner = MultiNPP(size, init="labels", random_state=0).set_params(similar="knn", max_iter=0).fit(views)
     first, second = learner.transform(views)
@@ -228,7 +228,7 @@ def test_summed_over_pairs_of_rows_as_they_are(pairs):
 
 
 def test_sums_are_means_of_less_regularisation():
-    """As many dissimilar pairs as similar ones: a sum over n pairs is n times the mean with a nth of the penalty."""
+    """With as many dissimilar pairs as similar ones, a sum over n pairs is n times the mean with 1/n of the penalty."""
     views, labels = two_views(n=30)
     count, how = SameClass(labels).size, {"pairs": "sampled", "max_iter": 3, "inner_iter": 1000, "tol": 1e-9}
     mean = MultiNPP(4, eta=1e-3, gamma=1e-2, random_state=0).set_params(**how).fit(views, labels)
@@ -264,7 +264,7 @@ def test_dissimilar_items_are_pushed_apart():
 
 
 def test_l1_makes_projections_sparse():
-    """The l1 penalty sets most entries to exactly zero where only one column tells anything."""
+    """The l1 penalty sets most entries to exactly zero if only one column is informative."""
     views, labels = two_views(n=90, noise=1.0)
     sparse = MultiNPP(2, penalty="l1", eta=0.05, gamma=0.05, random_state=0).set_params(max_iter=10, inner_iter=100)
     weights = sparse.fit(views, labels).weights_
@@ -301,7 +301,7 @@ def test_blocks_do_not_matter(monkeypatch):
 
 
 def test_many_pairs_are_of_float32_numbers(monkeypatch):
-    """Single precision, which many pairs have, gives the same objective and projections but for rounding."""
+    """Single precision, which many pairs have, gives the same objective and projections except for rounding."""
     views, labels = two_views()
     exact = MultiNPP(4, random_state=0).fit(views, labels)
     monkeypatch.setattr("crossview.engine.learners.papers.npp.forces._MANY", 100)
@@ -313,7 +313,7 @@ def test_many_pairs_are_of_float32_numbers(monkeypatch):
 
 
 def test_sampled_pairs():
-    """As many dissimilar pairs are drawn as there are similar ones; none is similar and none is drawn twice."""
+    """As many dissimilar pairs are drawn as similar ones exist; none is similar and none is drawn twice."""
     labels = np.arange(40) % 8
     same = SameClass(labels)
     drawn = sampled(same, np.random.RandomState(0))

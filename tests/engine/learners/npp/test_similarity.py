@@ -1,4 +1,4 @@
-"""Relations: whatever the form, the same pairs."""
+"""Relations of every form stand for the same pairs."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from crossview.engine.learners.papers.npp.similarity import (
 
 
 def relations(seed):
-    """Returns relations of 7 rows with 9, and what each is as a dense matrix."""
+    """Return relations of 7 rows with 9, and each as a dense matrix."""
     generator = np.random.default_rng(seed)
     first, second = generator.integers(3, size=7), generator.integers(4, size=9)
     labels = [sp.csr_array(generator.integers(2, size=(n, 4))) for n in (7, 9)]
@@ -33,7 +33,7 @@ def relations(seed):
 @settings(max_examples=30)
 @given(st.integers(0, 10_000))
 def test_every_form_says_the_same(seed):
-    """Blocks, single pairs, subsets, the transposed relation and what is left out agree with the dense matrix."""
+    """Blocks, single pairs, subsets, the transposed relation and the complement agree with the dense matrix."""
     generator = np.random.default_rng(seed)
     rows, columns = generator.integers(7, size=5), generator.integers(9, size=6)
     for relation, dense in relations(seed):
@@ -59,14 +59,14 @@ def test_sums_of_similar_rows(seed):
 
 
 def test_items_without_labels_are_alone():
-    """Items that share a label are similar; an item with none is similar only to itself."""
+    """Items that share a label are similar; an item without labels is similar only to itself."""
     relation = shared_labels(np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0], [0, 0, 0]]))
     expected = [[0, 1], [0, 1, 3], [2], [1, 3], [4]]
     assert [np.flatnonzero(row).tolist() for row in relation.block(slice(0, 5))] == expected
 
 
 def test_nearest_items():
-    """An item's neighbours are its nearest among those that have the view; who lacks it has only itself."""
+    """An item's neighbours are its nearest among those that have the view; an item without the view has only itself."""
     rows = np.array([[0.0], [1.0], [5.0], [1.1], [5.2]])
     relation = nearest_items(rows, np.array([True, True, True, False, True]), 1)
     expected = [[0, 1], [0, 1], [2, 4], [3], [2, 4]]

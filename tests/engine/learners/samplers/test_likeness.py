@@ -1,4 +1,4 @@
-"""The tuples that samplers draw: of the right kind, among the right rows, and refused where there are none."""
+"""Samplers draw tuples of the right kind, among the right rows, and refuse rows that have none."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_neighbors_are_the_nearest():
     seed=st.integers(0, 99),
 )
 def test_near_are_the_nearest_and_far_all_others(count, neighbors, kind, seed):
-    """By their ranks among the distances of each row; in enough draws every other row comes up."""
+    """Their ranks among the distances of each row show it; in enough draws every other row comes up."""
     neighbors = min(neighbors, count - 2)
     rows = np.random.default_rng(seed).normal(size=(count, 2))
     ranks = np.argsort(np.argsort(np.linalg.norm(rows[:, None] - rows[None, :], axis=2), axis=1), axis=1)
@@ -73,7 +73,7 @@ def test_near_are_the_nearest_and_far_all_others(count, neighbors, kind, seed):
 
 @pytest.mark.parametrize("neighbors", [0, 3])
 def test_neighbours_must_leave_somebody_out(neighbors):
-    """Of four rows each has at most two that are near, so that one is not."""
+    """Each of four rows has at most two near ones, so that one is not near."""
     with pytest.raises(ValueError, match=f"neighbors={neighbors} must be at least 1, and below 3"):
         likeness_by_nearness(np.eye(4), neighbors)
 

@@ -18,7 +18,7 @@ def classes(items):
 
 
 def test_the_tree_knows_siblings_and_heights():
-    """Leaves of one parent are siblings, but not those of the first level."""
+    """Leaves of one parent are siblings, except those of the first level."""
     deep = Taxonomy({"r": "", "p": "r", "q": "p", "a": "q", "b": "q", "c": "p", "d": "r", "e": ""})
     assert deep.leaves == ("a", "b", "c", "d", "e")
     assert deep.heights[0].tolist() == [0, 1, 2, 3, 4]
@@ -43,7 +43,7 @@ def test_what_is_no_tree_is_refused(parents, message):
 
 
 class Counted(dict):
-    """A dictionary that counts how often it is asked."""
+    """A dictionary that counts how often it is read."""
 
     asked = 0
 
@@ -54,7 +54,7 @@ class Counted(dict):
 
 @pytest.mark.parametrize("nodes", [1_000, 2_000, 4_000])
 def test_a_deep_tree_is_checked_in_one_pass(nodes):
-    """A chain, with a leaf at each of its nodes; and a circle as long."""
+    """It is a chain with a leaf at each of its nodes, or a circle of the same length."""
     chain = {f"n{number}": f"n{number - 1}" if number else "" for number in range(nodes)}
     parents = Counted(chain | {f"l{number}": f"n{number}" for number in range(nodes)})
     tree = Taxonomy(parents)
@@ -79,7 +79,7 @@ def test_rows_of_a_class_are_to_be_nearer_than_siblings():
 
 
 def test_siblings_are_to_be_nearer_than_cousins():
-    """Of a class without siblings, rows of the class are."""
+    """Rows of a class without siblings are to be nearer themselves."""
     items = Relatives(ROWS, LABELS, TREE, 2).siblings_and_cousins(COUNT, np.random.default_rng(0))
     first, second, third, fourth = classes(items).T
     assert set(first) == {"a", "b", "c", "d", "x"}
@@ -99,7 +99,7 @@ def test_the_near_row_is_one_of_the_nearest():
 
 
 def test_without_siblings_all_others_are_cousins():
-    """A tree that says nothing leaves quadruplets of classes alone."""
+    """A tree without information leaves quadruplets of classes alone."""
     flat = Relatives(ROWS, LABELS, Taxonomy(dict.fromkeys("abcdx", "")), 3)
     assert flat.same_and_siblings(COUNT, np.random.default_rng(0)).shape == (0, 4)
     first, second, third, fourth = classes(flat.siblings_and_cousins(COUNT, np.random.default_rng(0))).T

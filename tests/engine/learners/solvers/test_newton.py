@@ -1,4 +1,4 @@
-"""Newton's method for vectors that keep constraints: what it sums, where it ends, and how sure it is of that."""
+"""Newton's method for vectors that keep constraints: its sums, its end, and the bound of its error."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ WIDTH, H, EXACT = 6, 0.05, Newton(tol=1e-10)
 
 
 def rows_and_constraints(seed=0, count=200):
-    """Correlated columns, and quadruplets of margins 0 and 1 and pairs that two of the columns tell apart."""
+    """Return correlated columns, and quadruplets of margins 0 and 1 and pairs that two of the columns order."""
     generator = np.random.default_rng(seed)
     rows = generator.normal(size=(60, WIDTH)) @ (np.eye(WIDTH) + 0.4)
     items = np.array([generator.choice(60, 4, replace=False) for _ in range(count)])
@@ -31,7 +31,7 @@ def rows_and_constraints(seed=0, count=200):
 
 
 def listed(rows, constraints, squared):
-    """The (n, d) contrasts, one by one."""
+    """Return the (n, d) contrasts, one by one."""
 
     def psi(pairs):
         gaps = rows[pairs[:, 0]] - rows[pairs[:, 1]]
@@ -41,12 +41,12 @@ def listed(rows, constraints, squared):
 
 
 def by_a_library(z, problem):
-    """The minimum by scipy's L-BFGS-B, of the loss as equations (29) and (30) print it."""
+    """Return the minimum by scipy's L-BFGS-B, of the loss as equations (29) and (30) print it."""
 
     def objective(omega):
         t = z @ omega
         one = problem.margins > 0
-        y = t + (1 - problem.margins)  # a margin m asks of t what 1 asks of t + 1 - m
+        y = t + (1 - problem.margins)  # a margin m on t is a margin 1 on t + 1 - m
         huber_1 = np.where(y > 1 + H, 0, np.where(np.abs(1 - y) <= H, (1 + H - y) ** 2 / (4 * H), 1 - y))
         huber_0 = np.where(t > 0, 0, np.where(np.abs(-H - t) <= H, t**2 / (4 * H), -H - t))
         slope_1 = np.where(y > 1 + H, 0, np.where(np.abs(1 - y) <= H, -(1 + H - y) / (2 * H), -1))
@@ -107,7 +107,7 @@ def test_a_direction_of_either_sign_equals_a_librarys(weight):
 
 
 def test_the_gap_bounds_what_more_steps_could_gain():
-    """However early a descent stops, the minimum is no further below than it says."""
+    """At any step at which a descent stops, the minimum is at most the gap below."""
     rows, constraints = rows_and_constraints()
     problem = diagonal_problem(rows, constraints, 100.0, 1.0)
     least = minimize(problem, EXACT).objective
@@ -122,7 +122,7 @@ def test_the_gap_bounds_what_more_steps_could_gain():
 
 
 def test_the_printed_step_is_kept_and_need_not_end_at_the_minimum():
-    """Algorithm 2 projects a full Newton step, which is another point where coordinates interact."""
+    """Algorithm 2 projects a full Newton step, which ends at another point if coordinates interact."""
     rows, constraints = rows_and_constraints()
     problem = diagonal_problem(rows, constraints, 100.0, 1.0)
     right, printed = minimize(problem, EXACT), minimize(problem, Newton(step="printed"), np.ones(problem.size))
@@ -133,7 +133,7 @@ def test_the_printed_step_is_kept_and_need_not_end_at_the_minimum():
 
 
 def test_growing_subsets_end_where_all_constraints_do(monkeypatch):
-    """Subsets and wider losses are only a way there."""
+    """Subsets and wider losses change only the way there."""
     monkeypatch.setattr(diagonal_module, "_FIRST", 20)
     rows, constraints = rows_and_constraints(count=400)
     problem = diagonal_problem(rows, constraints, 1000.0, 1.0)
@@ -148,7 +148,7 @@ def test_growing_subsets_end_where_all_constraints_do(monkeypatch):
     ("change", "words"), [({"margins": np.array([np.nan])}, "finite"), ({"costs": np.array([-1.0])}, "negative")]
 )
 def test_what_makes_no_sense_is_refused(change, words):
-    """Margins and costs are finite, and costs are not negative."""
+    """Margins and costs must be finite, and costs not negative."""
     given = {"margins": np.ones(1), "costs": np.ones(1)} | change
     contrasts = SignedContrasts(np.eye(4), np.array([[0, 1]]), np.array([[2, 3]]))
     with pytest.raises(ValueError, match=words):

@@ -26,7 +26,7 @@ WIDTH, RANK = 6, 2
 
 
 def problem(seed=0, count=200, rows=60):
-    """Rows, and quadruplets that a metric on the first two columns has ordered, with some pairs among them."""
+    """Return rows, and quadruplets that a metric on the first two columns has ordered, with some pairs among them."""
     generator = np.random.default_rng(seed)
     points = generator.normal(size=(rows, WIDTH))
     features = Differences(points)
@@ -45,7 +45,7 @@ def symmetric(seed, width=WIDTH):
 
 
 def differences(function, at, step=1e-6):
-    """Central finite differences of a function of an array."""
+    """Return central finite differences of a function of an array."""
     found = np.zeros_like(at)
     for index in np.ndindex(*at.shape):
         move = np.zeros_like(at)
@@ -114,7 +114,7 @@ def test_distances_are_the_forms(seed, count):
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 50), offset=st.sampled_from([0.0, 1e6]))
 def test_many_pairs_lose_only_digits(seed, count, offset):
-    """The sums over many pairs, in float32, are those in float64 to 5 digits, wherever the origin of the rows is."""
+    """The sums over many pairs, in float32, are those in float64 to 5 digits, for any origin of the rows."""
     generator = np.random.default_rng(seed)
     features, which = Differences(generator.normal(size=(20, 4))), generator.integers(20, size=(count, 2))
     factor, coefficients = generator.normal(size=(3, 4)), generator.normal(size=count)
@@ -181,7 +181,7 @@ def test_adaptive_objective_never_rises(form):
 
 
 def test_a_step_with_w_fixed_lowers_the_objective():
-    """With W fixed, what Algorithm 1 lowers is convex and touches the true objective at the metric W came from."""
+    """With W fixed, the objective of Algorithm 1 is convex and touches the true one at the metric that gave W."""
     features, constraints = problem()
     regularizer = Regularizer(fantope=0.2, rank=RANK)
     metric = Full().place(np.eye(WIDTH) + 0.1 * symmetric(1))
@@ -206,7 +206,7 @@ def test_other_rules_return_their_best(rule):
 
 @pytest.mark.long
 def test_active_set_ends_where_full_evaluation_does():
-    """Looking only at active constraints between checks ends at the objective that looking at all of them reaches."""
+    """A descent that looks only at active constraints between checks ends at the objective of one that looks at all."""
     features, constraints = problem(count=2_000)
     regularizer = Regularizer(frobenius=0.01)  # one minimum
     found = {}
@@ -223,7 +223,7 @@ def test_active_set_ends_where_full_evaluation_does():
 
 @pytest.mark.long
 def test_subsets_end_where_all_constraints_do(monkeypatch):
-    """Subsets are disjoint and the same every time, and only the way to the minimum over all constraints is theirs."""
+    """Subsets are disjoint and the same every time; they change only the way to the minimum over all constraints."""
     features, constraints = problem(count=4_000)
     monkeypatch.setattr(growing_subsets_module, "_FIRST", 200)
 
@@ -281,7 +281,7 @@ def test_proximal_step_is_the_minimum():
 
 @pytest.mark.long
 def test_admm_agrees_with_descent_where_the_problem_is_convex():
-    """With the trace in place of the Fantope both algorithms have one minimum to find."""
+    """With the trace instead of the Fantope both algorithms have one minimum to find."""
     features, constraints = problem()
     regularizer = Regularizer(trace=0.05, frobenius=0.05)
     objective = Objective(features, constraints, regularizer, Full())
@@ -303,7 +303,7 @@ def test_many_numbers_lose_only_digits(monkeypatch):
 
 
 def test_what_is_as_good_as_zero_ends_the_descent():
-    """Where all constraints can be fulfilled and nothing is added, few steps end it, all hinges included."""
+    """If all constraints can be fulfilled and no term is added, few steps end it, all hinges included."""
     generator = np.random.default_rng(0)
     features = Differences(generator.normal(size=(20, 40)))
     constraints = quadruplets(generator.integers(20, size=(30, 4)))
@@ -316,7 +316,7 @@ def test_what_is_as_good_as_zero_ends_the_descent():
 
 
 def test_patience_returns_the_best_of_the_checks():
-    """The metric of the best check is returned, and nothing is fitted long after it."""
+    """The metric of the best check is returned, and the fit ends soon after it."""
     features, constraints = problem()
     scores = iter([0.1, 0.5, 0.4, 0.3, 0.2, 0.9])
     solution = descend(
@@ -353,6 +353,6 @@ def test_zero_metric_satisfies_nothing():
     ],
 )
 def test_bad_settings_are_named(make, message):
-    """Settings out of range and rows that there are not are ValueErrors that say which."""
+    """Settings out of range and rows that do not exist are ValueErrors that name them."""
     with pytest.raises(ValueError, match=message):
         make()

@@ -1,4 +1,4 @@
-"""Thresholds for verification: exact against brute force, kept in the state, and clear about what cannot be."""
+"""Thresholds for verification are exact beside brute force, kept in the state, and refused with a reason."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ QUICK = {"max_iter": 20, "n_constraints": 100}
 
 
 def worth(threshold, distances, alike, strategy, beta, min_rate):
-    """What the definition of a strategy says of one threshold."""
+    """Return the value of one threshold by the definition of a strategy."""
     taken = distances <= threshold
     tpr, tnr = taken[alike].mean(), (~taken[~alike]).mean()
     if strategy == "accuracy":
@@ -36,7 +36,7 @@ def worth(threshold, distances, alike, strategy, beta, min_rate):
     min_rate=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
 )
 def test_no_threshold_is_better(found, strategy, beta, min_rate):
-    """Of all thresholds none is worth more than the calibrated one, with ties and however many pairs of each kind."""
+    """No threshold is worth more than the calibrated one, with ties and any number of pairs of each kind."""
     distances, alike = (np.array(column) for column in zip(*found, strict=True))
     if alike.all() or not alike.any():
         with pytest.raises(ValueError, match="one kind only"):
@@ -67,7 +67,7 @@ def test_lies_halfway_and_at_the_smallest():
     ],
 )
 def test_bad_calibrations_are_named(arguments, message):
-    """What cannot be calibrated is a ValueError that says why."""
+    """Pairs that allow no calibration are a ValueError with the reason."""
     with pytest.raises(ValueError, match=message):
         calibrate(*arguments)
 
@@ -85,7 +85,7 @@ def test_halfway_between_bounds():
 
 
 def drawn():
-    """Rows of two classes, pairs of them, and which are alike."""
+    """Return rows of two classes, pairs of them, and which are alike."""
     generator = np.random.default_rng(0)
     labels = np.arange(40) % 2
     rows = generator.normal(size=(40, 4)) + 2 * labels[:, None]
@@ -95,7 +95,7 @@ def drawn():
 
 
 def test_learner_verifies():
-    """Learned from pairs a metric verifies at the middle of its bounds, and after calibration never worse on those."""
+    """A metric learned from pairs verifies at the middle of its bounds, and after calibration never worse on those."""
     rows, labels, items, y = drawn()
     learner = Fantope(2).set_params(max_iter=20).fit_tuples(items, y, preprocessor=rows)
     assert learner.threshold_ == [1.0]
@@ -126,7 +126,7 @@ def test_threshold_is_state():
 
 
 def test_bad_thresholds_are_named():
-    """A threshold that is no number, or of no view, is a ValueError."""
+    """A threshold that is not a number, or names no view, is a ValueError."""
     rows, labels, _, _ = drawn()
     learner = Fantope().set_params(**QUICK).fit(rows, labels)
     with pytest.raises(ValueError, match="threshold=nan"):

@@ -14,7 +14,7 @@ def histograms(count, width, seed):
 
 @pytest.mark.parametrize("kernel", ["rbf", "chi2", "linear"])
 def test_inner_products_of_the_empirical_map_are_the_kernel(kernel):
-    """Exactly on the training rows; a new row keeps its kernel values with all of them."""
+    """They are exact on the training rows; a new row keeps its kernel values with all of them."""
     train, new = histograms(30, 6, 0), histograms(5, 6, 1)
     fitted = KernelMap(kernel).fit([train])
     (scale,) = fitted.scales_
@@ -37,7 +37,7 @@ def test_the_bandwidth_follows_the_mean_distance():
 
 
 def test_few_landmarks_approximate_the_kernel():
-    """Nystroem's map has at most so many columns and comes close where the kernel is smooth."""
+    """Nystroem's map has at most that many columns and comes close if the kernel is smooth."""
     train = histograms(200, 3, 0)
     fitted = KernelMap(n_landmarks=40, bandwidth=4.0, random_state=0).fit([train])
     mapped = fitted.transform(train, view=0)
@@ -64,7 +64,7 @@ def test_means_of_clusters_stand_for_rows_better_than_drawn_ones(kernel):
 
 
 def test_landmarks_of_equal_rows(monkeypatch):
-    """Rows that are there many times are as good; of very many only some are clustered."""
+    """Duplicates change no landmark's quality; of very many rows only some are clustered."""
     train = np.repeat(histograms(10, 4, 0), 20, axis=0)
     monkeypatch.setattr("crossview.engine.learners.frame.kernels._ROWS", 120)
     fitted = KernelMap(n_landmarks=30, random_state=0).fit([train])
@@ -74,14 +74,14 @@ def test_landmarks_of_equal_rows(monkeypatch):
 
 
 def test_a_precomputed_kernel_has_landmarks_of_its_own():
-    """Their values are known only between rows, so landmarks are rows whatever the setting."""
+    """Their values are known only between rows, so landmarks are rows for any setting."""
     train = histograms(40, 4, 0)
     fitted = KernelMap("precomputed", n_landmarks=10, random_state=0).fit([train @ train.T])
     assert fitted.landmarks_[0].shape == (10,)
 
 
 def test_the_same_landmarks_are_drawn_again():
-    """For the same seed, in a chain too: what cross-validation chose holds for the chain that is fitted then."""
+    """The same seed draws them, in a chain too: a choice of cross-validation holds for the chain fitted afterwards."""
     train = histograms(50, 3, 0)
     settings = {"kernel__n_landmarks": 10, "kernel__random_state": 0}
     one, other = (parse_chain("kernel:rbf,pca", settings).fit([train]) for _ in range(2))
@@ -90,7 +90,7 @@ def test_the_same_landmarks_are_drawn_again():
 
 
 def test_a_kernel_makes_multi_npp_follow_curved_classes():
-    """Rings inside each other cannot be told apart by lines; a query across views finds its ring all the same."""
+    """No line separates rings inside each other; a query across views nevertheless finds its ring."""
     generator = np.random.default_rng(0)
     labels = np.repeat(["in", "out"], 60)
     radii = np.repeat([1.0, 3.0], 60)

@@ -17,7 +17,7 @@ ITEMS = CLASSES * EACH
 
 
 def drawn(views: int = 2, seed: int = 0):
-    """Rows of views that show the class of an item and three further numbers of its own."""
+    """Return rows of views that show the class of an item and three further numbers of its own."""
     random = np.random.default_rng(seed)
     classes = np.repeat(np.arange(CLASSES), EACH)
     shown = np.hstack([2.0 * np.eye(CLASSES)[classes], random.normal(size=(ITEMS, 3))])
@@ -26,7 +26,7 @@ def drawn(views: int = 2, seed: int = 0):
 
 
 def own(learner, views) -> float:
-    """The share of items that find themselves among the first ten in the other view."""
+    """Return the share of items that find themselves among the first ten in the other view."""
     query, target = (learner.transform(views[view], view=view) for view in (0, 1))
     similar = query @ target.T
     return float(((similar > similar.diagonal()[:, None]).sum(axis=1) < 10).mean())
@@ -52,7 +52,7 @@ def test_products_are_those_of_classes_and_instances(learned):
 
 
 def test_items_find_themselves_and_their_class():
-    """New items: nearly as well by class as posteriors, far better themselves."""
+    """New items find their class nearly as well as by posteriors, and themselves far better."""
     views, classes = drawn()
     learned_from = np.arange(ITEMS) % 2 == 0
     known, new = [rows[learned_from] for rows in views], [rows[~learned_from] for rows in views]
@@ -93,7 +93,7 @@ def test_a_second_fit_forgets_the_first(learned):
 
 
 def test_the_weight_is_of_the_most_instance_recall_that_the_classes_allow():
-    """Probabilities that say nothing allow any weight; noise beside perfect ones may cost little."""
+    """Uninformative probabilities allow any weight; noise beside perfect ones may cost little."""
     random = np.random.default_rng(0)
     classes = np.repeat(np.arange(CLASSES), 50)
     same = unit_length(random.normal(size=(200, 20)))
@@ -202,7 +202,7 @@ def test_views_that_share_no_items_are_compared_by_class():
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_an_added_view_learns_both_parts(shared):
-    """Or its classes alone, if no item has it and another view."""
+    """It learns its classes alone if no item has it and another view."""
     views, classes = drawn(views=3)
     learner = ClassInstance(random_state=0).fit(views[:2], classes)
     before = learner.transform(views[0], view=0)
@@ -263,7 +263,7 @@ SHARED = (1, 2)
 
 
 def in_one_space(seed: int = 0):
-    """Two views, and a third whose rows are noisy copies of those of the second."""
+    """Return two views, and a third whose rows are noisy copies of those of the second."""
     views, classes = drawn(seed=seed)
     noise = np.random.default_rng(seed + 100).normal(size=views[1].shape)
     return [*views, views[1] + 2 * noise], classes
@@ -314,7 +314,7 @@ def test_a_state_keeps_the_shared_views():
 
 @pytest.mark.parametrize("shared", [(1,), (1, 1), (1, 3), (0, 1)])
 def test_shared_names_two_views_of_one_width(shared):
-    """Each once, and each a view."""
+    """It names each once, and each is a view."""
     views, classes = in_one_space()
     views[0] = views[0][:, :5]
     with pytest.raises(ValueError, match=r"shared names|share a space"):

@@ -1,4 +1,4 @@
-"""Co-EM: what is not labelled, wrongly labelled or only paired is learned from, and wrong statements are found out."""
+"""Co-EM learns from unlabelled, wrongly labelled and paired items, and finds wrong statements."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ CLASSES, EACH = 4, 40
 
 
 def drawn(seed: int = 0, gap: float = 3.0, each: int = EACH):
-    """Rows of two views of items in four classes, and of as many others."""
+    """Return rows of two views of items in four classes, and of as many others."""
     random = np.random.default_rng(seed)
     means = random.normal(0, gap, (2, CLASSES, 6))
     classes = np.repeat(np.arange(CLASSES), each)
@@ -22,7 +22,7 @@ def drawn(seed: int = 0, gap: float = 3.0, each: int = EACH):
 
 
 def few(classes, each: int, named=range(CLASSES)):
-    """Classes of so many items of each class, and which items they are."""
+    """Return classes of so many items of each class, and which items they are."""
     labelled = np.zeros(len(classes), bool)
     for one in named:
         labelled[np.flatnonzero(classes == one)[:each]] = True
@@ -30,7 +30,7 @@ def few(classes, each: int, named=range(CLASSES)):
 
 
 def paired(classes, random, count: int, wrong: float = 0.0):
-    """Pairs of items of one class, a share of them of any."""
+    """Return pairs of items of one class, a share of them of any."""
     first = random.integers(len(classes), size=count)
     second = np.array([random.choice(np.flatnonzero(classes == classes[one])) for one in first])
     chance = random.random(count) < wrong
@@ -39,12 +39,12 @@ def paired(classes, random, count: int, wrong: float = 0.0):
 
 
 def same_class(learner, views):
-    """The probabilities that rows of the first view are of the class of rows of the second."""
+    """Return the probabilities that rows of the first view are of the class of rows of the second."""
     return learner.transform(views[0], view=0) @ learner.transform(views[1], view=1).T
 
 
 def contrast(learner, views, classes) -> float:
-    """How much likelier items of one class are called so than others."""
+    """Return how much likelier the learner calls items of one class so than others."""
     found, same = same_class(learner, views), classes[:, None] == classes
     return float(found[same].mean() - found[~same].mean())
 
@@ -134,7 +134,7 @@ def test_pairs_alone_tell_the_classes_and_how_many(wrong):
 
 
 def test_labels_and_pairs_are_learned_from_together():
-    """Where views tell little, pairs carry the few labels to other items."""
+    """If views say little, pairs carry the few labels to other items."""
     views, others, classes, random = drawn(gap=0.8)
     given = few(classes, 1)
     links = paired(classes, random, 3 * len(classes))

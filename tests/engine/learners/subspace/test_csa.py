@@ -10,7 +10,7 @@ from crossview.engine.learners.subspace.csa import SHRINKAGES, CanonicalSimilari
 
 
 def pairs(count: int, seed: int = 0, noise: float = 0.3):
-    """Rows of two views of 12 and 9 columns, which share five numbers of each item."""
+    """Return rows of two views of 12 and 9 columns, which share five numbers of each item."""
     random = np.random.default_rng(seed)
     ways = [np.random.default_rng(9).normal(size=(5, width)) for width in (12, 9)]
     shared = random.normal(size=(count, 5))
@@ -18,7 +18,7 @@ def pairs(count: int, seed: int = 0, noise: float = 0.3):
 
 
 def test_the_product_is_the_weighted_cosine_of_the_paper():
-    """Of canonical variates of unit variance, which canonical correlation analysis gives with power 0."""
+    """Canonical correlation analysis with power 0 gives the canonical variates of unit variance."""
     views = pairs(80)
     learner = CanonicalSimilarity(n_components=4, shrinkage=0.1).fit(views)
     plain = CanonicalCorrelation(n_components=4, shrinkage=0.1, power=0).fit(views)
@@ -50,7 +50,7 @@ def test_unseen_items_find_themselves():
 
 @pytest.mark.parametrize(("count", "noise"), [(14, 1.0), (300, 0.05)])
 def test_held_out_items_choose_the_shrinkage(count, noise):
-    """Few noisy pairs need more of it than many clear ones."""
+    """Few noisy pairs need more shrinkage than many clear ones."""
     chosen = CanonicalSimilarity().fit(pairs(count, noise=noise)).shrinkage_
     assert chosen in SHRINKAGES
     assert (chosen >= SHRINKAGES[2]) == (count < 100)

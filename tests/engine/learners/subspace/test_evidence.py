@@ -1,4 +1,4 @@
-"""Evidence: what is held out and what is drawn of it."""
+"""Evidence holds labels out and draws from them."""
 
 import numpy as np
 import pytest

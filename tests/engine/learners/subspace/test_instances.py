@@ -13,7 +13,7 @@ ITEMS, LEARNED = 240, 160
 
 
 def drawn(views: int = 2, noise: float = 0.3, seed: int = 0):
-    """Rows of views that show the same four hidden numbers of each item, and others of their own."""
+    """Return rows of views that show the same four hidden numbers of each item, and others of their own."""
     random = np.random.default_rng(seed)
     hidden = random.normal(size=(ITEMS, 4))
     return [
@@ -24,7 +24,7 @@ def drawn(views: int = 2, noise: float = 0.3, seed: int = 0):
 
 
 def found(learner, views, query: int, target: int) -> float:
-    """The share of new items that find themselves among the first ten of 80 in another view."""
+    """Return the share of new items that find themselves among the first ten of 80 in another view."""
     new = [learner.transform(rows[LEARNED:], view=view) for view, rows in enumerate(views)]
     similar = new[query] @ new[target].T
     return float(((similar > similar.diagonal()[:, None]).sum(axis=1) < 10).mean())
@@ -49,7 +49,7 @@ def test_embeddings_have_unit_length_and_few_dimensions():
 
 
 def test_the_penalty_follows_the_noise():
-    """Noise that the views do not share needs more of it; a fixed penalty stays."""
+    """Noise that the views do not share needs a larger penalty; a fixed penalty stays."""
     clear, noisy = (learned(drawn(noise=noise)).penalty_ for noise in (0.01, 3.0))
     assert clear < noisy
     assert learned(drawn(), penalty=0.01).penalty_ == 0.01

@@ -1,4 +1,4 @@
-"""The share of wrong labels that the ranks of the labels tell."""
+"""The share of wrong labels follows from the ranks of the labels."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ ITEMS, CLASSES = 2000, 20
 
 
 def drawn(wrong: float, classes: int = CLASSES, missing: float = 0.0, seed: int = 0):
-    """Probabilities of two views that often confuse a class with the next one, and labels of which some are drawn."""
+    """Return probabilities of two views that often confuse a class with the next one, and labels, some random."""
     random = np.random.default_rng(seed)
     true = random.integers(classes, size=ITEMS)
     labels = np.where(random.random(ITEMS) < wrong, random.integers(classes, size=ITEMS), true)

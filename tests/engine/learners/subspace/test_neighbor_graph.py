@@ -1,4 +1,4 @@
-"""The graph of neighbours: who is one, how labels spread, and which scaling of columns it chooses."""
+"""The graph of neighbours chooses the neighbours and the scaling of columns, and spreads labels."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -7,7 +7,7 @@ from crossview.engine.learners.subspace.neighbor_graph import NeighborGraph
 
 
 def groups(seed: int = 0, count: int = 30):
-    """Rows of two views of items of two groups that are far apart."""
+    """Return rows of two views of items of two groups that are far apart."""
     random = np.random.default_rng(seed)
     codes = np.repeat([0, 1], count)
     return [random.normal(0, 1, (2 * count, width)) + 10 * codes[:, None] for width in (5, 3)], codes

@@ -1,4 +1,4 @@
-"""Class posteriors: what leaves rows out is what a fit without them gives, and known rows are placed like new ones."""
+"""Class posteriors: left-out rows equal those of a fit without them, and known rows are placed like new ones."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def random() -> np.random.Generator:
 
 
 def blobs(random: np.random.Generator, count: int = 60, width: int = 5, gap: float = 2.0):
-    """Rows of two views in three classes."""
+    """Return rows of two views in three classes."""
     labels = np.arange(count) % 3
     means = random.normal(0, gap, (2, 3, width))
     return [means[view][labels] + random.normal(0, 1, (count, width)) for view in range(2)], labels
@@ -30,7 +30,7 @@ def blobs(random: np.random.Generator, count: int = 60, width: int = 5, gap: flo
 @pytest.mark.parametrize("width", [3, 40])
 @pytest.mark.parametrize("penalty", [1e-3, 1.0, 50.0])
 def test_left_out_predictions_are_those_of_fits_without_the_row(random, width, penalty):
-    """For fewer and for more columns than rows, by rows and by their inner products."""
+    """This holds for fewer and for more columns than rows, by rows and by their inner products."""
     rows, targets = random.normal(size=(20, width)), random.normal(size=(20, 2))
     paths = RidgePath.of_rows(rows, targets), RidgePath.of_gram(rows @ rows.T, targets)
     for row in range(0, 20, 7):
@@ -42,7 +42,7 @@ def test_left_out_predictions_are_those_of_fits_without_the_row(random, width, p
 
 @pytest.mark.parametrize("penalty", [1e-3, 50.0])
 def test_left_out_groups_are_those_of_fits_without_the_group(random, penalty):
-    """For groups of several rows and of one, whatever their order."""
+    """Groups have several rows or one, in any order."""
     rows, targets, groups = random.normal(size=(20, 6)), random.normal(size=(20, 2)), random.integers(0, 7, 20)
     found = RidgePath.of_rows(rows, targets).left_out(penalty, groups)
     for group in np.unique(groups):
@@ -53,7 +53,7 @@ def test_left_out_groups_are_those_of_fits_without_the_group(random, penalty):
 
 @pytest.mark.parametrize("grouped", [False, True])
 def test_an_inverse_finds_what_eigenvectors_find(random, grouped):
-    """For every penalty: left-out predictions, weights, and the best penalty."""
+    """Left-out predictions and weights agree for every penalty, and so does the best penalty."""
     rows, targets = random.normal(size=(40, 60)), random.normal(size=(40, 2))
     groups = random.integers(0, 12, 40) if grouped else None
     path, gram = RidgePath.of_gram(rows @ rows.T, targets), RidgeGram.of(rows @ rows.T, targets, near=1e-2)
@@ -83,7 +83,7 @@ def test_another_fit_keeps_kernels_and_penalties(random):
 
 
 def test_what_only_groups_share_is_not_learned(random):
-    """Rows that show whose they are, and each speaker has one class: left out together they tell nothing."""
+    """Rows show their speaker, and each speaker has one class: left out together they are uninformative."""
     speakers = np.repeat(np.arange(30), 4)
     rows = random.normal(size=(30, 8))[speakers] + random.normal(0, 0.05, (120, 8))
     labels = (np.arange(30) % 2)[speakers]
@@ -118,7 +118,7 @@ def test_the_factor_has_the_least_log_loss(random, exclusive):
 
 
 def test_exclusive_posteriors_add_up_to_one(random):
-    """And those of several labels are each between 0 and 1."""
+    """Those of several labels are each between 0 and 1."""
     scores = random.normal(size=(10, 4)) * 5
     np.testing.assert_allclose(posteriors(scores, 30.0, True).sum(axis=1), 1)
     found = posteriors(scores, 30.0, False)
@@ -126,7 +126,7 @@ def test_exclusive_posteriors_add_up_to_one(random):
 
 
 def test_candidates_come_in_the_stated_order():
-    """Linear before Gaussian, rows as they are before scaled ones, one scaling before two; what is set is fixed."""
+    """Linear comes before Gaussian, unscaled rows before scaled ones, one scaling before two; a set value is fixed."""
     tried = candidates(None, None)
     assert [one.kernel for one in tried] == ["linear"] * 4 + ["gaussian"] * 4
     assert [one.scaling for one in tried[:4]] == ["none", "sqrt", "standardize", "both"]
@@ -135,7 +135,7 @@ def test_candidates_come_in_the_stated_order():
 
 @pytest.mark.parametrize("scaling", ["none", "sqrt", "standardize", "both"])
 def test_the_gaussian_kernel_is_the_mean_of_five(random, scaling):
-    """Of widths from twice the mean squared distance to an eighth of it, and of both scalings."""
+    """Their widths go from twice the mean squared distance to an eighth, for both scalings."""
     rows, new = random.normal(size=(12, 3)), random.normal(size=(4, 3))
     fitted = FittedKernel.of(RowKernel("gaussian", scaling), rows, np.arange(8))
     kernels = []
@@ -146,7 +146,7 @@ def test_the_gaussian_kernel_is_the_mean_of_five(random, scaling):
 
 
 def test_posteriors_know_the_classes_of_new_rows(random):
-    """Of separate classes, in either view, and as an inner product across views."""
+    """Classes are separate, in either view; an inner product shows them across views."""
     views, labels = blobs(random, 120, gap=4.0)
     learner = ClassPosteriors(random_state=0).fit([rows[:80] for rows in views], labels[:80])
     found = [learner.transform(rows[80:], view=view) for view, rows in enumerate(views)]
@@ -180,7 +180,7 @@ def test_labels_that_mean_nothing_are_not_learned_by_heart(random):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_training_rows_are_embedded_as_if_left_out_and_others_as_ever(random, dtype):
-    """Whatever the batch they come in, alone, beside others, and from a stored state."""
+    """This holds in any batch, alone, beside others, and from a stored state."""
     views, labels = blobs(random)
     views = [rows.astype(np.float32) for rows in views]
     chain = parse_chain("sqrt,posteriors", {"random_state": 0}).fit(views, labels)
@@ -218,7 +218,7 @@ def test_a_row_of_another_view_is_not_known(random):
 
 
 def test_items_that_lack_a_view_and_a_view_that_comes_later(random):
-    """Left-out rows are those that are there, and an added view has its own."""
+    """Left-out rows are those that exist, and an added view has its own."""
     views, labels = blobs(random)
     mask = np.ones((60, 2), bool)
     mask[5:9, 1] = False
@@ -244,13 +244,13 @@ def test_items_of_several_labels_have_the_probability_of_each(random):
 
 
 def test_one_class_is_refused(random):
-    """There is nothing to tell apart."""
+    """It leaves no classes to separate."""
     with pytest.raises(ValueError, match="at least 2 classes"):
         ClassPosteriors().fit([random.normal(size=(6, 2))], np.zeros(6))
 
 
 def test_fingerprints_tell_rows_apart(random):
-    """By every number and its place; zeros of either sign, and numbers beyond single precision, are equal."""
+    """Every number and its place counts; zeros of either sign, and numbers beyond single precision, are equal."""
     rows = random.normal(size=(50, 7)).astype(np.float32)
     rows[3, 2] = 0.0
     changed = rows.copy()
@@ -260,7 +260,7 @@ def test_fingerprints_tell_rows_apart(random):
 
 
 def test_of_equal_training_rows_the_first_counts(random):
-    """A row that stands twice has one place."""
+    """A row that occurs twice has one place."""
     rows = random.normal(size=(4, 3))
     known = KnownViews([fingerprints(rows[[0, 1, 0, 2]])])
     which, positions = known.among(rows, 0)
@@ -269,7 +269,7 @@ def test_of_equal_training_rows_the_first_counts(random):
 
 
 def test_landmarks_are_placed_like_other_rows(random):
-    """A landmark is no surer of its class than a row that is none, or a mixed database would favour it."""
+    """A landmark is not surer of its class than another row, or a mixed database would favour it."""
     rows, labels = random.normal(size=(600, 200)), np.arange(600) % 6
     rows[:, :6] += random.normal(0, 1.5, (6, 6))[labels]
     learner = ClassPosteriors(row_kernel="gaussian", scaling="none", n_landmarks=300, random_state=0)

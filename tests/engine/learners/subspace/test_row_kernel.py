@@ -1,4 +1,4 @@
-"""Tests of the comparison of rows by kernels."""
+"""Kernels compare rows."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_the_usual_scaling_is_unit_for_counts_of_which_nearly_all_are_0(rows: np
 
 @pytest.mark.parametrize(("count", "landmarks"), [(1, 3), (200, 2_500), (130, 40)])
 def test_distances_to_landmarks_are_those_of_scikit_learn(count: int, landmarks: int) -> None:
-    """In blocks that cover all rows, one after another."""
+    """Blocks cover all rows, one after another."""
     random = np.random.default_rng(0)
     rows, others = random.normal(size=(count, 9)), random.normal(size=(landmarks, 9))
     distances = LandmarkDistances(others)

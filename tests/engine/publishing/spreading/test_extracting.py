@@ -1,4 +1,4 @@
-"""Pictures in a folder become files of rows, a partition at a time: those of crossview index, bit for bit."""
+"""Pictures in a folder become files of rows, a partition at a time, equal bit for bit to those of crossview index."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ VIEWS = ("color", "sift", "gist")
 
 
 def stored_rows(collection: Collection) -> dict[str, dict[str, np.ndarray]]:
-    """The rows of a collection by view and key."""
+    """Return the rows of a collection by view and key."""
     with collection._opened.read() as tx:
         keys = tx.items.keys()
         found = {view: tx.rows.get(find_view(tx, view)) for view in VIEWS}
@@ -41,7 +41,7 @@ def rows(place: Path, indexed: Collection) -> Path:
 
 
 def test_rows_are_those_of_an_index(indexed: Collection, rows: Path) -> None:
-    """Of every view, with the same keys, sizes, hashes, sources and labels."""
+    """Rows of every view are equal, with the same keys, sizes, hashes, sources and labels."""
     found, known = table(rows), stored_rows(indexed)
     keys = found["key"].to_pylist()
     assert keys == sorted(indexed.items.keys())
@@ -56,7 +56,7 @@ def test_rows_are_those_of_an_index(indexed: Collection, rows: Path) -> None:
 
 
 def test_bad_pictures_are_listed_with_the_reasons_of_an_index(place: Path, indexed: Collection, rows: Path) -> None:
-    """Beside the rows of their partition, by key."""
+    """They are listed beside the rows of their partition, by key."""
     bad = [row for file in sorted(rows.glob("bad-*.parquet")) for row in pq.read_table(file).to_pylist()]
     report = indexed.index([place / "photos"], IndexOptions(labels="folder", workers=1))
     assert [(str(place / one["key"]), one["reason"]) for one in bad] == [
@@ -65,7 +65,7 @@ def test_bad_pictures_are_listed_with_the_reasons_of_an_index(place: Path, index
 
 
 def test_a_finished_partition_is_not_read_again(place: Path, rows: Path, tmp_path: Path) -> None:
-    """A missing one is: with the same rows, and without its file nothing of it is there."""
+    """A missing one is read again, with the same rows; without its file none of its rows are there."""
     shutil.copytree(rows, tmp_path / "rows")
     (tmp_path / "rows" / "part-00002.parquet").unlink()
     (tmp_path / "rows" / "part-00002.parquet.0.part").write_bytes(b"half")
@@ -78,7 +78,7 @@ def test_a_finished_partition_is_not_read_again(place: Path, rows: Path, tmp_pat
 
 
 def test_new_pictures_form_further_partitions(place: Path, indexed: Collection, tmp_path: Path) -> None:
-    """Whatever their names; pictures that are gone keep their rows."""
+    """Their names may be any; pictures that are gone keep their rows."""
     shutil.copytree(place / "photos", tmp_path / "photos")
     extracted(place, tmp_path / "rows", pictures=str(tmp_path / "photos"))
     shutil.copy(tmp_path / "photos" / "cat" / "0.jpg", tmp_path / "photos" / "a.jpg")
@@ -92,7 +92,7 @@ def test_new_pictures_form_further_partitions(place: Path, indexed: Collection, 
 
 
 def test_a_pattern_names_files(place: Path, tmp_path: Path) -> None:
-    """Keys begin with the folder before the first wildcard; a file is read whatever its suffix is."""
+    """Keys begin with the folder before the first wildcard; a file of any suffix is read."""
     made = extracted(place, tmp_path / "rows", pictures=f"{place}/photos/[do]*/*", bundle="", published="", labels="")
     assert (made.items, made.bad) == (9, 3)
     found = table(tmp_path / "rows")
@@ -123,13 +123,13 @@ def test_a_pattern_names_files(place: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_extracted_is_refused(
     place: Path, rows: Path, other: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """With the reason, before any picture is read."""
+    """The reason comes before any picture is read."""
     with pytest.raises(error, match=message):
         extracted(place, rows, **other)
 
 
 def test_a_stopped_extraction_ends_soon_and_continues(place: Path, rows: Path, tmp_path: Path) -> None:
-    """At a picture: what is finished stays."""
+    """It ends at a picture, and finished partitions stay."""
     calls = 0
 
     def check() -> None:
@@ -150,7 +150,7 @@ def test_a_stopped_extraction_ends_soon_and_continues(place: Path, rows: Path, t
 def test_a_killed_program_continues_without_a_partition_twice(
     place: Path, indexed: Collection, rows: Path, tmp_path: Path
 ) -> None:
-    """By the same call, with the same rows."""
+    """The same call continues it, with the same rows."""
     log = Logged(ONE, tmp_path / "log")
     arguments = [str(place / "photos"), str(tmp_path / "rows"), str(place / "bundles"), str(log.log), "", "1"]
     assert killed_driver(arguments, log, tmp_path) > 0

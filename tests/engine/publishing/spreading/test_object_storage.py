@@ -1,4 +1,4 @@
-"""Pictures, rows and bundles in object storage: the same rows as from a folder."""
+"""Pictures, rows and bundles in object storage give the same rows as those in a folder."""
 
 import os
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def bucket(place: Path) -> Iterator[str]:
     import s3fs
 
     s3fs.S3FileSystem.clear_instance_cache()
-    bucket = f"pets-{port}"  # moto keeps what is stored as long as this process lives
+    bucket = f"pets-{port}"  # moto keeps its objects as long as this process lives
     s3fs.S3FileSystem().mkdir(bucket)
     there = ObjectStorage(f"s3://{bucket}/photos")
     for folder, _, names in os.walk(place / "photos"):
@@ -61,7 +61,7 @@ def rows(place: Path, indexed: Collection, bucket: str) -> str:
 
 
 def test_rows_are_those_of_a_folder(place: Path, bucket: str, rows: str, tmp_path: Path) -> None:
-    """But for the sources, which are addresses; bad pictures have the same reasons."""
+    """Only the sources differ, which are addresses; bad pictures have the same reasons."""
     storage = ObjectStorage(rows)
     for name in storage.names():
         storage.download(name, tmp_path / name)
@@ -74,7 +74,7 @@ def test_rows_are_those_of_a_folder(place: Path, bucket: str, rows: str, tmp_pat
 
 
 def test_a_later_call_reads_no_finished_partition(place: Path, rows: str, bucket: str) -> None:
-    """And one whose file is gone again."""
+    """It reads a partition whose file is gone again."""
     ObjectStorage(rows).delete("part-00001.parquet")
     options = {"pictures": f"{bucket}/photos", "bundle": f"{bucket}/bundles"}
     assert extracted(place, rows, **options).partitions == 1
@@ -83,7 +83,7 @@ def test_a_later_call_reads_no_finished_partition(place: Path, rows: str, bucket
 
 
 def test_a_sample_has_its_pictures(rows: str, bucket: str, tmp_path: Path) -> None:
-    """As thumbnails, and the views of the bundle."""
+    """They are thumbnails; it also has the views of the bundle."""
     request = SampleRequest(
         rows=rows, to="drawn", size=8, bundle=f"{bucket}/bundles", published="pets", thumbnails=True
     )
@@ -98,11 +98,11 @@ def test_a_sample_has_its_pictures(rows: str, bucket: str, tmp_path: Path) -> No
 
 
 def test_rows_can_be_counted(rows: str) -> None:
-    """From the ends of their files."""
+    """The ends of their files state the number."""
     assert sum(RowsFolder(rows).counts) == 18
 
 
 def test_a_missing_bucket_is_named(place: Path, indexed: Collection, bucket: str) -> None:
-    """Nor is a bucket made by writing into it."""
+    """Writing into a missing bucket does not make it."""
     with pytest.raises((StorageError, NotFoundError), match="s3://nothing"):
         extracted(place, "s3://nothing/rows")

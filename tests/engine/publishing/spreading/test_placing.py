@@ -61,7 +61,7 @@ def space(request: pytest.FixtureRequest) -> str:
 
 
 def written(collection: Collection, folder: Path, size: int = 30) -> Path:
-    """The items of a collection in files, as another program could write them."""
+    """Write the items of a collection in files, as another program could."""
     with collection._opened.read() as tx:
         keys = tx.items.keys()
         rows = {view.name: tx.rows.get(view) for view in tx.views.all()}
@@ -95,7 +95,7 @@ def placed(folder: Path, rows: Path, engine: Milvus, **other: Any) -> Publicatio
 
 
 def answers(folder: Path, name: str, engine: Milvus, collection: Collection) -> list[Any]:
-    """The hits of items and of vectors, with and without a condition, and the items themselves."""
+    """Return the hits of items and of vectors, with and without a condition, and the items themselves."""
     vector = np.linspace(-1, 1, 8).astype(np.float32)
     queries = [Query("a", key="item/7"), Query("b", key="item/10"), Query("a", vector=vector)]
     with closing(PublishedCollection(name, ObjectStorage(folder / "bundles"), engine)) as published:
@@ -108,14 +108,14 @@ def answers(folder: Path, name: str, engine: Milvus, collection: Collection) -> 
 
 
 def _ranked(found: HitList) -> list[Any]:
-    """The distances of hits, and the hits: equally distant ones by key, without those as far as the last."""
+    """Return the distances of hits, and the hits: equally distant ones by key, without those as far as the last."""
     distances = [hit.distance for hit in found.hits]
     hits = [(hit.distance, hit.key, hit.labels, hit.attributes, hit.text) for hit in found.hits]
     return [distances, sorted((one for one in hits if one[0] < distances[-1]), key=lambda one: one[:2])]
 
 
 def test_answers_are_those_of_a_published_catalog(taught: Collection, space: str, tmp_path: Path) -> None:
-    """Of the same items, with the same content."""
+    """The same items with the same content are in both."""
     rows = written(taught, tmp_path / "rows")
     found = list[Any]()
     for name in ("published", "placed"):
@@ -133,7 +133,7 @@ def test_answers_are_those_of_a_published_catalog(taught: Collection, space: str
 
 
 def test_an_interrupted_placing_continues(taught: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the first file that was not reached; the earlier ones are only read, to check the answers."""
+    """It continues at the first file that it did not reach; earlier files are only read, to check the answers."""
     rows = written(taught, tmp_path / "rows", 10)
     publish(taught, PublishRequest(to=str(tmp_path / "bundles"), space="floats"))
     original, seen = PlaceWork._placed, list[tuple[int, bool]]()
@@ -161,7 +161,7 @@ def test_an_interrupted_placing_continues(taught: Collection, tmp_path: Path, mo
 
 
 def test_further_files_are_placed_into_the_generation_in_use(taught: Collection, tmp_path: Path) -> None:
-    """Without another bundle."""
+    """They need no other bundle."""
     rows = written(taught, tmp_path / "rows", 40)
     (rows / "rows-1.parquet").rename(tmp_path / "later.parquet")
     publish(taught, PublishRequest(to=str(tmp_path / "bundles"), space="floats"))
@@ -173,7 +173,7 @@ def test_further_files_are_placed_into_the_generation_in_use(taught: Collection,
 
 
 def test_rows_that_cannot_be_items_are_failures(taught: Collection, tmp_path: Path) -> None:
-    """With the reason; the others are placed."""
+    """The report has the reason; the others are placed."""
     rows = written(taught, tmp_path / "rows")
     table = pq.read_table(rows / "rows-0.parquet")
     bad = [[float("nan")] * 8, *table["a"].to_pylist()[1:]]
@@ -192,7 +192,7 @@ def test_rows_that_cannot_be_items_are_failures(taught: Collection, tmp_path: Pa
 
 
 def test_rows_and_generations_that_do_not_match_are_refused(taught: Collection, tmp_path: Path) -> None:
-    """Before anything is written."""
+    """They are refused before anything is written."""
     rows = written(taught, tmp_path / "rows")
     publish(taught, PublishRequest(to=str(tmp_path / "bundles"), space="floats"))
     with closing(Milvus(engine_address(f"milvus:{tmp_path}/items.db"), timeout=300)) as engine:

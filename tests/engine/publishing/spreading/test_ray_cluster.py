@@ -66,7 +66,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.mark.long
 def test_rows_are_those_of_this_machine(place: Path, local: Path, cluster: str, tmp_path: Path) -> None:
-    """Bit for bit, in the same files, with the same bad pictures; a later call has nothing to do."""
+    """They are equal bit for bit, in the same files, with the same bad pictures; a later call has nothing to do."""
     made = extracted(place, tmp_path / "rows", RayCluster(cluster, 2), partition=2)
     assert (made.items, made.bad, made.partitions) == (18, 2, 10)
     names = [file.name for file in sorted(local.iterdir())]
@@ -77,7 +77,7 @@ def test_rows_are_those_of_this_machine(place: Path, local: Path, cluster: str, 
 
 @pytest.mark.long
 def test_a_killed_worker_is_replaced(place: Path, local: Path, cluster: str, tmp_path: Path) -> None:
-    """Only the partition that it was at begins again; the rows are the same."""
+    """Only its partition begins again; the rows are the same."""
     from ray import cloudpickle
 
     cloudpickle.register_pickle_by_value(logged_work)
@@ -111,7 +111,7 @@ def test_a_killed_worker_is_replaced(place: Path, local: Path, cluster: str, tmp
 def test_a_killed_program_continues_without_a_partition_twice(
     place: Path, local: Path, cluster: str, tmp_path: Path
 ) -> None:
-    """By the same call, with the same rows."""
+    """The same call continues it, with the same rows."""
     log = Logged(TWO, tmp_path / "log")
     arguments = [str(place / "photos"), str(tmp_path / "rows"), str(place / "bundles"), str(log.log), cluster, "2"]
     assert killed_driver(arguments, log, tmp_path) > 0
@@ -120,7 +120,7 @@ def test_a_killed_program_continues_without_a_partition_twice(
 
 @pytest.mark.long
 def test_errors_of_workers_are_raised(cluster: str) -> None:
-    """As they are here: without the traceback of another process."""
+    """They look as they do here, without the traceback of another process."""
     from ray import cloudpickle
 
     cloudpickle.register_pickle_by_value(logged_work)
@@ -141,13 +141,13 @@ def test_without_ray_the_remedy_is_named(
 
 @pytest.mark.long
 def test_a_cluster_that_does_not_answer_is_named(place: Path, indexed: Collection, tmp_path: Path) -> None:
-    """With the command that starts one."""
+    """The message has the command that starts one."""
     with pytest.raises(NotReadyError, match=r"no Ray cluster answers at 127.0.0.1:1: start a cluster"):
         extracted(place, tmp_path / "rows", RayCluster("127.0.0.1:1"))
 
 
 def test_an_engine_in_a_file_is_filled_from_here(place: Path, tmp_path: Path) -> None:
-    """One process can open it."""
+    """Only one process can open it."""
     engine = Milvus(engine_address(f"milvus:{tmp_path}/items.db"), timeout=300)
     request = PlaceRequest(rows="rows", bundle=str(place / "bundles"), published="pets", engine=engine)
     with pytest.raises(InvalidInputError, match="is a file, which one process can open: place without a cluster"):

@@ -23,7 +23,7 @@ LEAST = 5
     st.integers(0, 99),
 )
 def test_labels_keep_their_shares(counts: list[int], most: int, seed: int) -> None:
-    """Each label gives at least five items, if there is room, and otherwise its share within one; 0 is no label."""
+    """Each label gives at least five items, if there is room, and otherwise its share within one; 0 means no label."""
     labels = [() if label == 0 else (str(label),) for label, count in enumerate(counts) for _ in range(count)]
     drawn = stratified(labels, most, seed)
     assert len(drawn) == min(most, len(labels))
@@ -52,7 +52,7 @@ def rows(place: Path, indexed: Collection) -> Path:
 
 
 def test_a_sample_has_the_rows_and_the_space(place: Path, indexed: Collection, rows: Path, home: Home) -> None:
-    """Of the bundle, so that queries by pictures find the same items; the seed determines it."""
+    """They are those of the bundle, so that queries by pictures find the same items; the seed determines the sample."""
     given_ = {"rows": str(rows), "size": 15, "bundle": str(place / "bundles"), "published": "pets"}
     made = sample_rows(SampleRequest(to="one", **given_), home)
     assert (made.rows, made.items, made.labels) == (18, 15, 3)
@@ -72,7 +72,7 @@ def test_a_sample_has_the_rows_and_the_space(place: Path, indexed: Collection, r
 
 
 def test_without_a_bundle_views_take_vectors(rows: Path, home: Home) -> None:
-    """Of the columns' names and widths."""
+    """Views have the names and widths of the columns."""
     sample_rows(SampleRequest(rows=str(rows), to="bare", size=5), home)
     with home.open("bare") as bare:
         assert {view.name: view.dim for view in bare.views()} == {"color": 64, "sift": 8, "gist": 512}
@@ -80,7 +80,7 @@ def test_without_a_bundle_views_take_vectors(rows: Path, home: Home) -> None:
 
 
 def test_a_sample_that_fails_leaves_no_collection(rows: Path, home: Home, place: Path) -> None:
-    """And an existing one stays."""
+    """An existing collection stays."""
     with pytest.raises(InvalidInputError, match="at least one item"):
         sample_rows(SampleRequest(rows=str(rows), to="none", size=0), home)
     assert "none" not in home.names()

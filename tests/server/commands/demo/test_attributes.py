@@ -1,4 +1,4 @@
-"""The demo of attributes: what it draws, and what its searches find."""
+"""The demo of attributes draws its pictures, and its searches find more or less of them."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def test_the_orderings_are_those_of_the_classes(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_more_of_an_attribute_finds_classes_that_have_more(tmp_path: Path) -> None:
-    """Over gRPC; with all others held, these change less."""
+    """This holds over gRPC; with all others held, these change less."""
     lines: list[str] = []
     run_attributes(tmp_path, tmp_path / "sheet.png", lines.append, Client)
     changes = {}

@@ -1,4 +1,4 @@
-"""The demo of notions: what it draws, and what somebody answers who sees colors and textures."""
+"""The demo of notions draws pictures, and answers like a person who sees colors and textures."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ KEYS = ("pictures/dots/red-00.jpg", "pictures/dots/blue-01.jpg", "pictures/weave
 
 
 def test_every_texture_is_drawn_in_every_color(tmp_path: Path) -> None:
-    """The pictures of a color have its hue, those of another have not."""
+    """The pictures of a color have its hue, and the others do not."""
     assert write_combinations(tmp_path, 1) == len(TEXTURES) * len(HUES) == len(list(tmp_path.rglob("*.jpg")))
     for texture in TEXTURES:
         red, blue = (np.asarray(Image.open(tmp_path / texture / f"{color}-00.jpg"), float) for color in ("red", "blue"))
@@ -44,7 +44,7 @@ def test_who_answers_goes_by_the_notion(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.long
 def test_the_same_picture_has_other_neighbours_by_color_than_by_texture(tmp_path: Path) -> None:
-    """Learned from answers, and found over gRPC; both are right far more often than by chance, a fifth."""
+    """Answers teach both, and gRPC finds both; they are right far more often than by chance, a fifth."""
     lines: list[str] = []
     run_notions(tmp_path, tmp_path / "sheet.png", lines.append, Client)
     by_color, by_texture = (

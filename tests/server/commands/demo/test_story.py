@@ -19,7 +19,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("small")
 def test_the_demo_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step with its command, a contact sheet, and with --keep a home to look around in."""
+    """Every step is printed with its command; a contact sheet is written, and with --keep a home to explore."""
     monkeypatch.chdir(tmp_path.parent)
     result = CliRunner().invoke(app, ["demo", "--out", tmp_path.name, "--keep"])
     assert result.exit_code == 0, result.output

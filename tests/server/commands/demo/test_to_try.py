@@ -29,7 +29,7 @@ def pasted(line: str, folder: Path) -> str:
 
 
 def test_the_program_is_the_one_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its name if a shell finds it, else by its path; from the working folder if it is below."""
+    """Its name is printed if a shell finds it, and otherwise its path, from the working folder if it is below."""
     monkeypatch.setenv("PATH", str(PROGRAM.parent))
     assert commands(list(lines_to_try("art", Path("out"), ["list"])))[1] == "crossview list --home out/home"
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -40,7 +40,7 @@ def test_the_program_is_the_one_that_runs(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_folders_with_spaces_stay_one_word(tmp_path: Path) -> None:
-    """In the home and in the paths of the commands."""
+    """They do in the home and in the paths of the commands."""
     _, command = commands(list(lines_to_try("art", Path("my out"), ["search art {folder}/a.jpg"])))
     assert command.endswith("crossview search art 'my out'/a.jpg --home 'my out/home'")
 
@@ -48,7 +48,7 @@ def test_folders_with_spaces_stay_one_word(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("options", ["", "--notions", "--attributes", "--camera"])
 def test_three_things_to_try_work(tmp_path: Path, options: str) -> None:
-    """Each after the demo, in its working folder; the page is at the printed address."""
+    """Each runs after the demo, in its working folder; the page is at the printed address."""
     lines = pasted(f"{PROGRAM} demo --keep --out kept {options}", tmp_path).splitlines()
     end = lines[lines.index("The demo keeps its collection in kept.") :]
     page, *three = commands(end)

@@ -43,7 +43,7 @@ def firsts(printed: str) -> list[str]:
 
 
 def test_one_model_of_two_towers(tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the user's pictures, each text finds the one of its colour, and the home stays with --keep."""
+    """Each text finds the user's picture of its colour, and the home stays with --keep."""
     monkeypatch.setattr(words, "TEXTS", ("red", "green"))
     model = tiny.clip_folder(tmp_path / "clip")
     printed = demo(tmp_path, "--model", model, "--pictures", pictures, "--keep")
@@ -63,7 +63,7 @@ def test_a_model_of_pictures_and_one_of_texts(tmp_path: Path, pictures: Path, mo
 
 
 def test_models_by_which_no_text_finds_a_picture_are_refused(tmp_path: Path) -> None:
-    """Each message names the folder and what is missing, before anything is written."""
+    """Each message names the folder and the missing part, before anything is written."""
     plain, texts = tiny.picture_folder(tmp_path / "plain"), tiny.text_folder(tmp_path / "texts")
     refused = {
         (tmp_path / "absent",): "absent is not a folder",

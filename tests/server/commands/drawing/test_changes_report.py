@@ -1,4 +1,4 @@
-"""The report of changes: frames are where the shares are, the page needs nothing else, and nothing is half written."""
+"""The report of changes has frames at the places of the shares, needs nothing else, and is never half written."""
 
 import json
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def found(collection: Collection) -> Changes:
 
 
 def coloured(picture: Image.Image, colour: tuple[int, int, int]) -> np.ndarray:
-    """Where a picture has a colour, (height, width)."""
+    """Return the pixels of a colour in a picture, (height, width)."""
     return (np.asarray(picture) == colour).all(axis=2)
 
 

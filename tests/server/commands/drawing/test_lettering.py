@@ -1,4 +1,4 @@
-"""Contact sheets for names in any script, in any format, and arguments that are no UTF-8."""
+"""Contact sheets take names in any script, any format, and arguments that are not UTF-8."""
 
 import io
 import os
@@ -40,7 +40,7 @@ def no_fonts(monkeypatch: pytest.MonkeyPatch):
 
 
 def drawn(text: str) -> bytes:
-    """The pixels of a text."""
+    """Return the pixels of a text."""
     paper = Image.new("L", (400, 40), 255)
     Lettering(ImageDraw.Draw(paper), 20).line((5, 5), text, 0)  # type: ignore[arg-type]
     return paper.tobytes()
@@ -58,7 +58,7 @@ def test_characters_are_drawn_in_a_font_that_has_them_or_as_codes(text: str) -> 
 
 
 def test_installed_fonts_are_used() -> None:
-    """Where fontconfig knows a font with Cyrillic letters, they are drawn with it."""
+    """If fontconfig knows a font with Cyrillic letters, it draws them."""
     known = [file for file in system_fonts() if any(ord("Ж") in part for part in file.ranges)]
     if not known:
         pytest.skip("no font with Cyrillic letters is installed")
@@ -78,7 +78,7 @@ def test_without_fonts_everything_is_readable() -> None:
 @given(text=st.text(max_size=40), width=st.integers(30, 300))
 @settings(max_examples=50, deadline=None)
 def test_any_text_fits(text: str, width: int) -> None:
-    """Whatever a key holds, its label fits; what fits is whole, and of what does not, the end is kept."""
+    """The label of any key fits; a label that fits is whole, and of a longer one the end is kept."""
     letters = Lettering(ImageDraw.Draw(Image.new("RGB", (10, 10))), 14)
     short = letters.shortened(text, width)
     assert letters.width(short) <= width
@@ -88,7 +88,7 @@ def test_any_text_fits(text: str, width: int) -> None:
 
 
 def test_the_end_of_a_long_key_stays_readable(letters: Lettering) -> None:
-    """The name of the file is what tells one key from the next."""
+    """The name of the file distinguishes one key from the next."""
     short = letters.shortened("photos-2/2019/holiday in Italy/lake/IMG_1234.jpg", 136)
     assert short.endswith("1234.jpg")
     assert short.startswith("ph")
@@ -105,7 +105,7 @@ def test_any_label_is_drawn(label: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [*FORMATS, ".PNG", ".Jpg"])
 def test_the_ending_chooses_the_format(tmp_path: Path, suffix: str) -> None:
-    """Upper or lower case."""
+    """It may be in upper or lower case."""
     write_sheet(path := tmp_path / f"sheet{suffix}", [Strip("t", Tile(None), [Tile(None)])])
     if suffix == ".pdf":
         assert path.read_bytes().startswith(b"%PDF")
@@ -130,7 +130,7 @@ def make(home: Home, keys: list[str]) -> None:
 
 @pytest.mark.parametrize("name", ["sheet.gif", "sheet", "nowhere/sheet.png"])
 def test_a_sheet_that_cannot_be_written_is_refused_before_the_search(tmp_path: Path, name: str) -> None:
-    """The message says which endings there are; no collection is even looked for."""
+    """The message has the allowed suffixes; no collection is opened."""
     result = run("search", "nothing", "--view", "v", "--key", "x", "--out", tmp_path / name, "--home", tmp_path)
     assert result.exit_code == 1
     assert (".png, .jpg, .jpeg, .webp, .pdf" if "/" not in name else "does not exist") in result.output
@@ -140,7 +140,7 @@ def test_a_sheet_that_cannot_be_written_is_refused_before_the_search(tmp_path: P
 def test_a_sheet_of_odd_names_says_once_what_it_lacks(
     tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A newline in a key does no harm; stderr names the characters that no font has and the packages that help."""
+    """A newline in a key changes nothing; stderr names the characters that no font has and the packages that help."""
     monkeypatch.setattr("crossview.server.commands.drawing.sheet.unknown", lambda texts: "中")
     make(home := Home(tmp_path / "home"), ["a\nb.jpg", "中/文.jpg", "c.jpg"])
     with reached(home, backend) as options:
@@ -153,14 +153,14 @@ def test_a_sheet_of_odd_names_says_once_what_it_lacks(
 
 
 BYTES = b"\xff\xfe.jpg"
-"""A name that is no UTF-8, as the shell completes it."""
+"""A name that is not UTF-8, as the shell completes it."""
 ARGUMENT = os.fsdecode(BYTES)
 KEY = "photos/\\xff\\xfe.jpg"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_keys_are_found_by_the_bytes_of_their_files(tmp_path: Path, backend: str) -> None:
-    """Bytes that are no UTF-8 are written out in keys, and so they are in arguments, here and through a server."""
+    """Bytes that are not UTF-8 are written out in keys and in arguments, here and through a server."""
     make(home := Home(tmp_path / "home"), [KEY, "other"])
     key = f"photos/{ARGUMENT}"
     with reached(home, backend) as options:
@@ -180,7 +180,7 @@ def test_keys_are_found_by_the_bytes_of_their_files(tmp_path: Path, backend: str
 
 
 def test_a_real_terminal_may_pass_any_bytes(tmp_path: Path) -> None:
-    """As arguments and as the name of a sheet, which is printed too."""
+    """They may be arguments or the name of a sheet, which is printed too."""
     make(Home(tmp_path / "home"), [KEY, "other"])
     sheet = os.fsencode(tmp_path) + b"/\xff.png"
     command = [

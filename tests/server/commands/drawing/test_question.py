@@ -20,7 +20,7 @@ class Texts:
 @pytest.mark.parametrize("notion", ["color", "the-way-in-which-both-of-them-are-drawn"])
 @pytest.mark.parametrize("count", [2, 9])
 def test_a_question_is_drawn_whole(notion: str, count: int) -> None:
-    """However long the name of its notion is."""
+    """This holds for any length of the name of its notion."""
     question = Question(notion=notion, anchor="anchor", candidates=tuple(map(str, range(count))))
     sheet = np.asarray(question_sheet(Texts(), question))
     assert (sheet[:, -MARGIN // 2 :] == PAPER).all()

@@ -208,7 +208,7 @@ def test_a_report_needs_a_folder(home: Home, tmp_path: Path) -> None:
 
 
 def test_a_sheet_can_be_a_page(home: Home, tmp_path: Path) -> None:
-    """With file names, match and distance; the query is marked, and hits wrap."""
+    """It has file names, match and distance; the query is marked, and hits wrap."""
     sheet = tmp_path / "sheet.html"
     with home.open("odd") as opened:
         key = opened.items(limit=1)[0].key

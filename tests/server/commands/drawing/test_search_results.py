@@ -39,7 +39,7 @@ def test_hits_are_marked_only_by_a_class_that_is_given(server: RunningServer) ->
 
 @pytest.mark.parametrize("by", ["key", "image"])
 def test_an_exact_copy_is_never_marked_as_wrong(pictures: Path, tmp_path: Path, by: str) -> None:
-    """Whatever it is labelled with, the same picture is no mistake of the search."""
+    """The same picture under any label is not a mistake of the search."""
     dots, waves = (path.read_bytes() for path in (pictures / "dots/dots-00.jpg", pictures / "waves/waves-00.jpg"))
     with Home(tmp_path).create("copies", ["color"]) as collection:
         named = {"dots": dots, "copy": dots, "waves": waves}

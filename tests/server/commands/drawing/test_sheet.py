@@ -20,7 +20,7 @@ def colours(image: Image.Image) -> set[tuple[int, ...]]:
 
 
 def test_hits_are_framed_by_their_class() -> None:
-    """Green where the class is right, red where it is wrong, neither where it is not known."""
+    """The frame is green for the right class, red for a wrong one, and absent for an unknown one."""
     blue = picture((0, 0, 255))
     query = Tile(blue, "cat")
     assert RIGHT in colours(contact_sheet([Strip("t", query, [Tile(blue, "cat", distance=0.5, correct=True)])]))
@@ -31,7 +31,7 @@ def test_hits_are_framed_by_their_class() -> None:
 
 
 def test_many_hits_go_into_rows() -> None:
-    """So that a sheet fits a screen, however many there are."""
+    """A sheet of any number of hits therefore fits a screen."""
     tile = Tile(picture((0, 0, 255)), "dog", distance=0.5)
     wide = [contact_sheet([Strip("t", tile, [tile] * count)]) for count in (8, 20, 100)]
     assert {sheet.width for sheet in wide} == {1440}
@@ -43,7 +43,7 @@ def test_many_hits_go_into_rows() -> None:
 @pytest.mark.parametrize("hits", [0, 1, 3, 8])
 @pytest.mark.parametrize("words", [4, 12, 80])
 def test_nothing_is_clipped(hits: int, words: int) -> None:
-    """Titles are shortened where they are wider than a row of hits; margins stay empty."""
+    """Titles wider than a row of hits are shortened; margins stay empty."""
     title = " ".join(["gist query"] * words)
     tile = Tile(None, title, name=title, distance=0.5, correct=True)
     sheet = np.asarray(contact_sheet([Strip(title, tile, [tile] * hits)], title))
@@ -53,7 +53,7 @@ def test_nothing_is_clipped(hits: int, words: int) -> None:
 
 
 def test_the_name_of_the_file_is_below_its_picture() -> None:
-    """Beside the label."""
+    """The label is beside the name."""
     blue = picture((0, 0, 255))
     sheets = [
         np.asarray(contact_sheet([Strip("t", Tile(blue), [Tile(blue, "dog", name=name)])]))
@@ -79,14 +79,14 @@ def test_sheets_are_as_wide_as_the_longest_row() -> None:
     ids=["empty", "words", "cut", "narrow"],
 )
 def test_odd_pictures_do_not_stop_a_sheet(data: bytes, tmp_path: Path) -> None:
-    """Whatever cannot be drawn leaves its tile empty."""
+    """An image that cannot be drawn leaves its tile empty."""
     write_sheet(tmp_path / "sheet.png", [Strip("t", Tile(data), [Tile(data)])])
     assert (tmp_path / "sheet.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("text", ["red flowers", "word " * 400, "x" * 5000, "한국어 \n\t café"])
 def test_a_tile_without_a_picture_shows_its_text(text: str) -> None:
-    """As much of it as there is room for, and nothing beside the tile; a picture hides it."""
+    """The text fills the room of the tile and stays inside; a picture hides the text."""
     sheet, bare = (contact_sheet([Strip("t", Tile(None, text=words), [Tile(None)])]) for words in (text, ""))
     changed = np.argwhere(np.asarray(sheet) != np.asarray(bare))
     assert len(changed)

@@ -43,7 +43,7 @@ def test_no_program_is_started_by_a_thumbnail(tmp_path: Path, monkeypatch: pytes
 
 
 def test_pictures_are_opened_with_a_list_of_formats_and_in_one_room() -> None:
-    """Else Pillow tries every format that it knows, some of them by other programs."""
+    """Otherwise Pillow tries every format that it knows, some of them by other programs."""
     wrong = []
     for path, tree in Checkout(Path(__file__).parents[4]).trees.items():
         if str(path).startswith(("benchmarks/", "tools/")):

@@ -52,7 +52,7 @@ def writable(home: Home, tmp_path: Path) -> Iterator[tuple[Browsing, Home]]:
 
 
 def shown(page: str) -> list[str]:
-    """The keys of the tiles, in order."""
+    """Return the keys of the tiles, in order."""
     return [unescape(key) for key in TILE.findall(page)]
 
 
@@ -62,7 +62,7 @@ def labels(home: Home) -> dict[str, tuple[str, ...]]:
 
 
 def test_the_grid_is_what_the_collection_lists(writable: tuple[Browsing, Home]) -> None:
-    """By folder, label, date, condition and order; the numbers beside it are the counts."""
+    """It lists by folder, label, date, condition and order; the numbers beside it are the counts."""
     client, home = writable
     with home.open("drawn") as made:
         every = [one.key for one in made.items()]
@@ -160,7 +160,7 @@ def test_duplicates_are_judged_and_judgements_taken_back(writable: tuple[Browsin
         made.items.put([NewItem(key, image=made.items.thumbnail(KEY)) for key in ("copy", "copy-2")])
     page = client.get("/c/drawn/duplicates?find=1").text
     assert {"copy", "copy-2"} <= set(shown(page))
-    assert "Begin" in client.get("/c/drawn/duplicates").text  # the search takes a while: it waits to be asked
+    assert "Begin" in client.get("/c/drawn/duplicates").text  # the search is long, and begins on request
     client.submit("/c/drawn/duplicates/judge", first="copy", second="copy-2")
     with home.open("drawn") as made:
         (judged,) = made.duplicate_judgements.list()
@@ -198,7 +198,7 @@ def test_a_map_has_the_points_of_its_items(writable: tuple[Browsing, Home]) -> N
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_texts_are_only_texts(hostile: RunningServer, text: str) -> None:
-    """In keys, labels, attributes and fields of the address; a condition in brackets stays where it is."""
+    """They are in keys, labels, attributes and fields of the address; a condition in brackets stays in its place."""
     with Browsing(hostile.http_port) as client:
         query = {"folder": text, "label": text, "where": text, "date": text, "sort": text, "when": text, "after": text}
         pages = [

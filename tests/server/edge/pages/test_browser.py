@@ -128,7 +128,7 @@ def test_a_condition_is_completed(page: Any) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.keyboard.type("= w")
-    page.wait_for_selector("#completions li:first-child:has-text('waves')")  # not the list of before, with all values
+    page.wait_for_selector("#completions li:first-child:has-text('waves')")  # not the earlier list of all values
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.keyboard.press("Escape")
@@ -171,7 +171,7 @@ def test_a_deletion_can_be_undone_for_a_while(page: Any) -> None:
     page.wait_for_selector(f'.tile[data-key="{KEY}"]', state="hidden")
     page.click(".notice button")
     page.wait_for_selector(f'.tile[data-key="{KEY}"]', state="visible")
-    page.reload()  # which would delete what is still to be deleted
+    page.reload()  # a reload would delete the pending items
     assert KEY in keys(page)
 
 

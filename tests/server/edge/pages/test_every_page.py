@@ -66,7 +66,7 @@ class Elements(HTMLParser):
 
     @classmethod
     def faults_of(cls, text: str) -> list[str]:
-        """What is wrong in the elements of a page."""
+        """Return the faults in the elements of a page."""
         page = cls()
         page.feed(text)
         return [*page.faults, *(f"<{name}> has no end" for name in page._open)]
@@ -87,7 +87,7 @@ class Elements(HTMLParser):
 
 
 def address(path: str) -> str:
-    """An address of a path."""
+    """Return an address of a path."""
     return path.format(collection="drawn", id="none", hash="none", file="none")
 
 
@@ -97,7 +97,7 @@ def test_the_list_of_addresses_is_complete() -> None:
 
 @pytest.mark.parametrize("path", [*ADDRESSES.values(), "/c/none", "/nowhere", "/static/none/page.css"])
 def test_a_page_allows_nothing_from_outside(browsing: Browsing, path: str) -> None:
-    """No inline script or style, no other host, no frame; and no part of the page asks for any."""
+    """It has no inline script or style, no other host and no frame; and no part of the page asks for any."""
     found = browsing.get(path)
     policy = dict(one.split(" ", 1) for one in found.headers["content-security-policy"].split("; "))
     assert policy == {
@@ -126,7 +126,7 @@ def test_a_page_allows_nothing_from_outside(browsing: Browsing, path: str) -> No
 
 @pytest.mark.parametrize("path", FORMS)
 def test_a_form_needs_the_token_of_its_session(browsing: Browsing, path: str) -> None:
-    """Not that of another session, and none without a cookie."""
+    """The token of another session is refused, and so is a form without a cookie."""
     with Browsing(browsing.base_url.port) as other:
         foreign = other.token
     own = browsing.token
@@ -170,7 +170,7 @@ def test_another_site_can_link_to_a_page_and_not_read_or_embed_it(browsing: Brow
 
 @pytest.mark.parametrize("path", ["//evil.example/x", "/%2f/evil.example", "/%5cevil.example", "///evil.example"])
 def test_no_address_leads_to_another_host(browsing: Browsing, path: str) -> None:
-    """Neither when the page loads again, nor when a key is asked for, nor after it."""
+    """It leads to none when the page loads again, when a key is requested, and afterwards."""
     follow = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
     port = browsing.base_url.port
     with socket.create_connection(("127.0.0.1", port), 300) as plain:  # a client would change the address
@@ -219,7 +219,7 @@ def test_a_login_leads_to_this_site_alone(home_with_keys: tuple[RunningServer, s
 
 
 def test_the_cookie_is_out_of_reach(browsing: Browsing) -> None:
-    """Of scripts, of other sites, and of servers on other ports of this machine."""
+    """Scripts, other sites, and servers on other ports of this machine cannot read it."""
     cookie = browsing.get("/").headers["set-cookie"]
     assert cookie.startswith(f"crossview-{browsing.base_url.port}=")
     assert cookie.endswith("; Path=/; HttpOnly; SameSite=Strict")

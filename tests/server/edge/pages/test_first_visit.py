@@ -1,4 +1,4 @@
-"""A person who has never seen the page: from the demo to a cross-view result, a refined search, and a taught notion."""
+"""A person who is new to the page goes from the demo to a cross-view result, a refined search, and a taught notion."""
 
 import os
 import re
@@ -26,7 +26,7 @@ class Visitor:
         self.page, self.clicks = page, 0
 
     def click(self, selector: str) -> None:
-        """Click what a selector finds first; hovering over it is no click."""
+        """Click the first element of a selector; hovering over an element does not count."""
         self.clicks += 1
         self.page.locator(selector).first.click()
 
@@ -41,7 +41,7 @@ class Visitor:
         self.page.keyboard.type(text)
 
     def shown(self, number: int = 0) -> list[str]:
-        """The keys of a list of results."""
+        """Return the keys of a list of results."""
         found: list[str] = self.page.eval_on_selector_all(
             f'.tiles[data-list="{number}"] > .tile', "tiles => tiles.map((one) => one.dataset.key)"
         )
@@ -50,7 +50,7 @@ class Visitor:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address that the command prints which the demo prints."""
+    """Return the address that the demo's printed command prints."""
     folder = tmp_path_factory.mktemp("first")
     done = subprocess.run(
         [CROSSVIEW, "demo", "--keep", "--out", "demo-out"], cwd=folder, capture_output=True, text=True, check=True
@@ -74,7 +74,7 @@ def visitor(address: str) -> Iterator[Visitor]:
 
 
 def test_a_result_across_views_takes_three_clicks(visitor: Visitor) -> None:
-    """A picture by its colours, found in the texture of others."""
+    """The colours of a picture find it in the texture of others."""
     visitor.click(".tile .hit")
     visitor.page.wait_for_selector(".list:nth-child(2)")
     visitor.choose("select[name=view]", "color")
@@ -99,7 +99,7 @@ def test_more_like_this_and_not_like_that_take_six_clicks(visitor: Visitor) -> N
 
 
 def test_a_taught_notion_takes_fifteen_clicks(visitor: Visitor) -> None:
-    """Eight answers, the training, and the space in use; the page names each next step."""
+    """They are eight answers, the training, and the space in use; the page names each next step."""
     page = visitor.page
     visitor.click(".tabs >> text=Teach")
     visitor.type("input[name=notion]", "color")

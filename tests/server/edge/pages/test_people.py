@@ -1,4 +1,4 @@
-"""Two people at once, a slow and a broken network, a phone, and a window of every width."""
+"""The pages serve two people at once, a slow and a broken network, a phone, and a window of every width."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Duplicates, suggested labels, sliders and changes in Debian's chromium, by keys as far as there are keys."""
+"""Duplicates, suggested labels, sliders and changes work in Debian's chromium, by keys if they have keys."""
 
 from collections.abc import Iterator
 from pathlib import Path

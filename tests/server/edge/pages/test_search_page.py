@@ -1,4 +1,4 @@
-"""The search page shows what the methods of the server answer, by address alone, and escapes all of it."""
+"""The search page shows the answers of the server's methods, by address alone, and escapes everything."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ HOSTILE = (
 
 
 def shown(page: str, number: int = 0) -> list[str]:
-    """The keys of the tiles of a list, in order."""
+    """Return the keys of the tiles of a list, in order."""
     return [unescape(key) for key, of in TILE.findall(page) if of == str(number)]
 
 
@@ -161,7 +161,7 @@ def test_thumbnails_are_asked_for_again_only_if_they_changed(browsing: Browsing)
 
 
 def test_several_thumbnails_come_with_one_request(browsing: Browsing) -> None:
-    """Each after its size, in the order of the keys; an item that does not exist has none."""
+    """Each comes after its size, in the order of the keys; an item that does not exist has none."""
     keys = (KEY, "no such item", OTHER)
     rest, found = browsing.get("/c/drawn/thumbnails", params={"key": keys}).content, list[bytes]()
     while rest:
@@ -204,7 +204,7 @@ def test_conditions_are_completed_with_counts(browsing: Browsing) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_texts_are_only_texts(hostile: RunningServer, text: str) -> None:
-    """In keys, labels, captions, attributes, words, conditions, and fields of the address: nothing becomes markup."""
+    """They are in keys, labels, captions, attributes, words, conditions, and the address: none becomes markup."""
     with Browsing(hostile.http_port) as client:
         key = text[:400]
         short = text[:50]
@@ -283,5 +283,5 @@ def test_deletion_needs_the_right_to_write_and_keeps_the_file(hostile: RunningSe
     ],
 )
 def test_distances_differ_where_their_spread_does(values: list[float], shown: list[str]) -> None:
-    """Every tile of a trained space showed 1."""
+    """Earlier, every tile of a trained space showed 1."""
     assert [among(value, values) for value in values] == shown

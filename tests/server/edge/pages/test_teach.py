@@ -25,7 +25,7 @@ HOSTILE = ("<script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "{{ 
 
 
 class _Form(HTMLParser):
-    """The fields of the forms of a page, by the path that they are sent to; buttons are no fields."""
+    """The fields of the forms of a page, by the path that they are sent to; buttons do not count."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ def sent(client: Browsing, page: str, path: str, **pressed: Any) -> Any:
 
 
 def buttons(page: str, name: str) -> list[str]:
-    """The values of the buttons or boxes of a name, in order."""
+    """Return the values of the buttons or boxes of a name, in order."""
     return [unescape(one) for one in re.findall(rf'name="{name}" value="([^"]*)"', page)]
 
 
@@ -294,7 +294,7 @@ def test_hostile_names_are_only_texts(hostile: RunningServer, text: str) -> None
 
 @pytest.mark.long
 def test_questions_are_answered_by_keys_alone(taught: tuple[Home, RunningServer]) -> None:
-    """From the collection to three answers, one undone: no pointer, no error, no outside request."""
+    """They lead from the collection to three answers, one undone: no pointer, no error, no outside request."""
     address = f"http://127.0.0.1:{taught[1].http_port}"
     status = "text => document.querySelector('[data-status]').textContent.includes(text)"
     problems: list[str] = []
