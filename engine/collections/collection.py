@@ -194,7 +194,7 @@ class Collection:
 
     def _continued(self, request: SearchRequest, answer: Callable[[SearchRequest], T]) -> T:
         """Return the answer to a request, with the judgements of its feedback if it names one."""
-        if not getattr(request.strategy, "feedback", ""):
+        if not request.feedback:
             return answer(request)
         try:
             return answer(self.feedback.continued(request))
@@ -340,7 +340,7 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError (view), NotReadyError (too few versions, or equal versions).
         """
-        from crossview.engine.findings.changes.finding import find_changes
+        from crossview.engine.findings.changes.important_changes import find_changes
 
         with self._opened.read() as tx:
             find = find_changes(tx, request)

@@ -229,7 +229,7 @@ def _check_possible(request: SearchRequest) -> None:
         raise InvalidInputError(f"{reason} group or sort hits: leave out per, diversity and sort_by")
     if request.filter.axes:
         raise InvalidInputError(f"{reason} compare scores: leave score conditions out")
-    if getattr(strategy, "feedback", ""):
+    if request.feedback:
         raise InvalidInputError(f"{reason} know feedback, which the collection has: leave it out")
 
 

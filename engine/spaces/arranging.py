@@ -75,10 +75,8 @@ OF_SEARCH = ("target", "scores", "match", "probability", "base_rate")
 
 def plain(request: SearchRequest) -> SearchRequest:
     """Return a request without its arrangement."""
-    strategy = request.strategy
-    if getattr(strategy, "sort_by", "") and not strategy.lists_items:
-        strategy = type(strategy)(**{**vars(strategy), "sort_by": ""})
-    return replace(request, strategy=strategy, per="", hits_per=1, diversity=0.0)
+    sort_by = request.sort_by if request.strategy.lists_items else ""
+    return replace(request, sort_by=sort_by, per="", hits_per=1, diversity=0.0)
 
 
 def is_arranged(request: SearchRequest, axes: Sequence[str]) -> bool:
@@ -88,8 +86,7 @@ def is_arranged(request: SearchRequest, axes: Sequence[str]) -> bool:
 
 def _field_order(request: SearchRequest, axes: Sequence[str]) -> str:
     """Return the order of a request by a field of items; "" for another order."""
-    sort_by = str(getattr(request.strategy, "sort_by", ""))
-    return sort_by if sort_by and order_of(sort_by)[0] not in axes else ""
+    return request.sort_by if request.sort_by and order_of(request.sort_by)[0] not in axes else ""
 
 
 def ranked(
@@ -104,7 +101,7 @@ def ranked(
     if order := _field_order(request, indexed.space.axes):
         lists = [replace(one, hits=_in_order(version, order, ranking, one.hits)) for one in lists]
     elif not request.strategy.lists_items:
-        lists = in_order(getattr(request.strategy, "sort_by", ""), lists)
+        lists = in_order(request.sort_by, lists)
     return replace(ranking, lists=lists)
 
 

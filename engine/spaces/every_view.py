@@ -27,7 +27,7 @@ def check_without_view(request: SearchRequest, plain: bool) -> None:
     """Raise InvalidInputError for a query without a view that needs one; ``plain``: whether it finds the nearest."""
     for number, query in enumerate(request.queries):
         if not query.view and request.strategy.lists_items:
-            order = getattr(request.strategy, "sort_by", "")
+            order = request.sort_by
             raise InvalidInputError(
                 "a list of items by a score needs the ",
                 Argument("view"),
@@ -36,7 +36,7 @@ def check_without_view(request: SearchRequest, plain: bool) -> None:
             )
         if not query.view and (query.vector is not None or query.label is not None):
             raise InvalidInputError(f"query {number}: a vector or a class needs a view: give the view that it is of")
-        if not query.view and (not plain or getattr(request.strategy, "max_distance", None) is not None):
+        if not query.view and (not plain or request.max_distance is not None):
             raise InvalidInputError(_OPTIONS)
 
 
@@ -96,7 +96,7 @@ def by_every_view(fusion: Fusion, request: SearchRequest, answer: Answer) -> lis
             found += [replace(one, query=number) for one in answer(replace(request, queries=[query]))]
         else:
             found.append(replace(_fused(fusion, query), query=number))
-    return in_order(getattr(request.strategy, "sort_by", ""), found)
+    return in_order(request.sort_by, found)
 
 
 def _fused(fusion: Fusion, query: Query) -> HitList:

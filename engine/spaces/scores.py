@@ -209,7 +209,7 @@ def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None
 
     Hits, but not a list of items, can also have the order of a field of items.
     """
-    order = order_of(getattr(request.strategy, "sort_by", ""))[0]
+    order = order_of(request.sort_by)[0]
     of_items = {order} if order and not request.strategy.lists_items else set()
     wanted = [name for name in request.axes if name in names or name not in of_items]
     if request.strategy.lists_items and order not in names:

@@ -208,8 +208,7 @@ def answer_at_hand(
     """Return the hit lists if everything needed is in memory; see ``Collection.memory.search``."""
     if request.filter.stored != EVERY or any(query.vector is None for query in request.queries):
         return None
-    given = vars(request.strategy)
-    if any(given.get(name) for name in ("combine", "merge", "fuse")):  # it may learn, and scores all items
+    if request.combine or request.merge or request.fuse:  # it may learn, and scores all items
         return None
     check_request(request)
     found = versions.at_hand(request.space)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from crossview.engine.learners.frame.stage import parse_stages
+from crossview.engine.learners.frame.stage import Stage, parse_stages
 from crossview.engine.values.item import let_one_be_several
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ DEFAULT = "default"
 OF_ORDERINGS, _ORDERINGS = "attributes", {"orderings", "names"}
 """The learner of orderings, and the settings that only this learner has."""
 FOLDS = 3
+KERNEL, NO_KERNEL, LEARNER = "kernel", "none", "learner"
+"""Settings of tuning that no learner has: the kernel stage before the learner, or "none"; and the whole pipeline."""
 ORDER, ITEMS = "order", "items"
 MEASURES = ("map", "accuracy", ORDER, ITEMS)
 """The measures of tuning: mean average precision; accuracy of the nearest neighbours' vote; agreement of distances
@@ -54,6 +56,7 @@ class Tune:
     measure: str = ""
     """One of ``MEASURES`` [default: "", map if labels or pairs state which items are similar, otherwise items]."""
     folds: int = FOLDS
+    """Number of folds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,21 +72,23 @@ class Recipe:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Parameters of the last learner, by name; views are named."""
     holdout: float = 0.0
-    """The share of the items that is held out of training, for an evaluation: 0 to below 1."""
+    """Share of the items to hold out for evaluation. It is 0 to below 1."""
     held_out: "Filter | None" = None
     """Holds out the items that pass this filter, instead of a share: a predefined split. Its keys can also be paths of
     the items' files, and their number has no limit."""
     where: "Filter | None" = None
     """Learns only from items that pass this filter; the others count as held out [default: None, all items]."""
     sample: int | None = None
-    """Number of items to learn from, at least 100; the space places the others without learning from them. The sample
-    is drawn from the items that are not held out, with the seed. It has every item that a pair or a comparison names,
-    at least five items of each label and otherwise equal shares of them, and whole groups [default: None, the bound of
-    the learner: 10,000, or 100,000 if its cost hardly grows with the items, as that of cca]."""
+    """Number of items to learn from, drawn at random by labels; the space places the others without learning from them
+    [default: None, the bound of the learner: 10,000, or 100,000 if its cost hardly grows with the items, as that of
+    cca]. It is at least 100. The sample is drawn from the items that are not held out, with the seed. It has every item
+    that a pair or a comparison names, at least five items of each label and otherwise equal shares of them, and whole
+    groups."""
     group_by: Grouping | None = None
     """Groups of items that stay on one side of the holdout, of the sample and of the folds of tuning; the holdout is
     then a share of the groups. An item without a group is a group of its own. Folds of comparisons are not grouped."""
     seed: int = 0
+    """Seed of the holdout, the sample, the folds and the learner."""
     pairs: tuple[Pair, ...] = ()
     """Pairs of similar items [default: (), the learner draws pairs, usually by labels]."""
     tune: Tune | None = None
@@ -99,19 +104,25 @@ class Recipe:
     answers: bool = False
     """Whether to learn from the answers of people (``Collection.questions``) instead of ``constraints``."""
     rerank: int = 0
-    """Number of codes to find for each hit and to re-rank by their float vectors [default: 0, no re-ranking]. Only for
-    a pipeline that ends in a hasher, such as ``multi-npp,itq:32``, whose spaces are searched by the number of differing
-    bits."""
+    """For codes: find R codes for each hit, and re-rank them by their float vectors [default: 0, no re-ranking]. Only a
+    pipeline that ends in a hasher has codes, such as ``multi-npp,itq:32``; its spaces are searched by the number of
+    differing bits."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "views", "ignore_labels")
         if self.spec == DEFAULT and not _ORDERINGS.isdisjoint(self.settings):
             object.__setattr__(self, "spec", OF_ORDERINGS)
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of ``spec``, without a check of the learners' names."""
+        return parse_stages(self.spec)
+
     def space_name(self) -> str:
         """Return the default name of the space: the name of the last learner."""
-        return parse_stages(self.spec)[-1].name
+        return self.stages[-1].name
 
     def all_settings(self) -> dict[str, Any]:
-        """Return the settings, including the dimension."""
-        return dict(self.settings) | ({} if self.dim is None else {"n_components": self.dim})
+        """Return the settings, with the bound of the sample and the dimensions."""
+        sample = {} if self.sample is None else {"max_items": self.sample}
+        return {**self.settings, **sample, **({} if self.dim is None else {"n_components": self.dim})}

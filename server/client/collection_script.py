@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -34,8 +35,6 @@ from crossview.engine.values.query import (
 from crossview.engine.values.recipe import Recipe
 from crossview.server.client.convert_jobs import (
     from_assignment,
-    from_calibration_of,
-    from_evaluation_of,
     from_extension,
     from_reindexing,
     from_training,
@@ -45,23 +44,21 @@ from crossview.server.client.remote_jobs import Follower, JobScript
 from crossview.server.client.script import Ask, Exchange, R, Script, Stubs, ask
 from crossview.server.wire import pages
 from crossview.server.wire.convert import (
-    from_filter,
     from_new_item,
     from_picture,
-    from_row,
     from_update,
     messages_of,
-    to_report,
+    to_collection,
+    to_map_points,
+    to_message,
+    to_space,
+    to_value,
 )
-from crossview.server.wire.convert_audit import from_audit_request, to_audit
-from crossview.server.wire.convert_evaluation import to_evaluation
-from crossview.server.wire.convert_info import to_collection, to_space, to_threshold
-from crossview.server.wire.convert_maps import from_map_request, to_map, to_map_points
-from crossview.server.wire.fields import to_value
+from crossview.server.wire.convert_conditions import from_filter, from_row
 from crossview.server.wire.message_batches import batches, merged
 from crossview.server.wire.names import space_name
+from crossview.v1 import audit_pb2, maps_pb2
 from crossview.v1 import collections_pb2 as pb
-from crossview.v1 import maps_pb2
 
 ROWS_AT_ONCE = 1_000
 """Maximum number of updates or rows in one message."""
@@ -117,7 +114,7 @@ class CollectionScript(ItemScript):
         done = 0
         for batch in batches(messages_of(updates, from_update, failures), pb.ItemUpdate.ByteSize, ROWS_AT_ONCE):
             request = pb.UpdateItemsRequest(parent=self.resource, updates=batch, match_paths=match_paths)
-            reports.append(to_report((yield from ask(self._collections.UpdateItems, request))))
+            reports.append(to_value(ImportReport, (yield from ask(self._collections.UpdateItems, request))))
             done += len(batch)
             if progress is not None:
                 progress("updating", done + len(failures), len(updates))
@@ -132,7 +129,7 @@ class CollectionScript(ItemScript):
         for batch in batches(zip(one_or_several(keys), rows, strict=True), lambda pair: pair[1].nbytes, ROWS_AT_ONCE):
             request = pb.PutVectorsRequest(parent=self.resource, view=view, keys=[key for key, _ in batch])
             request.rows.extend(from_row(row) for _, row in batch)
-            reports.append(to_report((yield from ask(self._collections.PutVectors, request))))
+            reports.append(to_value(ImportReport, (yield from ask(self._collections.PutVectors, request))))
         return merged(reports)
 
     def add_view(self, spec: str) -> Script[ViewInfo]:
@@ -166,7 +163,7 @@ class CollectionScript(ItemScript):
         reports = []
         for batch in batches(messages_of(new_items(items), from_new_item, failures), pb.NewItem.ByteSize):
             request = pb.ImportItemsRequest(parent=self.resource, items=batch)
-            reports.append(to_report((yield from ask(self._collections.ImportItems, request))))
+            reports.append(to_value(ImportReport, (yield from ask(self._collections.ImportItems, request))))
         return merged([*reports, ImportReport(failures=tuple(failures))])
 
     def import_stream(self, items: Iterable[NewItem]) -> Exchange[ImportReport]:
@@ -182,7 +179,7 @@ class CollectionScript(ItemScript):
         def rest() -> list[ImportReport]:
             return [ImportReport(failures=tuple(failures))] if failures else []
 
-        return Exchange(self._collections.StreamImportItems, requests, to_report, rest)
+        return Exchange(self._collections.StreamImportItems, requests, partial(to_value, ImportReport), rest)
 
     def delete_items(self, keys: Sequence[str]) -> Script[int]:
         """Delete the items that exist, and return how many."""
@@ -250,8 +247,8 @@ class CollectionScript(ItemScript):
 
     def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Script[Threshold]:
         """Learn the distance up to which two items are the same."""
-        message = from_calibration_of(self.name, request)
-        return to_threshold((yield from self._run_job(self._collections.CalibrateSpace, message, progress)))
+        message = to_message(pb.CalibrateSpaceRequest, request, parent=self.resource)
+        return to_value(Threshold, (yield from self._run_job(self._collections.CalibrateSpace, message, progress)))
 
     def delete_space(self, space: str, generation: int | None = None) -> Script[None]:
         """Delete a space, or one of its generations."""
@@ -264,23 +261,23 @@ class CollectionScript(ItemScript):
 
     def audit(self, request: AuditRequest | None = None, *, progress: Progress | None = None) -> Script[Audit]:
         """Return what makes searches worse or figures too good; a server opens no files, and reports no progress."""
-        wanted = request or AuditRequest()
-        return to_audit((yield from ask(self._collections.GetAudit, from_audit_request(wanted, self.resource))))
+        message = to_message(audit_pb2.GetAuditRequest, request or AuditRequest(), name=self.resource)
+        return to_value(Audit, (yield from ask(self._collections.GetAudit, message)))
 
     def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Script[Evaluation]:
         """Measure retrieval on items that the spaces were not trained on."""
-        message = from_evaluation_of(self.name, request)
-        return to_evaluation((yield from self._run_job(self._collections.Evaluate, message, progress)))
+        message = to_message(pb.EvaluateRequest, request, parent=self.resource)
+        return to_value(Evaluation, (yield from self._run_job(self._collections.Evaluate, message, progress)))
 
     def make_map(self, request: MapRequest, *, progress: Progress | None = None) -> Script[MapInfo]:
         """Place the items of a space in a plane; if the caller stops waiting, the server cancels the work."""
-        message = from_map_request(request, self.resource)
-        return to_map((yield from self._run_job(self._collections.MakeMap, message, progress)))
+        message = to_message(maps_pb2.MakeMapRequest, request, parent=self.resource)
+        return to_value(MapInfo, (yield from self._run_job(self._collections.MakeMap, message, progress)))
 
     def list_maps(self) -> Script[tuple[MapInfo, ...]]:
         """Return the maps, the newest first."""
         response = yield from ask(self._collections.ListMaps, maps_pb2.ListMapsRequest(parent=self.resource))
-        return tuple(map(to_map, response.maps))
+        return tuple(to_value(MapInfo, one) for one in response.maps)
 
     def map(self, number: int) -> Script[MapInfo]:
         """Return a map by its id."""

@@ -11,8 +11,6 @@ from crossview.engine.values.recipe import Recipe
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.convert_jobs import (
     from_assignment,
-    from_calibration_of,
-    from_evaluation_of,
     from_extension,
     from_reindexing,
     from_training,
@@ -20,9 +18,11 @@ from crossview.server.client.convert_jobs import (
 from crossview.server.client.job import Job
 from crossview.server.client.remote_jobs import JobScript
 from crossview.server.client.script import Runner, Script, Stubs, awaited, blocking
-from crossview.server.wire.convert_maps import from_map_request
+from crossview.server.wire.convert import to_message
 from crossview.server.wire.names import collection_name
+from crossview.v1 import collections_pb2 as pb
 from crossview.v1.jobs_pb2 import SubmitJobRequest
+from crossview.v1.maps_pb2 import MakeMapRequest
 
 
 class DetachedScript:
@@ -74,17 +74,17 @@ class DetachedScript:
 
     def calibrate(self, request: CalibrationRequest, *, request_id: str = "") -> Script[Job]:
         """Learn the distance up to which two items are the same."""
-        message = from_calibration_of(self.name, request)
+        message = to_message(pb.CalibrateSpaceRequest, request, parent=collection_name(self.name))
         return (yield from self._jobs.submit(SubmitJobRequest(calibrate_space=message, request_id=request_id)))
 
     def evaluate(self, request: EvaluationRequest, *, request_id: str = "") -> Script[Job]:
         """Measure retrieval on items that the spaces were not trained on."""
-        message = from_evaluation_of(self.name, request)
+        message = to_message(pb.EvaluateRequest, request, parent=collection_name(self.name))
         return (yield from self._jobs.submit(SubmitJobRequest(evaluate=message, request_id=request_id)))
 
     def make_map(self, request: MapRequest, *, request_id: str = "") -> Script[Job]:
         """Place the items of a space in a plane."""
-        message = from_map_request(request, collection_name(self.name))
+        message = to_message(MakeMapRequest, request, parent=collection_name(self.name))
         return (yield from self._jobs.submit(SubmitJobRequest(make_map=message, request_id=request_id)))
 
 

@@ -19,15 +19,8 @@ from crossview.engine.values.query import (
 from crossview.server.client.script import Script, Stubs, ask, pages_of
 from crossview.server.client.search_script import SearchScript
 from crossview.server.wire import pages
-from crossview.server.wire.convert import (
-    from_filter,
-    to_item,
-    to_item_embeddings,
-    to_item_neighbors,
-    to_thumbnail_size,
-)
-from crossview.server.wire.convert_facets import to_facet, to_value_count
-from crossview.server.wire.fields import to_value
+from crossview.server.wire.convert import to_item_embeddings, to_item_neighbors, to_thumbnail_size, to_value
+from crossview.server.wire.convert_conditions import from_filter
 from crossview.server.wire.names import item_name
 from crossview.server.wire.settings import THUMBNAILS_AT_ONCE
 from crossview.v1 import collections_pb2 as pb
@@ -66,7 +59,7 @@ class ItemScript(SearchScript):
         while len(items) < limit:
             request.page_size = min(limit - len(items), pages.LARGEST_SIZE)
             page = yield from ask(self._collections.ListItems, request)
-            items += map(to_item, page.items)
+            items += [to_value(Item, item) for item in page.items]
             for text in page.warnings:
                 warn_of(text)
             if not page.next_page_token:
@@ -88,7 +81,7 @@ class ItemScript(SearchScript):
         counted = yield from ask(self._collections.CountItems, request)
         for text in counted.warnings:
             warn_of(text)
-        return list(map(to_value_count, counted.counts))
+        return [to_value(ValueCount, one) for one in counted.counts]
 
     def facets(
         self, fields: Sequence[str], filter: FilterForm = EVERY_ITEM, limit: int = FACET_VALUES, below: str = ""
@@ -104,7 +97,7 @@ class ItemScript(SearchScript):
         counted = yield from ask(self._collections.CountItems, request)
         for text in counted.warnings:
             warn_of(text)
-        return list(map(to_facet, counted.facets))
+        return [to_value(Facet, one) for one in counted.facets]
 
     def keys(self) -> Script[tuple[str, ...]]:
         """Return the keys of all items, in their order."""
@@ -125,7 +118,7 @@ class ItemScript(SearchScript):
     def item(self, key: str) -> Script[Item]:
         """Return one item."""
         request = pb.GetItemRequest(name=item_name(self.name, key))
-        return to_item((yield from ask(self._collections.GetItem, request)))
+        return to_value(Item, (yield from ask(self._collections.GetItem, request)))
 
     def thumbnail(self, key: str, size: str = "small") -> Script[bytes]:
         """Return the small or large picture of an item, JPEG."""

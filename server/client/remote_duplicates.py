@@ -5,7 +5,7 @@ from typing import Final
 from crossview.engine.values.duplicate import PairJudgement
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.script import Runner, Script, Stubs, ask, awaited, blocking, pages_of
-from crossview.server.wire.convert_duplicates import from_pair_judgement, to_pair_judgement
+from crossview.server.wire.convert import to_value
 from crossview.server.wire.names import collection_name
 from crossview.v1 import duplicates_pb2 as pb
 
@@ -20,19 +20,19 @@ class DuplicateJudgementScript:
 
     def judge(self, first: str, second: str, same: bool, *, person: str) -> Script[PairJudgement]:
         """Store whether two items are the same photograph, and return the judgement."""
-        judgement = from_pair_judgement(PairJudgement(first=first, second=second, same=same, person=person))
+        judgement = pb.PairJudgement(first=first, second=second, same=same, person=person)
         request = pb.JudgePairRequest(parent=self.resource, judgement=judgement)
-        return to_pair_judgement((yield from ask(self._stub.JudgePair, request)))
+        return to_value(PairJudgement, (yield from ask(self._stub.JudgePair, request)))
 
     def undo(self, person: str) -> Script[PairJudgement]:
         """Delete and return the last judgement of a person."""
         request = pb.UndoPairJudgementRequest(parent=self.resource, person=person)
-        return to_pair_judgement((yield from ask(self._stub.UndoPairJudgement, request)))
+        return to_value(PairJudgement, (yield from ask(self._stub.UndoPairJudgement, request)))
 
     def list(self) -> Script[list[PairJudgement]]:
         """Return the judgements that count, the last one of each pair."""
         found = yield from pages_of(self._stub.ListPairJudgements, pb.ListPairJudgementsRequest(parent=self.resource))
-        return [to_pair_judgement(one) for page in found for one in page.judgements]
+        return [to_value(PairJudgement, one) for page in found for one in page.judgements]
 
 
 class RemoteDuplicateJudgements:

@@ -8,7 +8,7 @@ from crossview.engine.values.feedback import FeedbackInfo, Judged, Judgement, we
 from crossview.engine.values.item import one_or_several
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.script import Runner, Script, Stubs, ask, awaited, blocking, pages_of
-from crossview.server.wire.convert_questions import to_answer, to_feedback, to_judgement
+from crossview.server.wire.convert import to_value
 from crossview.server.wire.names import collection_name
 from crossview.v1 import questions_pb2 as pb
 
@@ -25,17 +25,17 @@ class FeedbackScript:
         """Store a person's judgements under a name, and return all judgements of that name that count."""
         judged = [pb.Judgement(key=key, weight=weight) for key, weight in weights_of(likes, unlikes).items()]
         request = pb.JudgeRequest(parent=self.resource, feedback=name, person=person, judgements=judged)
-        return [to_judgement(one) for one in (yield from ask(self._stub.Judge, request)).judgements]
+        return [to_value(Judgement, one) for one in (yield from ask(self._stub.Judge, request)).judgements]
 
     def get(self, name: str) -> Script[list[Judgement]]:
         """Return the judgements of a name that count."""
         request = pb.ListJudgementsRequest(parent=self.resource, feedback=name)
-        return [to_judgement(one) for one in (yield from ask(self._stub.ListJudgements, request)).judgements]
+        return [to_value(Judgement, one) for one in (yield from ask(self._stub.ListJudgements, request)).judgements]
 
     def undo(self, name: str, person: str) -> Script[Judgement]:
         """Delete and return the last judgement of a person."""
         request = pb.UndoJudgementRequest(parent=self.resource, feedback=name, person=person)
-        return to_judgement((yield from ask(self._stub.UndoJudgement, request)))
+        return to_value(Judgement, (yield from ask(self._stub.UndoJudgement, request)))
 
     def delete(self, name: str, keys: Sequence[str] = ()) -> Script[int]:
         """Delete the judgements of a name, or only those of some keys; return how many counted."""
@@ -45,7 +45,7 @@ class FeedbackScript:
     def remember(self, name: str, notion: str, person: str = "") -> Script[list[Answer]]:
         """Store the judgements of a name as answers of their persons in a notion, and return these answers."""
         request = pb.RememberFeedbackRequest(parent=self.resource, feedback=name, notion=notion, person=person)
-        return [to_answer(one) for one in (yield from ask(self._stub.RememberFeedback, request)).answers]
+        return [to_value(Answer, one) for one in (yield from ask(self._stub.RememberFeedback, request)).answers]
 
     def forget(self, name: str, notion: str = "", person: str = "") -> Script[int]:
         """Delete the answers that ``remember`` stored for a name; return how many."""
@@ -55,7 +55,7 @@ class FeedbackScript:
     def list(self) -> Script[list[FeedbackInfo]]:
         """Return the names, each with the number of its judgements that count."""
         found = yield from pages_of(self._stub.ListFeedback, pb.ListFeedbackRequest(parent=self.resource))
-        return [to_feedback(one) for page in found for one in page.feedback]
+        return [to_value(FeedbackInfo, one) for page in found for one in page.feedback]
 
 
 class RemoteFeedback:

@@ -7,7 +7,7 @@ from crossview.engine.values.comparisons import Answer, Question, QuestionReques
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.script import Runner, Script, Stubs, ask, awaited, blocking
 from crossview.server.wire import pages
-from crossview.server.wire.convert_questions import from_answer, from_question_request, to_answer, to_question
+from crossview.server.wire.convert import to_message, to_value
 from crossview.server.wire.names import collection_name
 from crossview.v1 import questions_pb2 as pb
 
@@ -22,17 +22,18 @@ class QuestionScript:
 
     def next(self, request: QuestionRequest) -> Script[Question]:
         """Return the next question for a person."""
-        return to_question((yield from ask(self._stub.NextQuestion, from_question_request(self.resource, request))))
+        message = to_message(pb.NextQuestionRequest, request, parent=self.resource)
+        return to_value(Question, (yield from ask(self._stub.NextQuestion, message)))
 
     def answer(self, answer: Answer) -> Script[Answer]:
         """Store an answer, and return it with its id and time."""
-        request = pb.AddAnswerRequest(parent=self.resource, answer=from_answer(answer))
-        return to_answer((yield from ask(self._stub.AddAnswer, request)))
+        request = pb.AddAnswerRequest(parent=self.resource, answer=to_message(pb.Answer, answer))
+        return to_value(Answer, (yield from ask(self._stub.AddAnswer, request)))
 
     def undo(self, notion: str, person: str) -> Script[Answer]:
         """Delete the last answer that a person gave in a notion, and return it."""
         request = pb.UndoAnswerRequest(parent=self.resource, notion=notion, person=person)
-        return to_answer((yield from ask(self._stub.UndoAnswer, request)))
+        return to_value(Answer, (yield from ask(self._stub.UndoAnswer, request)))
 
     def answers(
         self, notion: str = "", person: str = "", after: int = 0, limit: int = ANSWERS_AT_ONCE
@@ -40,7 +41,7 @@ class QuestionScript:
         """Return up to ``limit`` answers with ids above ``after``, fewer if the server's pages are shorter."""
         request = pb.ListAnswersRequest(parent=self.resource, notion=notion, person=person, page_size=limit)
         request.page_token = pages.to_token(str(after)) if after else ""
-        return [to_answer(one) for one in (yield from ask(self._stub.ListAnswers, request)).answers]
+        return [to_value(Answer, one) for one in (yield from ask(self._stub.ListAnswers, request)).answers]
 
 
 class RemoteQuestions:

@@ -20,21 +20,17 @@ from crossview.engine.values.query import (
     Verdict,
 )
 from crossview.server.client.script import Exchange, Script, Stubs, ask, pages_of
-from crossview.server.wire.convert_changes import from_changes_request, to_changes
-from crossview.server.wire.convert_duplicates import from_duplicates_request, to_duplicates
-from crossview.server.wire.convert_explanations import from_explain_request, to_explanations
+from crossview.server.wire.convert import to_message, to_value
 from crossview.server.wire.convert_search import (
     from_query,
-    from_same_request,
     from_search_request,
-    from_suggest_request,
-    to_embeddings,
+    to_duplicates,
+    to_embedding,
     to_hit_lists,
-    to_suggestions,
-    to_verdicts,
+    to_verdict,
 )
 from crossview.server.wire.names import collection_name
-from crossview.v1 import search_pb2
+from crossview.v1 import changes_pb2, duplicates_pb2, search_pb2
 
 
 class SearchScript:
@@ -63,32 +59,28 @@ class SearchScript:
 
     def explain(self, request: ExplainRequest) -> Script[list[Explanation]]:
         """Return why items have their places in the lists of a search."""
-        message = from_explain_request(request)
-        message.parent = self.resource
-        return to_explanations((yield from ask(self._searches.Explain, message)))
+        message = to_message(search_pb2.ExplainRequest, request, parent=self.resource)
+        response = yield from ask(self._searches.Explain, message)
+        return [to_value(Explanation, one) for one in response.explanations]
 
     def suggest(self, request: SuggestRequest) -> Script[Suggestions]:
         """Return labels for every query, by vote of the nearest labelled items."""
-        message = from_suggest_request(request)
-        message.parent = self.resource
-        return to_suggestions((yield from ask(self._searches.SuggestLabels, message)))
+        message = to_message(search_pb2.SuggestLabelsRequest, request, parent=self.resource)
+        return to_value(Suggestions, (yield from ask(self._searches.SuggestLabels, message)))
 
     def same(self, request: SameRequest) -> Script[list[Verdict | Failure]]:
         """Return for each pair whether its two queries are the same, or why it was left out."""
-        message = from_same_request(request)
-        message.parent = self.resource
-        return to_verdicts((yield from ask(self._searches.Same, message)))
+        message = to_message(search_pb2.SameRequest, request, parent=self.resource)
+        return [to_verdict(one) for one in (yield from ask(self._searches.Same, message)).results]
 
     def changes(self, request: ChangesRequest) -> Script[Changes]:
         """Return the changes between successive pictures, and which of them are important."""
-        message = from_changes_request(request)
-        message.parent = self.resource
-        return to_changes((yield from ask(self._searches.FindChanges, message)))
+        message = to_message(changes_pb2.FindChangesRequest, request, parent=self.resource)
+        return to_value(Changes, (yield from ask(self._searches.FindChanges, message)))
 
     def duplicates(self, request: DuplicatesRequest) -> Script[Duplicates]:
         """Return the groups of pictures that show the same photograph, and the bursts."""
-        message = from_duplicates_request(request)
-        message.parent = self.resource
+        message = to_message(duplicates_pb2.FindDuplicatesRequest, request, parent=self.resource)
         return to_duplicates((yield from pages_of(self._searches.FindDuplicates, message)))
 
     def embed(
@@ -98,7 +90,7 @@ class SearchScript:
         request = search_pb2.EmbedRequest(
             parent=self.resource, queries=map(from_query, queries), targets=one_or_several(targets), space=space
         )
-        return to_embeddings((yield from ask(self._searches.Embed, request)))
+        return [to_embedding(one) for one in (yield from ask(self._searches.Embed, request)).results]
 
     def _search_message(self, request: SearchRequest) -> search_pb2.SearchRequest:
         message = from_search_request(request)

@@ -24,7 +24,7 @@ from crossview.engine.values.item import ImportReport, Item
 from crossview.engine.values.map import MapInfo
 from crossview.engine.values.plan import Plan
 from crossview.engine.values.query import HitList, SuggestedLabels, Verdict
-from crossview.features.base import Input
+from crossview.features.base import Input, QueryWords
 from crossview.server.client.job import Job
 from crossview.server.commands.ask import WrittenComparisons
 from crossview.server.commands.audit import PrintedAudit
@@ -194,7 +194,7 @@ def types_below(annotation: Any) -> Iterator[type]:
 def field_types(kind: type) -> dict[str, Any]:
     """Return the types of a dataclass's fields. Modules that the help of commands loads import no numpy for theirs."""
     known = {"np": np, "NDArray": NDArray, "Meaning": Meaning, "ImportReport": ImportReport, "Diagnosis": Diagnosis}
-    return get_type_hints(kind, localns={**known, "Input": Input})
+    return get_type_hints(kind, localns={**known, "Input": Input, "QueryWords": QueryWords})
 
 
 def named(annotation: Any) -> str:

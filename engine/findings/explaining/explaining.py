@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from crossview.engine.findings.explaining.agreement import Agreements
-from crossview.engine.findings.explaining.located import InView, in_view
+from crossview.engine.findings.explaining.shared_content import Agreements, InView, in_view
 from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.columns import Column, Evidence
 from crossview.engine.spaces.every_view import columns_of, views_of
@@ -229,8 +228,7 @@ class _OfLists(_Judgement):
         (query,), strategy = self.search.queries, self.search.strategy
         if not isinstance(strategy, Nearest):
             return {}
-        plain = replace(strategy, merge=False, probabilities=False, base_rate=None, sort_by="")
-        apart = replace(self.search, strategy=plain)
+        apart = replace(self.search, merge=False, probabilities=False, base_rate=None, sort_by="")
         every = Nearest(targets=strategy.names, merge=False)
         hits: dict[_Place, dict[str, Hit]] = defaultdict(dict)
         lists = self.alone(apart)
