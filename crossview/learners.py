@@ -30,8 +30,7 @@ with engine_installed():
     from crossview.engine.learners.papers.metrics.lmnn import LMNN
     from crossview.engine.learners.papers.metrics.qwise import QuadrupletWise
     from crossview.engine.learners.papers.musl.musl import MuSL
-    from crossview.engine.learners.papers.npp.hybrid import Hybrid
-    from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
+    from crossview.engine.learners.papers.npp.multi_npp import Hybrid, MultiNPP
     from crossview.engine.learners.subspace.cca import CanonicalCorrelation
     from crossview.engine.learners.subspace.class_instance import ClassInstance
     from crossview.engine.learners.subspace.co_em import CoEM

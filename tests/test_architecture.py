@@ -62,10 +62,13 @@ MAY_IMPORT = {
 }
 """The rooms that the modules of a room may import, besides each other."""
 PARTS_OF_LEARNERS = {
-    *("papers.attributes.class_relations", "papers.attributes.described", "papers.attributes.described_odds"),
+    *("papers.attributes.class_relations", "papers.attributes.class_scores", "papers.attributes.described_odds"),
     "hashing.hasher",
-    *(f"papers.joint.{name}" for name in ("compared", "hidden", "joint_fit", "joint_objects", "losses", "objectives")),
-    *("papers.musl.class_votes", "papers.musl.grouping"),
+    *(
+        f"papers.joint.{name}"
+        for name in ("comparison_loss", "initial_metrics", "joint_fit", "joint_objects", "losses")
+    ),
+    *("papers.joint.objectives", "papers.joint.solver"),
     *("subspace.ridge_path", "subspace.span"),
 }
 """Modules of a learner's room that define no learner, and that other rooms use: benchmarks measure parts of a paper."""

@@ -16,8 +16,9 @@ sys.path.insert(0, str(ROOT))
 from crossview.engine.learners.frame.base import MultiViewLearner  # noqa: E402
 from crossview.engine.learners.frame.settings import setting_types, words  # noqa: E402
 from crossview.engine.learners.registry import LEARNERS  # noqa: E402
-from crossview.engine.training.grids import GRIDS, KERNEL  # noqa: E402
 from crossview.engine.training.guide import FILE  # noqa: E402
+from crossview.engine.training.tuning import GRIDS  # noqa: E402
+from crossview.engine.values.recipe import KERNEL  # noqa: E402
 
 HIDDEN = ("view_slices",)
 """Parameters of rows in one array; collections have views."""

@@ -12,7 +12,7 @@ from benchmarks.attributes.methods import Codes
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.normalization import Standardize
 from crossview.engine.learners.frame.view_rows import Rows
-from crossview.engine.learners.papers.attributes.described import log_densities
+from crossview.engine.learners.papers.attributes.class_scores import log_densities
 from crossview.engine.learners.papers.attributes.described_odds import ODDS, Shares, held_out_in_turn, shares_at_odds
 from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
 from crossview.engine.spaces.parts import own_learners

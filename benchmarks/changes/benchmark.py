@@ -23,10 +23,10 @@ from benchmarks.changes.methods import COUNTS, LEARNED, Split, by_evidence, by_g
 from benchmarks.changes.pages import DAYS_TO_LEARN, GRIDS, Page, gist_of, page
 from benchmarks.frame.benchmark import Benchmark, MissingDataError, trial_arguments
 from benchmarks.frame.journal import cache_folder, run_trials
+from crossview.engine.findings.changes.decision import region_distances
 from crossview.engine.findings.changes.importance import learn
 from crossview.engine.findings.changes.monotony import monotony
 from crossview.engine.findings.changes.times import file_timeline
-from crossview.engine.findings.changes.version_distances import region_distances
 from crossview.features.decode import decode
 
 SERIES = "webshots"

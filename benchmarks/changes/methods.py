@@ -12,10 +12,9 @@ from sklearn.metrics import average_precision_score
 
 from benchmarks.changes.history import AMBIGUOUS, DISSIMILAR, IDENTICAL, SIMILAR
 from benchmarks.changes.pages import TO_LEARN, Page
-from crossview.engine.findings.changes.decision import decide, least_sure
+from crossview.engine.findings.changes.decision import decide, least_sure, region_distances
 from crossview.engine.findings.changes.importance import Importance, Labels, learn
 from crossview.engine.findings.changes.monotony import monotony
-from crossview.engine.findings.changes.version_distances import region_distances
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.values.changes import Form
 

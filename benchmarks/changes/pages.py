@@ -13,7 +13,7 @@ from rich.progress import track
 from benchmarks.changes.designs import Block
 from benchmarks.changes.history import HOURS_A_DAY, History
 from benchmarks.changes.rendering import KEPT, render
-from crossview.engine.findings.changes.version_distances import source_distances
+from crossview.engine.findings.changes.decision import source_distances
 from crossview.features.decode import decode
 from crossview.features.descriptors import color_sift
 from crossview.features.gist import Gist

@@ -25,8 +25,8 @@ from benchmarks.frame.tables import rows_with, summary, table
 from benchmarks.photographs import pictures_by_class, train_and_test
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.training.copies import LENGTHS, Original, Ranks, originals, ranks
-from crossview.engine.training.default_learner import OF_ITEMS
+from crossview.engine.training.copy_recall import LENGTHS, Original, Ranks, originals, ranks
+from crossview.engine.training.settling import OF_ITEMS
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.item import IndexOptions
 from crossview.engine.values.recipe import DEFAULT, Recipe

@@ -20,7 +20,7 @@ from benchmarks.frame.journal import by_seed, run_trials
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.losses.constraints import Constraints, quadruplets
 from crossview.engine.learners.papers.losses.differences import Differences
-from crossview.engine.learners.papers.losses.spectrum import Spectrum
+from crossview.engine.learners.papers.losses.parameters import Spectrum
 from crossview.engine.learners.papers.metrics.fantope import Fantope
 
 WIDTH, RANK = 50, 10

@@ -10,7 +10,7 @@ from benchmarks.frame.benchmark import Document
 from benchmarks.frame.paired import Trials, gains_table, rows_of, values
 from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import mean_and_error, span, table
-from crossview.engine.learners.papers.losses.spectrum import RANK_TOLERANCE
+from crossview.engine.learners.papers.losses.parameters import RANK_TOLERANCE
 
 NONE, CUT = "no regularisation", "no regularisation, cut"
 LOW_RANK, TRACE = "descent over L", "trace"

@@ -12,7 +12,7 @@ from benchmarks.rivals.named import OF_CLASSES, OF_GRAPHS, OF_VIEWS, Learn
 from benchmarks.rivals.tuned import pipeline
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.supervision import Supervision
-from crossview.engine.training.default_learner import OF_ITEMS, OF_LABELS, spec_for
+from crossview.engine.training.settling import OF_ITEMS, OF_LABELS, spec_for
 
 Rows = list[NDArray[Any]]
 """Rows of the items by view, (n, d_v), NaN for a missing view."""

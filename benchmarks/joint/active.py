@@ -25,7 +25,7 @@ from benchmarks.joint import active_report as report
 from benchmarks.joint.asking import DIMENSIONS, PENALTY, ROUND, WAYS, Session
 from benchmarks.joint.people import Person, drawn
 from benchmarks.joint.sets import SYNTHETIC
-from crossview.engine.findings.questions.places import FIRST
+from crossview.engine.findings.questions.beliefs import FIRST
 
 NOTIONS = {"uniform": 2, "clustered": 2, "poses": 0}
 """Which notion of a set people are asked about: of the synthetic ones the four-dimensional one."""

@@ -9,8 +9,8 @@ from scipy.spatial.distance import cdist
 
 from benchmarks.joint.people import Person, Table, Triplets, seconds, wrong
 from crossview.engine.findings.questions import Places, choose
-from crossview.engine.findings.questions.places import FIRST
-from crossview.engine.learners.papers.joint.compared import Notions
+from crossview.engine.findings.questions.beliefs import FIRST
+from crossview.engine.learners.papers.joint.comparison_loss import Notions
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Learned, learn
 from crossview.engine.learners.papers.joint.losses import LossName
 from crossview.engine.learners.papers.joint.objectives import Objects

@@ -19,8 +19,8 @@ from benchmarks.frame.benchmark import Benchmark, Document, numbers, positive, s
 from benchmarks.frame.journal import run_trials
 from benchmarks.frame.tables import mean_and_error, summary, table
 from benchmarks.joint.data import DIMENSIONS, OBJECTS, of, synthetic, triplets
+from benchmarks.joint.hidden_notions import Hidden, learn_hidden, matched
 from crossview.engine.learners.frame.comparisons import Comparisons
-from crossview.engine.learners.papers.joint.hidden import Hidden, learn_hidden, matched
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings
 from crossview.engine.learners.papers.joint.joint_objects import JointObjects
 from crossview.engine.learners.papers.joint.objectives import Objects

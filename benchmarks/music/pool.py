@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from benchmarks.joint.asking import LEAST, ROUND, TOGETHER, learned
 from benchmarks.joint.people import Triplets
 from crossview.engine.findings.questions import Places
-from crossview.engine.findings.questions.belief import information_gain
-from crossview.engine.findings.questions.places import FIRST
+from crossview.engine.findings.questions.beliefs import FIRST
+from crossview.engine.findings.questions.choosing import information_gain
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.joint.joint_fit import Learned
 from crossview.engine.learners.papers.joint.losses import LossName

@@ -20,8 +20,7 @@ from benchmarks.musl.trial import (
     split,
 )
 from crossview.engine.learners.frame.view_rows import Rows
-from crossview.engine.learners.papers.musl.grouping import by_means
-from crossview.engine.learners.papers.musl.musl import MuSL
+from crossview.engine.learners.papers.musl.musl import MuSL, by_means
 
 EXAMPLES = (5, TRAIN)
 """How many pictures of a novel class its metric is found by."""

@@ -11,9 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.musl.features import Labels, Positions, pictures
 from crossview.engine.learners.frame.view_rows import Rows
-from crossview.engine.learners.papers.musl.class_votes import distances, votes
-from crossview.engine.learners.papers.musl.grouping import by_means
-from crossview.engine.learners.papers.musl.musl import MuSL
+from crossview.engine.learners.papers.musl.musl import MuSL, by_means, distances, votes
 
 MUSL, RETRAINED, KMEANS, RANDOM = METHODS = ("MuSL", "MuSL, retrained", "k-means", "random")
 ONE, PER_CLASS, ONE_CHOSEN = "one metric", "one per class", "one metric, alpha chosen"

@@ -29,7 +29,7 @@ from crossview.engine.learners.frame.normalization import Scale
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.selection import distances
-from crossview.engine.training.default_learner import OF_ITEMS, OF_VIEWS
+from crossview.engine.training.settling import OF_ITEMS, OF_VIEWS
 from crossview.features.color import Color
 from crossview.features.gist import Gist
 

@@ -12,7 +12,7 @@ from benchmarks.pretrained.rows import COLOR, GIST, MODEL
 from benchmarks.pretrained.taught_methods import ALL, RAW, SIFT, TAUGHT, TAUGHT_BESIDE
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.training.copies import Original, Ranks, ranks
+from crossview.engine.training.copy_recall import Original, Ranks, ranks
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.item import NewItem
 from crossview.engine.values.recipe import Recipe

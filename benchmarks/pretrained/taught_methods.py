@@ -13,7 +13,7 @@ from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.inner import InnerProduct
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.frame.view_rows import Rows
-from crossview.engine.training.default_learner import OF_LABELS, OF_SOME_LABELS
+from crossview.engine.training.settling import OF_LABELS, OF_SOME_LABELS
 
 SIFT = "sift"
 HAND_MADE = (COLOR, SIFT, GIST)

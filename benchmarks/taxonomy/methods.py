@@ -17,8 +17,7 @@ from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.losses.parameters import Form
 from crossview.engine.learners.papers.metrics.lmnn import LMNN
 from crossview.engine.learners.selection import search
-from crossview.engine.training.measures import knn_votes, members, ranking
-from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, LCA_LOSS, costs
+from crossview.engine.training.measures import HIERARCHICAL_ACCURACY, LCA_LOSS, costs, knn_votes, members, ranking
 
 NEIGHBORS = 10
 PENALTIES = (1.0, 10.0, 100.0)

@@ -20,7 +20,7 @@ from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.selection import distances
-from crossview.engine.training.default_learner import OF_LABELS
+from crossview.engine.training.settling import OF_LABELS
 from crossview.engine.values.evaluation import FIRST, MIXED
 
 DEFAULT = "default"

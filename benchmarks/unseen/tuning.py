@@ -22,11 +22,10 @@ from benchmarks.sets.split import Split
 from benchmarks.sets.standing import interval, standard_error
 from benchmarks.unseen import report
 from benchmarks.unseen.trial import learn, retrieved
-from crossview.engine.training.default_learner import OF_ITEMS, OF_LABELS, OTHERS_OF_LABELS
 from crossview.engine.training.examples import Examples
-from crossview.engine.training.grids import LEARNER
-from crossview.engine.training.tuning import assemble, tune
-from crossview.engine.values.recipe import ITEMS, MEASURES, Recipe, Tune
+from crossview.engine.training.settling import OF_ITEMS, OF_LABELS, OTHERS_OF_LABELS, Settled
+from crossview.engine.training.tuning import tuned
+from crossview.engine.values.recipe import ITEMS, LEARNER, MEASURES, Recipe, Tune
 
 PLAIN, TUNED = "default", "default, tuned"
 BY_LABELS, BY_ITEMS = "kernel cca, tuned by labels", "kernel cca, tuned without labels"
@@ -61,12 +60,11 @@ def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
 
 def _measured(recipe: Recipe, split: Split) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Yield figures of a recipe, and with each the settings that were chosen."""
-    parts: list[tuple[()]] = [()] * len(recipe.views)
-    began, chosen = time.perf_counter(), {}
-    if recipe.tune is not None:
-        recipe, tuning = tune(recipe, parts, examples(split))
+    settled, began, chosen = Settled.without_catalog(recipe), time.perf_counter(), {}
+    if settled.tune is not None:
+        settled, tuning = tuned(settled, settled.tune, examples(split))
         chosen = dict(tuning.chosen)
-    chain = assemble(recipe, parts)
+    chain = settled.pipeline()
     learn(chain, split)
     yield ("", "", "", "seconds", time.perf_counter() - began), chosen
     for figure in retrieved(chain, split):

@@ -13,7 +13,7 @@ from benchmarks import peers
 from benchmarks.verification.data import Split
 from crossview.engine.learners.papers.losses import constraints
 from crossview.engine.learners.papers.losses.differences import Differences
-from crossview.engine.learners.papers.losses.spectrum import Spectrum
+from crossview.engine.learners.papers.losses.parameters import Spectrum
 from crossview.engine.learners.papers.metrics.fantope import Fantope
 from crossview.engine.learners.subspace.pca import principal_components
 

@@ -14,7 +14,7 @@ from benchmarks.verification import methods
 from benchmarks.verification.data import Pairs, Split, Trial
 from benchmarks.verification.methods import Factor, Method, Settings
 from crossview.engine.learners.papers.losses.differences import Differences
-from crossview.engine.learners.papers.losses.spectrum import RANK_TOLERANCE
+from crossview.engine.learners.papers.losses.parameters import RANK_TOLERANCE
 from crossview.engine.learners.papers.solvers.threshold import calibrate
 
 ITERATED = (methods.FANTOPE, methods.PCCA)

@@ -340,7 +340,7 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError (view), NotReadyError (too few versions, or equal versions).
         """
-        from crossview.engine.findings.changes.finding import find_changes
+        from crossview.engine.findings.changes.important_changes import find_changes
 
         with self._opened.read() as tx:
             find = find_changes(tx, request)

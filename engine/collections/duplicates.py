@@ -8,7 +8,7 @@ from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.catalog.names import Names
 from crossview.engine.collections.opened import Opened
 from crossview.engine.findings.duplicates.compared import Source
-from crossview.engine.findings.duplicates.finding import find_duplicates
+from crossview.engine.findings.duplicates.duplicate_groups import find_duplicates
 from crossview.engine.values.conditions.filter import Filter
 from crossview.engine.values.duplicate import Duplicates, DuplicatesRequest
 from crossview.engine.values.errors import InvalidInputError

@@ -132,12 +132,12 @@ class Spaces:
         no labels), BusyError, StorageError.
         """
         from crossview.engine.spaces.threshold_calibration import put_threshold, training_of
-        from crossview.engine.training.refit_calibration import calibrated
+        from crossview.engine.training.calibration import threshold_by_refits
 
         with self._opened.folder.working():
             with self._opened.read() as tx:
                 space = self._opened.loaded.get(tx, request.space)
-                calibrate, training = calibrated(tx, space, request, progress), training_of(tx, space)
+                calibrate, training = threshold_by_refits(tx, space, request, progress), training_of(tx, space)
             threshold, pairs = calibrate()
             with self._opened.writable.write() as tx:
                 put_threshold(tx, space, threshold, pairs, training)

@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from crossview.engine.learners.frame import aliases
 from crossview.engine.learners.frame.base import MultiViewLearner
 from crossview.engine.learners.frame.capabilities import main_position
 from crossview.engine.learners.frame.chain import Chain
@@ -13,7 +12,7 @@ from crossview.engine.learners.frame.inner import InnerProduct
 from crossview.engine.learners.frame.kernels import KernelMap
 from crossview.engine.learners.frame.normalization import L1, L2, Scale, Sqrt, Standardize
 from crossview.engine.learners.frame.settings import check_settings
-from crossview.engine.learners.frame.stage import Stage, parse_stages
+from crossview.engine.learners.frame.stage import Stage, learner_name, parse_stages, present_settings
 from crossview.engine.learners.hashing.hasher import Sign
 from crossview.engine.learners.hashing.itq import ITQ
 from crossview.engine.learners.hashing.lsh import LSH
@@ -25,8 +24,7 @@ from crossview.engine.learners.papers.metrics.fantope import Fantope
 from crossview.engine.learners.papers.metrics.lmnn import LMNN
 from crossview.engine.learners.papers.metrics.qwise import QuadrupletWise
 from crossview.engine.learners.papers.musl.musl import MuSL
-from crossview.engine.learners.papers.npp.hybrid import Hybrid
-from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
+from crossview.engine.learners.papers.npp.multi_npp import Hybrid, MultiNPP
 from crossview.engine.learners.subspace.cca import CanonicalCorrelation
 from crossview.engine.learners.subspace.class_instance import ClassInstance
 from crossview.engine.learners.subspace.co_em import CoEM
@@ -85,7 +83,7 @@ def learner_class(name: str) -> type[MultiViewLearner]:
     Raises:
         ValueError: for an unknown name, listing the known ones; or if the class of another package cannot be loaded.
     """
-    present = aliases.learner_name(name)  # stored states and settings of users may have names of earlier versions
+    present = learner_name(name)  # stored states and settings of users may have names of earlier versions
     if present in LEARNERS:
         return LEARNERS[present]
     others = installed("learner")
@@ -152,7 +150,7 @@ def build_chain(stages: Sequence[Stage], settings: Mapping[str, Any] | None = No
         ValueError: for unknown names or parameters, listing the known ones, or values out of range.
     """
     main = main_stage(stages)
-    stages = [replace(stage, name=aliases.learner_name(stage.name)) for stage in stages]
+    stages = [replace(stage, name=learner_name(stage.name)) for stage in stages]
     own, others = _by_learner(settings or {}, [stage.name for stage in stages])
     most = own.get(MAX_ITEMS)
     if MAX_ITEMS not in learner_class(stages[main].name)().settings():
@@ -186,7 +184,7 @@ def _by_learner(settings: Mapping[str, Any], names: Sequence[str]) -> tuple[dict
         name, found, param = key.partition("__")
         if not found:
             own[key] = value
-        elif (present := aliases.learner_name(name)) not in names:
+        elif (present := learner_name(name)) not in names:
             raise ValueError(f"setting {key!r} is for {name!r}, but the learners are {', '.join(names)}")
         else:
             others.setdefault(present, {})[param] = value
@@ -195,7 +193,7 @@ def _by_learner(settings: Mapping[str, Any], names: Sequence[str]) -> tuple[dict
 
 def _learner(stage: Stage, settings: Mapping[str, Any], main: bool) -> MultiViewLearner:
     learner = learner_class(stage.name)
-    params = aliases.present_settings(stage.name, settings)
+    params = present_settings(stage.name, settings)
     if stage.argument is not None:
         if learner.capabilities.main_parameter is None:
             raise ValueError(f"{stage.name!r} takes no value, got {str(stage)!r}")

@@ -12,7 +12,7 @@ from sklearn.utils.extmath import row_norms
 from crossview.engine.catalog.joined import JOINT
 from crossview.engine.catalog.values import within_reach
 from crossview.engine.learners.frame.chain import Chain
-from crossview.engine.learners.frame.stage import Stage, parse_stages
+from crossview.engine.learners.frame.stage import Stage
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.frame.view_rows import cut, slices
 from crossview.engine.learners.registry import build_chain
@@ -32,36 +32,33 @@ ITEMS_AT_ONCE = 4_096
 
 
 def build(
-    spec: str,
+    stages: Sequence[Stage],
     views: Sequence[str],
     parts: Sequence[Sequence[Part]],
     settings: Mapping[str, Any] | None = None,
-    dim: int | None = None,
     seed: int = 0,
 ) -> Chain:
-    """Return an unfitted pipeline: the steps of the views' parts, then the learners of the spec.
+    """Return an unfitted pipeline: the steps of the views' parts, then the learners of the stages, if any.
 
-    The spec (after ``@``) and the settings name views. Names joined by ``+`` mean the joined view of this name if it is
-    among the views, and several views otherwise. ``settings`` are parameters of the last learner, ``dim`` is its
-    ``n_components``, and ``seed`` is the ``random_state`` of every learner that has one.
+    Stages and settings name views. Names joined by ``+`` mean the joined view of this name if it is among the views,
+    and several views otherwise. ``settings`` are parameters of the main learner, and ``seed`` is the ``random_state``
+    of every learner that has one.
 
     Raises InvalidInputError for unknown learners, settings or views, with the known ones.
     """
     learners, most = own_learners(parts), None
-    if spec:
-        chosen = {name: _by_position(name, value, views) for name, value in (settings or {}).items()}
-        if dim is not None:
-            chosen["n_components"] = dim
+    if stages:
+        by_position = {name: _by_position(name, value, views) for name, value in (settings or {}).items()}
         try:
-            parsed = build_chain([_numbered(stage, views) for stage in parse_stages(spec)], chosen)
-            parsed.check_views(views)
+            chain = build_chain([_numbered(stage, views) for stage in stages], by_position)
+            chain.check_views(views)
         except ValueError as error:
             raise InvalidInputError(str(error)) from error
-        for learner in parsed.steps:
+        for learner in chain.steps:
             if learner.get_params().get("random_state", seed) is None:
                 learner.set_params(random_state=seed)
-        learners += parsed.steps
-        most = parsed.max_items
+        learners += chain.steps
+        most = chain.max_items
     return Chain(learners, max_items=most)
 
 

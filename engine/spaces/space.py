@@ -378,7 +378,7 @@ def suitable_index(binary: bool, rerank: int) -> IndexSpec:
 def raw_space(views: Sequence[ViewRecord]) -> Space:
     """Return the space ``raw`` of the fitted views."""
     fitted = raw_views(views)
-    pipeline = build("", [view.name for view in fitted], [parts_of(JoinedView((view,))) for view in fitted])
+    pipeline = build((), [view.name for view in fitted], [parts_of(JoinedView((view,))) for view in fitted])
     if fitted:
         fit(pipeline, [np.zeros((2, view.dim), np.float32) for view in fitted])
     revisions = {view.name: view.revision for view in fitted}

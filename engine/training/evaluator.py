@@ -12,32 +12,35 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.item_columns import ItemColumns
+from crossview.engine.learners.frame.comparisons import Taxonomy
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.versions import Versions
-from crossview.engine.training.agreement import agree
-from crossview.engine.training.codebooks import codebooks
+from crossview.engine.training.by_comparisons import agree
+from crossview.engine.training.by_pairs import verify
 from crossview.engine.training.collected import joined_confusions, joined_curves
-from crossview.engine.training.databases import (
+from crossview.engine.training.divisions import (
     NO_LABEL,
+    Division,
+    Divisions,
     check_database,
+    check_trained,
     chosen_databases,
     contents,
-    described,
+    databases_sentence,
+    divide,
+    draw_queries,
+    grouping_of,
     notion_of,
     target_views,
 )
-from crossview.engine.training.division import Division, Divisions, check_trained, divide, draw_queries, grouping_of
-from crossview.engine.training.duplicates import duplicates, sentence
 from crossview.engine.training.estimate import Figures, Key, differences, over_splits, rows
-from crossview.engine.training.examples import Examples, listed
-from crossview.engine.training.groups import groups_of
+from crossview.engine.training.examples import Examples, codebooks, listed
 from crossview.engine.training.learning import Refit, refitting
 from crossview.engine.training.retrieval import Measurement, MeasurePlan, Trial, figures
-from crossview.engine.training.stored_vectors import StoredVectors
-from crossview.engine.training.supervision import count_constraints, with_supervision
-from crossview.engine.training.taxonomy import measured_by
-from crossview.engine.training.verification import verify
+from crossview.engine.training.splits import groups_of
+from crossview.engine.training.stored_vectors import StoredVectors, near_repeats, repeats_sentence
+from crossview.engine.training.supervision import check_leaves, count_constraints, stranger, with_supervision
 from crossview.engine.values.errors import NotFoundError, NotReadyError, few
 from crossview.engine.values.evaluation import (
     ITEMS,
@@ -143,8 +146,12 @@ def _evaluated(
         shown += found.examples
         prefix = f"{space.name}: " if several else ""
         notes += [prefix + note for note in (_ranking_note(space, plan.measures), learned_from) if note]
-    repeated = sentence(np.concatenate([duplicates(plan.stored.rows, one) for one in plan.divisions.parts]))
-    sentences = [plan.divisions.protocol, described(plan.measures.databases, plan.measures.by), *_by_view(plan)]
+    repeats = np.concatenate([near_repeats(plan.stored.rows, division) for division in plan.divisions.parts])
+    sentences = [
+        plan.divisions.protocol,
+        databases_sentence(plan.measures.databases, plan.measures.by),
+        *_by_view(plan),
+    ]
     if plan.measures.notion:
         sentences.append(_notion_note(plan))
     if plan.items.groups is not None and plan.measures.by == LABELS:
@@ -153,7 +160,7 @@ def _evaluated(
         rows=rows(plan.view, measured),
         queries=round(float(np.mean([len(one) for one in plan.query_ids]))),
         databases={name: _count(plan, name, plan.target_views) for name in plan.measures.databases},
-        protocol="; ".join(part for part in (*sentences, plan.note, repeated, *notes) if part),
+        protocol="; ".join(part for part in (*sentences, plan.note, repeats_sentence(repeats), *notes) if part),
         codebook=codebook,
         seconds=0.0,
         differences=differences(plan.view, measured),
@@ -175,17 +182,17 @@ def _planned(tx: Transaction, versions: Versions, spaces: Sequence[Space], reque
         taking_part = (request.view, *targets[space.name])
         views[space.name] = [name for name in space.views if name in taking_part or (space.spec and request.refit)]
     ignored = tuple(dict.fromkeys(chain.from_iterable(space.ignored_labels for space in compared)))
-    found = listed(tx, list(dict.fromkeys(chain.from_iterable(views.values()))), ignored)
+    everything = listed(tx, list(dict.fromkeys(chain.from_iterable(views.values()))), ignored)
     grouping = grouping_of(compared, request)
     try:
-        found = replace(found, groups=groups_of(tx, found.ids, grouping))
+        everything = replace(everything, groups=groups_of(tx, everything.ids, grouping))
     except NotFoundError:
         if request.refit:
             raise
         # The attribute has been removed since the training, but the space still knows its held-out items.
-    items, kind = found, "items"
+    items, kind = everything, "items"
     if by == LABELS:
-        items = replace(found, labels=found.labels_in(notion))
+        items = replace(everything, labels=everything.labels_in(notion))
         items, kind = items.take(np.array([bool(labels) for labels in items.labels], bool)), "labelled items"
         if not len(items):
             raise NotReadyError(NO_LABEL)
@@ -201,7 +208,7 @@ def _planned(tx: Transaction, versions: Versions, spaces: Sequence[Space], reque
         for division in divisions.parts:
             for database in databases:
                 check_database(database, items, division, (request.view, target), by)
-    taxonomy, no_taxonomy = measured_by(request, compared, items) if by == LABELS else (None, "")
+    taxonomy, no_taxonomy = _taxonomy_of(request, compared, items) if by == LABELS else (None, "")
     ks = request.k or (RECALLS if by == ITEMS else LENGTHS)
     measures = MeasurePlan(databases, by, ks, notion, taxonomy, request.per_query, request.hits, request.details)
     ignoring = f"labels do not count that training ignored: {few(ignored)}" if ignored and by == LABELS else ""
@@ -215,13 +222,30 @@ def _planned(tx: Transaction, versions: Versions, spaces: Sequence[Space], reque
         spaces=compared,
         targets=targets,
         views=views,
-        items=found,
-        stored=StoredVectors.of(tx, versions, measured, found, divisions),
+        items=everything,
+        stored=StoredVectors.of(tx, versions, measured, everything, divisions),
         divisions=divisions,
         measures=measures,
         refits=refits,
         note="; ".join(filter(None, (note, no_taxonomy, ignoring))),
     )
+
+
+def _taxonomy_of(request: EvaluationRequest, spaces: Sequence[Space], items: Examples) -> tuple[Taxonomy | None, str]:
+    """Return the tree for the costs of votes, from the request or the first space that has one, or why there is none.
+
+    Raises InvalidInputError for a requested tree if labels of the items are not its leaves.
+    """
+    if request.taxonomy is not None:
+        check_leaves(request.taxonomy, items)
+        return request.taxonomy, ""
+    for space in spaces:
+        if space.taxonomy is not None:
+            if (label := stranger(space.taxonomy, items.labels)) is None:
+                return space.taxonomy, ""
+            note = f"the taxonomy of {space.name} does not measure votes, because {label!r} is not one of its leaves"
+            return None, note
+    return None, ""
 
 
 def _measured(space: Space, plan: _Plan, progress: Progress | None) -> tuple[Measurement, str]:
@@ -257,8 +281,8 @@ def _trial(space: Space, plan: _Plan, division: Division) -> tuple[Trial, str]:
     if space.name in plan.refits:
         held_out = rows.of_ids(division.held_out)
         # A space that learned from comparisons may not need labels.
-        known = rows.of_ids(division.trained) if space.constraints is None else rows.without(held_out)
-        training = with_supervision(known, space.pairs, space.constraints, space.taxonomy)
+        learned = rows.of_ids(division.trained) if space.constraints is None else rows.without(held_out)
+        training = with_supervision(learned, space.pairs, space.constraints, space.taxonomy)
         counts = count_constraints(space.constraints, training, held_out)
         pipeline = plan.refits[space.name](training)
     indexes = {view: one for (name, view), one in plan.stored.indexes.items() if name == space.name}
@@ -268,7 +292,9 @@ def _trial(space: Space, plan: _Plan, division: Division) -> tuple[Trial, str]:
 def _count(plan: _Plan, database: str, views: Sequence[str]) -> int:
     """Return how many items of a database have one of the views, the mean over the divisions."""
     able = plan.items.ids_in(*views)
-    return round(float(np.mean([np.isin(contents(database, one), able).sum() for one in plan.divisions.parts])))
+    return round(
+        float(np.mean([np.isin(contents(database, division), able).sum() for division in plan.divisions.parts]))
+    )
 
 
 def _by_view(plan: _Plan) -> Iterator[str]:

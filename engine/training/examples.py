@@ -1,6 +1,6 @@
-"""Examples: the items of a training or an evaluation, with their views."""
+"""Examples: the items of a training or an evaluation, with their views, and on what the views were fitted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import MultiLabelBinarizer
 
+from crossview.engine.catalog import state
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.catalog.extractors import step_for_rows
+from crossview.engine.catalog.extractors import kind_of, step_for_rows
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.catalog.values import REMOTE, remoteness
 from crossview.engine.learners.frame.comparisons import AnyComparisons, Taxonomy
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.pipeline import class_of, labels_of
-from crossview.engine.training.groups import split_groups
 from crossview.engine.values.errors import InvalidInputError, NotReadyError, few
 from crossview.engine.values.labels import without_labels
 
@@ -228,20 +228,20 @@ def _notion_classes(tx: Transaction, ids: Sequence[int]) -> dict[str, NDArray[np
     return {notion: np.array([class_of(labels.get(item, {}).get(notion, ())) for item in ids]) for notion in notions}
 
 
-def check_share(share: float) -> None:
-    """Raise InvalidInputError unless 0 <= share < 1."""
-    if not 0 <= share < 1:
-        raise InvalidInputError(f"the held-out share must be at least 0 and below 1, not {share}")
-
-
-def split(count: int, share: float, seed: int, groups: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:
-    """Return which of ``count`` examples are held out, (count,): a random share of the examples, or of their groups.
-
-    Raises InvalidInputError unless 0 <= share < 1, and if no group is left to learn from.
-    """
-    check_share(share)
-    if groups is not None:
-        return split_groups(groups, share, seed)
-    held_out = np.zeros(count, bool)
-    held_out[np.random.default_rng(seed).permutation(count)[: round(share * count)]] = True
-    return held_out
+def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:
+    """Return the training data of fitted views in words, and the number of queries among them."""
+    sentences = []
+    parts = {part.name: part for name in names for part in joined_view(tx, name).parts}
+    for view in [parts[name] for name in sorted(parts)]:
+        packed = tx.views.state(view, view.revision)
+        if packed is None:
+            continue
+        fitted = state.unpack(packed)
+        keys = fitted["keys"]
+        seen = "which ones is not known" if keys is None else f"{len(queries & set(keys))} {what} among them"
+        labels = "any labels they had" if kind_of(view).learns_labels else "no labels"
+        sentences.append(
+            f"{view.name}: revision {view.revision}, fitted with {labels} on "
+            f"{fitted['pictures']} {fitted.get('kind', 'pictures')}, {seen}"
+        )
+    return "; ".join(sentences) or "no view that takes part has a codebook"

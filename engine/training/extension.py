@@ -14,11 +14,11 @@ from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.parts import parts_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
+from crossview.engine.training.calibration import with_matches
 from crossview.engine.training.examples import check_rows, listed, with_rows
 from crossview.engine.training.learning import fit_added_views, refitting, score_scales, sketches_of, some_rows
-from crossview.engine.training.match_calibration import calibrated
-from crossview.engine.training.sampling import sampled
 from crossview.engine.training.supervision import count_constraints, with_supervision
+from crossview.engine.training.training_sample import sampled
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 
 
@@ -35,13 +35,13 @@ def added_views(
     """
     if not views or len(set(views)) < len(views):
         raise InvalidInputError("name the views to add, each once, such as `views=['text']`")
-    if known := [view for view in views if view in space.views]:
-        raise InvalidInputError(f"space {space.name!r} already has view {known[0]!r}: leave it out")
+    if repeated := [view for view in views if view in space.views]:
+        raise InvalidInputError(f"space {space.name!r} already has view {repeated[0]!r}: leave it out")
     space.check_revisions(tx.views.all())
     names = (*space.views, *views)
-    found = listed(tx, names, space.ignored_labels)
-    held_out = np.array([space.held_out > 0 and key not in space.training_keys for key in found.keys])
-    training = found.take(~held_out)
+    items = listed(tx, names, space.ignored_labels)
+    held_out = np.array([space.held_out > 0 and key not in space.training_keys for key in items.keys])
+    training = items.take(~held_out)
     for column in range(len(space.views), len(names)):
         if not training.mask[:, column].any():
             raise NotReadyError(f"no item that space {space.name!r} was trained on has view {names[column]!r}")
@@ -51,7 +51,7 @@ def added_views(
         training = sampled(space.pipeline, training.take(with_new), space.seed)
     training = with_rows(tx, training)
     rounded = check_rows(training)
-    counts = count_constraints(space.constraints, training, found.take(held_out))
+    counts = count_constraints(space.constraints, training, items.take(held_out))
     if counts is not None and space.constraint_counts is not None:
         used = {**counts.used, **space.constraint_counts.used}  # the other views keep their counts
         counts = replace(counts, used=used)
@@ -68,17 +68,17 @@ def added_views(
         constraint_counts=counts,
     )
     parts = [parts_of(joined_view(tx, view)) for view in views]
-    refit, every = refitting(tx, extended), some_rows(tx, found, space.seed)
+    refit, every = refitting(tx, extended), some_rows(tx, items, space.seed)
 
     def fitted() -> Space:
         pipeline = fit_added_views(space.pipeline, training, parts, progress)
-        made = replace(
+        with_views = replace(
             extended,
             pipeline=pipeline,
             scales=(*space.scales, *score_scales(pipeline, training)[len(space.views) :]),
             sketches=(*space.sketches, *sketches_of(every, parts, space.seed)),
         )
-        return calibrated(made, refit, training)
+        return with_matches(with_views, refit, training)
 
     return fitted
 

@@ -1,12 +1,14 @@
-"""Descriptions of the learners for users, read from a file, because importing the learners takes seconds."""
+"""Descriptions of the learners for users, read from a file, because importing the learners takes seconds; and what
+installed packages add."""
 
 import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
 from crossview.engine.values.errors import NotFoundError
-from crossview.features.installed import installed, package
+from crossview.features.installed import Noun, described, installed, package
 
 FILE = Path(__file__).with_name("learners.json")
 """Written by ``tools/learners.py`` from the learners' docstrings, attributes and grids."""
@@ -80,23 +82,65 @@ def learner_guides() -> tuple[LearnerGuide, ...]:
     """Return the descriptions of all learners and stages: learners first, each in the order of names."""
     guides = []
     for fields in json.loads(FILE.read_text(encoding="utf-8")):
-        fields["settings"] = tuple(SettingGuide(**one | {"tuned": tuple(one["tuned"])}) for one in fields["settings"])
+        fields["settings"] = tuple(
+            SettingGuide(**setting | {"tuned": tuple(setting["tuned"])}) for setting in fields["settings"]
+        )
         fields |= {name: tuple(fields[name]) for name in ("description", "kernels")}
         guides.append(LearnerGuide(**fields))
-    return tuple(sorted(guides, key=lambda one: (one.stage, one.name)))
+    return tuple(sorted(guides, key=lambda guide: (guide.stage, guide.name)))
 
 
 def packages_of_learners() -> dict[str, str]:
     """Return the package, with its version, of each learner that another installed package registers."""
-    own = {one.name for one in learner_guides()}
+    own = {guide.name for guide in learner_guides()}
     return {name: package(entry) for name, entry in installed("learner").items() if name not in own}
 
 
 def learner_guide(name: str) -> LearnerGuide:
     """Return the description of a learner or stage; NotFoundError lists the existing ones."""
-    found, others = {one.name: one for one in learner_guides()}, packages_of_learners()
+    guides, others = {guide.name: guide for guide in learner_guides()}, packages_of_learners()
     if name in others:
         raise NotFoundError(f"learner {name!r} is of the package {others[name]}, whose documentation describes it")
-    if name not in found:
-        raise NotFoundError(f"there is no learner {name!r}; there are: {', '.join([*found, *others])}")
-    return found[name]
+    if name not in guides:
+        raise NotFoundError(f"there is no learner {name!r}; there are: {', '.join([*guides, *others])}")
+    return guides[name]
+
+
+class Addition(NamedTuple):
+    """An extractor or a learner of an installed package."""
+
+    what: str
+    """It and its package, in words."""
+    package: str
+    """The name of the package."""
+    fault: str
+    """Why it cannot be used; "" if it can be."""
+
+
+def additions() -> Iterator[Addition]:
+    """Yield the extractors and learners of installed packages, after importing each; a fault does not end it."""
+    for noun in get_args(Noun):
+        for name, entry in installed(noun).items():
+            own, load = _registry(noun)
+            what = described(noun, entry)
+            fault = f"{what} is never used: crossview itself has this name" if name in own else _fault(load, name)
+            yield Addition(what, package(entry).partition(" ")[0], fault)
+
+
+def _registry(noun: Noun) -> tuple[Mapping[str, type], Callable[[str], type]]:
+    """Return the classes of crossview by name, and the function that loads one of another package."""
+    if noun == "extractor":
+        from crossview.features.registry import EXTRACTORS, extractor_class
+
+        return EXTRACTORS, extractor_class
+    from crossview.engine.learners.registry import LEARNERS, learner_class
+
+    return LEARNERS, learner_class
+
+
+def _fault(load: Callable[[str], type], name: str) -> str:
+    try:
+        load(name)
+    except ValueError as error:
+        return str(error)
+    return ""

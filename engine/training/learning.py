@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.comparisons import KINDS
+from crossview.engine.learners.frame.stage import parse_stages
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings
+from crossview.engine.learners.papers.joint.joint_objects import JointObjects
 from crossview.engine.runtime.progress import Progress, reporting_as
 from crossview.engine.spaces.parts import Part, parts_of
 from crossview.engine.spaces.pipeline import build, extend, fit, vectors
@@ -17,10 +21,13 @@ from crossview.engine.spaces.scores import ScoreScale
 from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.examples import FEWEST, Examples
-from crossview.engine.training.sampling import sampled
 from crossview.engine.training.supervision import supervision_of
-from crossview.engine.values.errors import NotReadyError
+from crossview.engine.training.training_sample import sampled
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
 
+PLACED_DIM = 10
+"""Default number of columns of rows by comparisons."""
 Refit = Callable[[Examples], Chain]
 """A function that learns the space's pipeline again from other items, without reading the catalog."""
 
@@ -72,7 +79,7 @@ def refitting(tx: Transaction, space: Space) -> Refit:
 def _refitted(space: Space, parts: Sequence[Sequence[Part]], training: Examples) -> Chain:
     """Learn the original views of a space together, then the views added later, one by one."""
     first = len(space.views) - len(space.added)
-    pipeline = build(space.spec, space.views[:first], parts[:first], space.settings, None, space.seed)
+    pipeline = build(parse_stages(space.spec), space.views[:first], parts[:first], space.settings, space.seed)
     training = sampled(pipeline, training, space.seed)
     pipeline = learn(pipeline, training.seen_in(*space.views[:first]))
     return fit_added_views(pipeline, training, parts[first:])
@@ -108,3 +115,21 @@ def sketches_of(every: Mapping[str, SomeRows], parts: Sequence[Sequence[Part]], 
         for name, of_view in zip(list(every)[-len(parts) :], parts, strict=True)
         if not all(part.texts for part in of_view)
     )
+
+
+def places_of(comparisons: ItemComparisons, dim: int = PLACED_DIM, seed: int = 0) -> NDArray[np.float32]:
+    """Return a row for each key of the comparisons, (n, dim): the embedding that all their notions share.
+
+    Items without comparisons cannot get such a row. Raises InvalidInputError for pairs, or for too many dimensions.
+    """
+    if comparisons.comparisons.similar is not None or comparisons.others:
+        raise InvalidInputError(
+            f"placing items needs {KINDS[3]} or {KINDS[4]}, not {comparisons.kind} in {len(comparisons.sets)} sets"
+        )
+    if not 1 <= dim < len(comparisons.keys):
+        raise InvalidInputError(
+            f"{len(comparisons.keys)} compared items can have 1 to {len(comparisons.keys) - 1} dimensions, not {dim}"
+        )
+    learner = JointObjects(JointSettings(n_components=dim, random_state=seed))
+    learner.fit(comparisons.comparisons, len(comparisons.keys))
+    return learner.common_.astype(np.float32)

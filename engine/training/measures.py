@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from crossview.engine.learners.frame.comparisons import Taxonomy
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.values.evaluation import RECALL_LEVELS
 
 DISTANCES_AT_ONCE = 1 << 24
 """Distances in memory at a time: 128 MiB of float64, and as much for their ranks. Results do not depend on it."""
+HIERARCHICAL_ACCURACY, LCA_LOSS = "hierarchical_accuracy", "lca_loss"
 Bools = NDArray[np.bool_]
+Costs = NDArray[np.float64]
 Members = Any
 """A sparse boolean array (items, classes) of SciPy, in rows."""
 
@@ -116,6 +119,21 @@ def voted_for_own(votes: NDArray[np.intp], query_members: Members) -> Bools:
         np.arange(len(votes)) * classes + votes, own.row.astype(np.int64) * classes + own.col
     )
     return correct
+
+
+def costs(taxonomy: Taxonomy, classes: Sequence[str]) -> dict[str, Costs]:
+    """Return the cost of confusing one class with another by each measure, (L, L); the classes are leaves.
+
+    The complement of hierarchical accuracy: 1/2 for a sibling, 1 for any other. Law, Thome and Cord, "Learning a
+    Distance Metric from Relative Comparisons between Quadruplets of Images" (IJCV 2017), equation (24). The loss of
+    Verma et al., "Learning Hierarchical Similarity Metrics" (CVPR 2012): the height of the lowest common ancestor over
+    that of the tree.
+    """
+    places = taxonomy.positions(classes)
+    chosen = np.ix_(places, places)
+    heights = taxonomy.heights
+    wrong = 1.0 - np.eye(len(places)) - taxonomy.siblings[chosen] / 2
+    return {HIERARCHICAL_ACCURACY: wrong, LCA_LOSS: heights[chosen] / heights.max()}
 
 
 def least_costs(votes: NDArray[np.intp], query_members: Members, costs: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,12 +17,11 @@ from crossview.engine.spaces.pipeline import codes_and_vectors, distances, metri
 from crossview.engine.spaces.space import Space
 from crossview.engine.training import measures
 from crossview.engine.training.collected import Collected, Extremes, Listed, Shapes
-from crossview.engine.training.division import Division
+from crossview.engine.training.divisions import Division
 from crossview.engine.training.estimate import Estimate, Figures, Key, Median, Sample, Statistic, Values
 from crossview.engine.training.examples import Examples
-from crossview.engine.training.measures import blocks
+from crossview.engine.training.measures import HIERARCHICAL_ACCURACY, Costs, blocks, costs
 from crossview.engine.training.stored_vectors import IndexedTarget
-from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, Costs, costs
 from crossview.engine.values.evaluation import (
     FIRST,
     ITEMS,

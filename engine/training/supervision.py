@@ -1,97 +1,28 @@
 """Supervision: the similarity of items for a learner, by labels, pairs or comparisons."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.learners.frame.capabilities import main_position
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.comparisons import Taxonomy
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import learners_of_comparisons, learners_of_taxonomies
 from crossview.engine.training.examples import Examples
-from crossview.engine.training.taxonomy import check_leaves
-from crossview.engine.values.comparisons import ItemComparisons, left_out
-from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.info import ConstraintCounts
 from crossview.engine.values.labels import LABELLING
-from crossview.engine.values.recipe import Pair, Recipe
 
-
-def of_items(tx: Transaction, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
-    """Return a recipe with the pairs and constraints of existing items, and a sentence about the others.
-
-    Raises NotFoundError if no pair or constraint is left, InvalidInputError for invalid ones.
-    """
-    keys = [key for pair in recipe.pairs for key in (pair.first, pair.second)]
-    pairs, without = _known_pairs(recipe.pairs, tx.items.ids_of(keys))
-    constraints, notes = recipe.constraints, [without]
-    if constraints is not None:
-        constraints.check()
-        constraints, without = constraints.of_known(tx.items.ids_of(constraints.keys))
-        notes.append(without)
-    return replace(recipe, pairs=pairs, constraints=constraints), tuple(filter(None, notes))
-
-
-def _known_pairs(pairs: Sequence[Pair], known: Collection[str]) -> tuple[tuple[Pair, ...], str]:
-    """Return the pairs of known keys, and a sentence about the others."""
-    for number, pair in enumerate(pairs, 1):
-        if pair.first == pair.second:
-            raise InvalidInputError(f"{_where(number, pair)}: {pair.first!r} forms a pair with itself: remove the pair")
-    kept = tuple(pair for pair in pairs if pair.first in known and pair.second in known)
-    unknown = list(dict.fromkeys(key for one in pairs for key in (one.first, one.second) if key not in known))
-    if pairs and not kept:
-        raise NotFoundError(f"{_where(1, pairs[0])}: there is no item {unknown[0]!r}")
-    return kept, left_out("pairs", len(pairs) - len(kept), len(pairs), unknown)
-
-
-def _where(number: int, pair: Pair) -> str:
-    return f"pairs, line {pair.line}" if pair.line else f"pair {number}"
-
-
-def check_notions(pipeline: Chain, given: ItemComparisons) -> None:
-    """Raise InvalidInputError for comparisons in several notions if the learner has no notions."""
-    if given.notions and pipeline.capabilities.takes_comparisons and not pipeline.capabilities.notions:
-        learner = pipeline.steps[main_position([step.capabilities for step in pipeline.steps])].name
-        raise InvalidInputError(
-            f"{learner} learns one notion of similarity: use joint, or remove the column notion "
-            f"({', '.join(given.notions)})"
-        )
-
-
-def with_answers(tx: Transaction, recipe: Recipe) -> Recipe:
-    """Return the recipe with people's answers as its constraints, if it learns from answers.
-
-    Answers about deleted items are left out. Raises InvalidInputError for a recipe that also has constraints,
-    NotReadyError without an answer.
-    """
-    if not recipe.answers:
-        return recipe
-    if recipe.constraints is not None:
-        raise InvalidInputError(
-            "a recipe learns from constraints or from answers: export the answers, and join the files"
-        )
-    answers = tx.answers.page()
-    known = tx.items.ids_of({key for one in answers for key in (one.anchor, *one.near, *one.far)})
-    kept = [
-        replace(one, near=tuple(filter(known.__contains__, one.near)), far=tuple(filter(known.__contains__, one.far)))
-        for one in answers
-        if one.anchor in known
-    ]
-    if not any(one.triplets for one in kept):
-        raise NotReadyError(
-            f"collection {tx.name()!r} has no answers about its items: ask for comparisons with: "
-            "`collection.questions.next(QuestionRequest(notion='NOTION'))`"
-        )
-    return replace(recipe, constraints=ItemComparisons.of_answers(kept))
+_SHOWN = 10
+"""Number of leaves that a message names."""
 
 
 def with_supervision(
-    found: Examples,
+    items: Examples,
     pairs: Iterable[tuple[str, str]],
     comparisons: ItemComparisons | None,
     taxonomy: Taxonomy | None = None,
@@ -102,23 +33,23 @@ def with_supervision(
     not a leaf of the tree.
     """
     if taxonomy is not None:
-        check_leaves(taxonomy, found)
-        found = replace(found, taxonomy=taxonomy)
+        check_leaves(taxonomy, items)
+        items = replace(items, taxonomy=taxonomy)
     if pairs:
-        found = replace(found, similar=_similar(found, pairs))
-    return found if comparisons is None else replace(found, constraints=comparisons.of(found.keys))
+        items = replace(items, similar=_similar(items, pairs))
+    return items if comparisons is None else replace(items, constraints=comparisons.of(items.keys))
 
 
-def _similar(found: Examples, pairs: Iterable[tuple[str, str]]) -> Any:
+def _similar(items: Examples, pairs: Iterable[tuple[str, str]]) -> Any:
     """Return which examples are similar by pairs of keys, a sparse (n, n) matrix; every item is similar to itself."""
-    positions = {key: position for position, key in enumerate(found.keys)}
+    positions = {key: position for position, key in enumerate(items.keys)}
     joined = [(positions[one], positions[two]) for one, two in pairs if one in positions and two in positions]
     if not joined:
         raise InvalidInputError("no pair has two training items: the items lack the views, or are held out")
     first, second = np.array(joined).T
-    itself = np.arange(len(found))
+    itself = np.arange(len(items))
     rows, columns = np.concatenate([first, second, itself]), np.concatenate([second, first, itself])
-    similar = csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(len(found), len(found)))
+    similar = csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(len(items), len(items)))
     similar.data[:] = 1  # a repeated pair was added up
     return similar
 
@@ -163,16 +94,38 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
     )
 
 
-def count_constraints(given: ItemComparisons | None, training: Examples, held_out: Examples) -> ConstraintCounts | None:
+def check_leaves(taxonomy: Taxonomy, items: Examples) -> None:
+    """Raise InvalidInputError for examples with a label that is not a leaf, or with several labels."""
+    if (label := stranger(taxonomy, items.labels)) is not None:
+        shown = ", ".join(taxonomy.leaves[:_SHOWN]) + (", ..." if len(taxonomy.leaves) > _SHOWN else "")
+        raise InvalidInputError(
+            f"label {label!r} is not a leaf of the taxonomy ({shown}): place it below a node, or label its items "
+            "otherwise"
+        )
+    several = (key for key, labels in zip(items.keys, items.labels, strict=True) if len(labels) > 1)
+    if (key := next(several, None)) is not None:
+        raise InvalidInputError(
+            f"item {key!r} has several labels, but a taxonomy allows one label, a leaf: remove the others"
+        )
+
+
+def stranger(taxonomy: Taxonomy, labels: Iterable[Sequence[str]]) -> str | None:
+    """Return a label among the labels of items that is not a leaf; None if all are leaves."""
+    return min({label for names in labels for label in names}.difference(taxonomy.leaves), default=None)
+
+
+def count_constraints(
+    comparisons: ItemComparisons | None, training: Examples, held_out: Examples
+) -> ConstraintCounts | None:
     """Return the number of comparisons in use for training, and the number that names a held-out item.
 
     Raises InvalidInputError for a view without a usable comparison.
     """
-    if given is None or training.constraints is None:
+    if comparisons is None or training.constraints is None:
         return None
     columns = zip(training.rows, training.mask.T, strict=True)
     used = {view: len(training.constraints.among(present, len(training))) for view, present in columns}
-    counts = ConstraintCounts(given.kind, len(given), given.naming(set(held_out.keys)), used)
+    counts = ConstraintCounts(comparisons.kind, len(comparisons), comparisons.naming(set(held_out.keys)), used)
     if lacking := [view for view, count in used.items() if not count]:
         raise InvalidInputError(
             f"view {lacking[0]!r} has no usable comparison: each of the {counts.given} {counts.kind} names an item "

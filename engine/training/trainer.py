@@ -1,42 +1,41 @@
 """Training: from items and a recipe to a fitted space, without the held-out items."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.catalog.joined import joined_view
 from crossview.engine.learners.frame.chain import Chain
-from crossview.engine.learners.frame.settings import MOST_DIMENSIONS
+from crossview.engine.learners.frame.cost import FitSize
+from crossview.engine.learners.frame.stage import format_stages
+from crossview.engine.runtime.memory import available_memory
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces.parts import Part, parts_of
-from crossview.engine.spaces.pipeline import labels_of
+from crossview.engine.spaces.pipeline import ITEMS_AT_ONCE, labels_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
-from crossview.engine.training.cost import check_memory, estimated
-from crossview.engine.training.default_learner import with_learner
-from crossview.engine.training.examples import Examples, check_rows, listed, views_with_items, with_rows
-from crossview.engine.training.grids import check_dimensions
-from crossview.engine.training.groups import groups_of
-from crossview.engine.training.holdout import Holdout, held_out
+from crossview.engine.training.calibration import with_matches
+from crossview.engine.training.examples import Examples, check_rows, listed, with_rows
 from crossview.engine.training.learning import SomeRows, learn, score_scales, sketches_of, some_rows
-from crossview.engine.training.match_calibration import calibrated
-from crossview.engine.training.sampling import sampled, with_sample
-from crossview.engine.training.supervision import (
-    check_notions,
-    count_constraints,
-    of_items,
-    with_answers,
-    with_supervision,
-)
-from crossview.engine.training.taxonomy import check_taxonomy
-from crossview.engine.training.tuning import assemble, check_tried, tune
-from crossview.engine.values.errors import InvalidInputError, NotReadyError, few
+from crossview.engine.training.settling import Settled, settle
+from crossview.engine.training.splits import Holdout, groups_of
+from crossview.engine.training.supervision import count_constraints, with_supervision
+from crossview.engine.training.training_sample import sampled
+from crossview.engine.training.tuning import check_dimensions, tuned
+from crossview.engine.values.errors import NotEnoughMemoryError, NotReadyError, few
+from crossview.engine.values.info import TrainingCost, memory_size
 from crossview.engine.values.numbers import check_seed
 from crossview.engine.values.recipe import Recipe
 from crossview.features.stages import stage
+
+_ITEM = 1_000
+"""Bytes of an item besides its rows: its key, its labels, and its id in indexes."""
+_ROW_SECONDS = 5e-5
+"""Time to read a row, to place it and to index it, on two processors."""
+_RATE = 2.5e10
+"""Floating-point operations per second of one processor, with its share of other work."""
+_LEAST_ITEMS = 100
 
 
 def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | None = None) -> Callable[[], Space]:
@@ -45,117 +44,116 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     The fit does not read the catalog, so no transaction stays open for it. Its generation has no number yet.
     """
     check_seed(recipe.seed)
-    check_taxonomy(recipe)
-    recipe, without = _with_views(tx, with_sample(recipe))
-    recipe, left_out = of_items(tx, with_learner(tx, with_answers(tx, recipe)))
-    views = [joined_view(tx, view) for view in recipe.views]
-    parts = list(map(parts_of, views))
+    settled = settle(tx, recipe)  # mistakes are reported before rows are read, which takes long
     holdout = Holdout.of(tx, recipe)
-    pipeline = _checked_pipeline(tx, recipe, parts)  # report mistakes before reading rows, which takes long
-    cost = estimated(tx, recipe, pipeline, holdout)
+    pipeline = settled.pipeline()
+    cost = _estimated(tx, settled, pipeline, holdout)
     if progress is not None:
         progress("training", 0, 0, cost.sentence())
-    check_memory(tx, recipe, pipeline, cost, holdout)
-    found = _usable(pipeline, listed(tx, recipe.views, recipe.ignore_labels))
-    found = replace(found, groups=groups_of(tx, found.ids, recipe.group_by))
-    out = held_out(found, recipe, holdout)
-    pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
-    every = with_supervision(found.take(~out), pairs, recipe.constraints, recipe.taxonomy)
-    given = with_rows(tx, sampled(pipeline, every, recipe.seed))
-    rounded = check_rows(given)
+    _check_memory(tx, settled, pipeline, cost, holdout)
+    items = listed(tx, settled.views, recipe.ignore_labels)
+    if not pipeline.capabilities.adds_views:  # such a pipeline fits its views together
+        items = items.having_all(*settled.views)
+        if not len(items):
+            raise NotReadyError(
+                f"no item has all of the views {', '.join(settled.views)}, which {pipeline.steps[-1].name} needs"
+            )
+    items = replace(items, groups=groups_of(tx, items.ids, recipe.group_by))
+    held_out = holdout.among(items)
+    learned = with_supervision(items.take(~held_out), settled.pairs, settled.constraints, settled.taxonomy)
+    examples = with_rows(tx, sampled(pipeline, learned, settled.seed))
+    rounded = check_rows(examples)
     space = Space(
         name=name,
         generation=0,
-        spec=recipe.spec,
-        views=recipe.views,
-        revisions={name: revision for view in views for name, revision in view.revisions.items()},
+        spec=format_stages(settled.stages),
+        views=settled.views,
+        revisions={name: revision for view in settled.joined for name, revision in view.revisions.items()},
         pipeline=pipeline,
-        seed=recipe.seed,
-        trained=packed_keys(given.keys),
-        held_out=int(out.sum()),
+        seed=settled.seed,
+        trained=packed_keys(examples.keys),
+        held_out=int(held_out.sum()),
         group_by=recipe.group_by,
-        pairs=pairs,
-        constraints=recipe.constraints,
-        taxonomy=recipe.taxonomy,
-        constraint_counts=count_constraints(recipe.constraints, given, found.take(out)),
+        pairs=settled.pairs,
+        constraints=settled.constraints,
+        taxonomy=settled.taxonomy,
+        constraint_counts=count_constraints(settled.constraints, examples, items.take(held_out)),
         rerank=recipe.rerank,
         cost=cost,
         ignored_labels=recipe.ignore_labels,
-        notes=(*without, *_unknown(tx, recipe), *left_out, *rounded, *_unlearned(pipeline, given)),
+        notes=(*settled.notes, *rounded, *_unordered(pipeline, examples), *_unlike(pipeline, examples)),
     )
-    check_dimensions(recipe, pipeline, given)
-    return partial(_fit, space, recipe, parts, given, some_rows(tx, found, recipe.seed), progress)
+    check_dimensions(settled, pipeline, examples, "n_components" if recipe.dim is None else "dim")
+    return partial(_fit, space, settled, examples, some_rows(tx, items, settled.seed), progress)
 
 
 def _fit(
-    space: Space,
-    recipe: Recipe,
-    parts: Sequence[Sequence[Part]],
-    given: Examples,
-    every: Mapping[str, SomeRows],
-    progress: Progress | None,
+    space: Space, settled: Settled, examples: Examples, every: Mapping[str, SomeRows], progress: Progress | None
 ) -> Space:
-    """Return a space fitted on the examples ``given``, with the chosen settings; ``every`` has rows of all items."""
+    """Return a space fitted on the examples, with the chosen settings; ``every`` has rows of all items."""
     tuning = None
-    if recipe.tune is not None:
+    if settled.tune is not None:
         with stage("tune"):
-            recipe, tuning = tune(recipe, parts, given, progress)
-    with stage("fit", items=len(given)):
-        fitted = learn(assemble(recipe, parts), given, progress)
-    settings, scales = recipe.all_settings(), score_scales(fitted, given)
-    sketches = sketches_of(every, parts, recipe.seed)
-    made = replace(
+            settled, tuning = tuned(settled, settled.tune, examples, progress)
+    with stage("fit", items=len(examples)):
+        pipeline = learn(settled.pipeline(), examples, progress)
+    fitted = replace(
         space,
-        spec=recipe.spec,
-        pipeline=fitted,
-        settings=settings,
+        spec=format_stages(settled.stages),
+        pipeline=pipeline,
+        settings=settled.settings,
         tuning=tuning,
-        scales=scales,
-        sketches=sketches,
+        scales=score_scales(pipeline, examples),
+        sketches=sketches_of(every, settled.parts, settled.seed),
     )
     with stage("calibrate"):
-        return calibrated(made, lambda some: learn(fitted.again(), some), given)
+        return with_matches(fitted, lambda some: learn(pipeline.again(), some), examples)
 
 
-def _with_views(tx: Transaction, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
-    """Return a recipe with views, by default all that items have, and a sentence about each other view."""
-    if recipe.views:
-        return recipe, ()
-    views, left_out = views_with_items(tx)
-    return replace(recipe, views=views), left_out
+def _estimated(tx: Transaction, settled: Settled, pipeline: Chain, holdout: Holdout) -> TrainingCost:
+    """Return the cost of a training, estimated from counts of the catalog."""
+    views = settled.joined
+    ids = [view.ids(tx) for view in views]
+    items = holdout.count_left(reduce(np.union1d if pipeline.capabilities.adds_views else np.intersect1d, ids))
+    sample = min(items, pipeline.most_items or items)
+    classes = sum(count > 1 for count in tx.items.label_counts().values())
+    size = FitSize(sample, tuple(view.dim for view in views), classes)
+    rows = [4 * len(of_view) * view.dim for of_view, view in zip(ids, views, strict=True)]
+    columns = [width / 32 if pipeline.capabilities.binary else width for width in pipeline.embedded_widths(size)]
+    vectors = sum(4 * len(of_view) * width for of_view, width in zip(ids, columns, strict=True))
+    fit = pipeline.fit_cost(size)
+    learning = sum(rows) * sample / max(items, 1) + fit.bytes
+    placing = 2 * vectors + pipeline.fit_cost(replace(size, items=min(sample, ITEMS_AT_ONCE))).bytes
+    return TrainingCost(
+        items=items,
+        sample=sample,
+        memory=round(max(learning, placing) + _ITEM * items),
+        seconds=fit.operations / _RATE + _ROW_SECONDS * sum(map(len, ids)),
+    )
 
 
-def _unknown(tx: Transaction, recipe: Recipe) -> tuple[str, ...]:
-    """Return a sentence about ignored labels that no item has, which are perhaps misspelt."""
-    counts = tx.items.label_counts() if recipe.ignore_labels else {}
-    lacking = [label for label in recipe.ignore_labels if label not in counts]
-    return (f"no item has the ignored label {few(map(repr, lacking))}",) if lacking else ()
-
-
-def _checked_pipeline(tx: Transaction, recipe: Recipe, parts: Sequence[Sequence[Part]]) -> Chain:
-    """Return the recipe's unfitted pipeline; InvalidInputError or NotFoundError for an invalid recipe."""
-    if recipe.dim is not None and not 1 <= recipe.dim <= MOST_DIMENSIONS:
-        raise InvalidInputError(f"dim must be a whole number from 1 to {MOST_DIMENSIONS:,}, not {recipe.dim}")
-    if not recipe.spec.strip():
-        raise InvalidInputError("name a learner, such as hybrid, multi-npp, cca or pca")
-    pipeline = assemble(recipe, parts)
-    check_tried(recipe, parts)
-    _check_rerank(recipe, pipeline)
-    if recipe.constraints is not None:
-        check_notions(pipeline, recipe.constraints)
-    return pipeline
-
-
-def _unlearned(pipeline: Chain, training: Examples) -> tuple[str, ...]:
-    """Return sentences about what the learner learns nothing from."""
-    return (*_unordered(pipeline, training), *_unlike(pipeline, training))
+def _check_memory(tx: Transaction, settled: Settled, pipeline: Chain, cost: TrainingCost, holdout: Holdout) -> None:
+    """Raise NotEnoughMemoryError if the memory that this process can still take is less than the cost."""
+    available = available_memory()
+    if available is None or cost.memory <= available:
+        return
+    message = (
+        f"this training needs about {memory_size(cost.memory)} of memory, to learn from {cost.sample:,} items, and "
+        f"{memory_size(max(available, 0))} are available: "
+    )
+    fewer = cost.sample
+    while fewer > _LEAST_ITEMS:
+        fewer = max(_LEAST_ITEMS, fewer * 3 // 4 // 100 * 100)
+        if _estimated(tx, settled, pipeline.set_params(max_items=fewer), holdout).memory <= available:
+            raise NotEnoughMemoryError(f"{message}learn from fewer, with `sample={fewer}`")
+    raise NotEnoughMemoryError(f"{message}name fewer views, choose another learner, or free memory")
 
 
 def _unlike(pipeline: Chain, training: Examples) -> tuple[str, ...]:
     """Return a warning if a learner of similar items gets none: no pairs, no constraints, no label on two items."""
-    given = training.similar is not None or training.constraints is not None
-    given = given or (pipeline.capabilities.notions and bool(training.notion_classes))
-    if given or not pipeline.needs_labels or np.unique(training.classes()).size < len(training):
+    stated = training.similar is not None or training.constraints is not None
+    stated = stated or (pipeline.capabilities.notions and bool(training.notion_classes))
+    if stated or not pipeline.needs_labels or np.unique(training.classes()).size < len(training):
         return ()
     note = (
         "no two training items have the same labels, so each is similar to nothing but itself: label them, "
@@ -173,25 +171,3 @@ def _unordered(pipeline: Chain, training: Examples) -> tuple[str, ...]:
     if not ordered or not lacking:
         return ()
     return (f"{len(lacking)} of {len(classes)} classes have no order, so nothing is learned from them: {few(lacking)}",)
-
-
-def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:
-    if recipe.rerank < 0:
-        raise InvalidInputError(f"re-ranking needs at least one code for each wanted hit, not {recipe.rerank}")
-    if recipe.rerank and not pipeline.capabilities.codes_of_vectors:
-        what = "codes with no float vectors behind them" if pipeline.capabilities.binary else "float vectors"
-        raise InvalidInputError(
-            f"there are no codes to re-rank: {recipe.spec} gives {what}; end it in a hasher, as in multi-npp,itq:32"
-        )
-
-
-def _usable(pipeline: Chain, found: Examples) -> Examples:
-    """Return the examples for a pipeline; a pipeline that fits its views together needs items with all views."""
-    if pipeline.capabilities.adds_views:
-        return found
-    complete = found.take(np.flatnonzero(found.mask.all(axis=1)))
-    if not len(complete):
-        raise NotReadyError(
-            f"no item has all of the views {', '.join(found.rows)}, which {pipeline.steps[-1].name} needs"
-        )
-    return complete

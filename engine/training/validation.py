@@ -16,7 +16,6 @@ from crossview.engine.learners.frame.view_rows import cut
 from crossview.engine.learners.selection import CrossValidation, Fold, Scores
 from crossview.engine.spaces.pipeline import distances, metrics_of_items
 from crossview.engine.training.examples import Examples
-from crossview.engine.training.groups import fold_groups
 from crossview.engine.training.learning import learn
 from crossview.engine.training.measures import (
     Members,
@@ -28,6 +27,7 @@ from crossview.engine.training.measures import (
     ranking,
     relevant,
 )
+from crossview.engine.training.splits import fold_groups
 from crossview.engine.values.evaluation import TRAINED, UNSEEN
 from crossview.engine.values.recipe import ITEMS
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from crossview.engine.learners.frame.stage import parse_stages
+from crossview.engine.learners.frame.stage import Stage, parse_stages
 from crossview.engine.values.item import let_one_be_several
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ DEFAULT = "default"
 OF_ORDERINGS, _ORDERINGS = "attributes", {"orderings", "names"}
 """The learner of orderings, and the settings that only this learner has."""
 FOLDS = 3
+KERNEL, NO_KERNEL, LEARNER = "kernel", "none", "learner"
+"""Settings of tuning that no learner has: the kernel stage before the learner, or "none"; and the whole pipeline."""
 ORDER, ITEMS = "order", "items"
 MEASURES = ("map", "accuracy", ORDER, ITEMS)
 """The measures of tuning: mean average precision; accuracy of the nearest neighbours' vote; agreement of distances
@@ -111,10 +113,16 @@ class Recipe:
         if self.spec == DEFAULT and not _ORDERINGS.isdisjoint(self.settings):
             object.__setattr__(self, "spec", OF_ORDERINGS)
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of ``spec``, without a check of the learners' names."""
+        return parse_stages(self.spec)
+
     def space_name(self) -> str:
         """Return the default name of the space: the name of the last learner."""
-        return parse_stages(self.spec)[-1].name
+        return self.stages[-1].name
 
     def all_settings(self) -> dict[str, Any]:
-        """Return the settings, including the dimension."""
-        return dict(self.settings) | ({} if self.dim is None else {"n_components": self.dim})
+        """Return the settings, with the bound of the sample and the dimensions."""
+        sample = {} if self.sample is None else {"max_items": self.sample}
+        return {**self.settings, **sample, **({} if self.dim is None else {"n_components": self.dim})}

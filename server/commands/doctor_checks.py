@@ -17,7 +17,7 @@ from typing import Literal
 
 from crossview.engine.catalog.database import HEAD, known_versions, schema_version
 from crossview.engine.collections.home import Home
-from crossview.engine.training.packages import additions
+from crossview.engine.training.guide import additions
 from crossview.engine.values.errors import CrossviewError
 from crossview.features.extras import install_command
 from crossview.features.models.manifest import installed

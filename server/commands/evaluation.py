@@ -225,7 +225,7 @@ def evaluate(
         if options.copies is None:
             evaluation = collection.evaluate(request, progress=progress)
         else:
-            from crossview.engine.training.copies import evaluate_copies
+            from crossview.engine.training.copy_recall import evaluate_copies
 
             evaluation = evaluate_copies(collection, request, options.copies, progress)
         files.write_report(request, evaluation, collection, name)

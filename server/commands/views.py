@@ -182,12 +182,12 @@ def place(
     if (constraints is None) != answers:
         raise typer.BadParameter("give either --constraints FILE.csv or --answers")
     from crossview.engine.catalog.ingest.comparison_files import read_comparisons
-    from crossview.engine.training.comparison_rows import places
+    from crossview.engine.training.learning import places_of
 
     with connection.collection(name) as collection:
         given = answered(collection) if constraints is None else read_comparisons(constraints)
         given.check()
-        rows = places(given, dim, seed)
+        rows = places_of(given, dim, seed)
         collection.views.add(f"{view}=vectors:dim={dim}")
         report = collection.items.put_vectors(view, given.keys, rows)
     sentence = (

@@ -9,7 +9,7 @@ from benchmarks.information import report
 from benchmarks.information.kinds import KINDS, known
 from benchmarks.information.methods import METHODS, default_for
 from benchmarks.sets.split import Split
-from crossview.engine.training.default_learner import OF_LABELS, OF_PAIRS, OF_SOME_LABELS, OF_VIEWS
+from crossview.engine.training.settling import OF_LABELS, OF_PAIRS, OF_SOME_LABELS, OF_VIEWS
 
 
 @pytest.fixture

@@ -18,8 +18,7 @@ from benchmarks.musl.features import Pictures, pictures
 from benchmarks.musl.novel_trial import CHOSEN, DEFAULT, KINDS, ONE_WIDE
 from benchmarks.musl.report import gain_of_thresholds, stability
 from benchmarks.musl.trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, PER_CLASS, PRINTED, RETRAINED
-from crossview.engine.learners.papers.musl.class_votes import votes
-from crossview.engine.learners.papers.musl.musl import MuSL
+from crossview.engine.learners.papers.musl.musl import MuSL, votes
 from crossview.features.forest import Forest
 
 NAMED = {"a": "flower", "b": "object", "c": "texture"}

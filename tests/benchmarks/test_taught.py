@@ -14,7 +14,7 @@ from benchmarks.pretrained import taught_report as report
 from benchmarks.pretrained import taught_trial as trial
 from benchmarks.pretrained.probe import LinearProbe
 from benchmarks.pretrained.taught_methods import METHODS, RAW, TAUGHT, TAUGHT_BESIDE, Method
-from crossview.engine.training.default_learner import OF_LABELS
+from crossview.engine.training.settling import OF_LABELS
 from crossview.features.sift import Sift
 
 MODELS = Path(__file__).resolve().parents[3] / "shared" / "models"

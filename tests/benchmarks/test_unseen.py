@@ -12,7 +12,7 @@ from benchmarks.sets.split import Split
 from benchmarks.sets.standing import interval
 from benchmarks.unseen import report, tuning
 from benchmarks.unseen.trial import DEFAULT, METHODS, measured
-from crossview.engine.training.default_learner import OF_LABELS
+from crossview.engine.training.settling import OF_LABELS
 from crossview.engine.values.recipe import Tune
 
 

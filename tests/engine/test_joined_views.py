@@ -7,6 +7,7 @@ from rows import each, fill, item, row
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
+from crossview.engine.learners.frame.stage import parse_stages
 from crossview.engine.spaces.parts import Part
 from crossview.engine.spaces.pipeline import build, fit
 from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
@@ -204,17 +205,17 @@ def test_a_stage_is_for_the_joined_view_that_its_names_make():
     """All names that join into a view of the training are that view; otherwise each is a view."""
     parts = [[Part(2), Part(3)], [Part(2)], [Part(3)]]
     views = ("a+b", "a", "b")
-    assert build("l2@a+b,pca", views, parts).steps[-2].views == [0]
-    assert build("l2@b+a,pca", views, parts).steps[-2].views == [2, 1]
-    assert build("l2@a+a+b,pca", views, parts).steps[-2].views == [1, 0]
-    assert build("l2@a+b,pca", ("a", "b"), parts[1:]).steps[-2].views == [0, 1]
+    assert build(parse_stages("l2@a+b,pca"), views, parts).steps[-2].views == [0]
+    assert build(parse_stages("l2@b+a,pca"), views, parts).steps[-2].views == [2, 1]
+    assert build(parse_stages("l2@a+a+b,pca"), views, parts).steps[-2].views == [1, 0]
+    assert build(parse_stages("l2@a+b,pca"), ("a", "b"), parts[1:]).steps[-2].views == [0, 1]
 
 
 def test_steps_of_parts_leave_the_other_columns():
     """Two parts and a further view have steps of their own each."""
     parts = [[Part(2), Part(3, ("l1",))], [Part(3, ("l1", "sqrt"))]]
     rows = [np.arange(1, 21, dtype=np.float32).reshape(4, 5) ** 2, np.ones((4, 3), np.float32)]
-    pipeline = fit(build("", ("a+b", "c"), parts), rows)
+    pipeline = fit(build((), ("a+b", "c"), parts), rows)
     whole = rows[0].astype(float)
     words = whole[:, 2:] / whole[:, 2:].sum(axis=1, keepdims=True)
     np.testing.assert_allclose(pipeline.transform(rows[0], view=0), scaled([whole[:, :2], words]), rtol=1e-5)
@@ -223,6 +224,6 @@ def test_steps_of_parts_leave_the_other_columns():
 
 def test_a_constant_part_stays():
     rows = np.column_stack([np.full(5, 3.0), np.arange(5.0)]).astype(np.float32)
-    found = fit(build("", ("a+b",), [[Part(1), Part(1)]]), [rows]).transform(rows, view=0)
+    found = fit(build((), ("a+b",), [[Part(1), Part(1)]]), [rows]).transform(rows, view=0)
     np.testing.assert_allclose(found[:, 0], 3.0)
     assert found[:, 1].std() == pytest.approx(1)

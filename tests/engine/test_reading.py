@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.findings.changes import finding
+from crossview.engine.findings.changes import important_changes
 from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.spaces import threshold_calibration
-from crossview.engine.training import agreement, evaluator, refit_calibration, trainer, verification
+from crossview.engine.training import by_comparisons, by_pairs, calibration, evaluator, trainer
 from crossview.engine.values.changes import ChangesRequest
 from crossview.engine.values.comparisons import ItemComparisons
 from crossview.engine.values.evaluation import EvaluationRequest
@@ -43,12 +43,12 @@ WORK: dict[str, tuple[Any, str, Callable[[Collection], object]]] = {
     "evaluation": (evaluator, "figures", lambda made: made.evaluate(EvaluationRequest(view="v"))),
     "refit": (evaluator, "figures", lambda made: made.evaluate(EvaluationRequest(view="v", refit=True))),
     "comparisons": (
-        agreement,
+        by_comparisons,
         "area_under_curve",
         lambda made: made.evaluate(EvaluationRequest(view="v", constraints=pairs())),
     ),
     "pairs": (
-        verification,
+        by_pairs,
         "area_under_curve",
         lambda made: made.evaluate(EvaluationRequest(view="v", pairs=pairs())),
     ),
@@ -58,7 +58,7 @@ WORK: dict[str, tuple[Any, str, Callable[[Collection], object]]] = {
         lambda made: made.spaces.calibrate(CalibrationRequest(view="v")),
     ),
     "calibration by refits": (
-        refit_calibration,
+        calibration,
         "with_supervision",
         lambda made: made.spaces.calibrate(CalibrationRequest(view="v", refit=True)),
     ),
@@ -84,13 +84,13 @@ def test_the_log_can_be_reset_while_something_is_computed(rows: Collection, monk
 
 def test_the_log_can_be_reset_while_changes_are_learned(collection: Collection, monkeypatch):
     """The pictures are versions of a page."""
-    real, busy = finding.region_distances, []
+    real, busy = important_changes.region_distances, []
 
     def meanwhile(*arguments: Any) -> Any:
         busy.append(reset_log(collection))
         return real(*arguments)
 
-    monkeypatch.setattr(finding, "region_distances", meanwhile)
+    monkeypatch.setattr(important_changes, "region_distances", meanwhile)
     collection.views.add("regions=gist:grid=2:size=32")
     root = next(iter({item.source.rpartition("/")[0].rpartition("/")[0] for item in collection.items()}))
     collection.index([root])

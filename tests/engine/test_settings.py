@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from crossview.engine.learners.frame.stage import parse_stages
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import LEARNERS
 from crossview.engine.spaces.pipeline import build, fit, vectors
@@ -50,7 +51,7 @@ def rows() -> tuple[list[np.ndarray], np.ndarray]:
 def learned(spec: str, settings: dict[str, object]) -> None:
     """Build and fit a pipeline, and check that its vectors are finite."""
     views, labels = rows()
-    pipeline = build(spec, VIEWS, [(), ()], settings)
+    pipeline = build(parse_stages(spec), VIEWS, [(), ()], settings)
     fit(pipeline, views, Supervision(classes=labels))
     for number, view in enumerate(views):
         assert np.isfinite(vectors(pipeline, view, number)).all()
@@ -108,7 +109,7 @@ def test_any_value_is_learned_with_or_names_its_setting(name: str) -> None:
 def test_what_is_wrong_is_said_in_the_users_words(spec: str, settings: dict[str, object], words: str) -> None:
     """The message has the setting's name, its value and the allowed ones, when the pipeline is built."""
     with pytest.raises(InvalidInputError, match=re.escape(words)):
-        build(spec, VIEWS, [(), ()], settings)
+        build(parse_stages(spec), VIEWS, [(), ()], settings)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_what_is_wrong_is_said_in_the_users_words(spec: str, settings: dict[str,
 def test_too_few_views_are_told_by_the_learner_that_needs_them(spec: str, views: tuple[str, ...], words: str) -> None:
     """The message has the named views, when the pipeline is built."""
     with pytest.raises(InvalidInputError, match=re.escape(words)):
-        build(spec, views, [()] * len(views))
+        build(parse_stages(spec), views, [()] * len(views))
 
 
 def test_what_a_fit_cannot_do_names_the_learner_and_its_settings() -> None:

@@ -7,7 +7,7 @@ import pytest
 from terminal import done, result_of, run
 
 from crossview.engine.collections.home import Home
-from crossview.engine.training.copies import evaluate_copies, originals, ranks
+from crossview.engine.training.copy_recall import evaluate_copies, originals, ranks
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.item import IndexOptions

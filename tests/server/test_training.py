@@ -8,7 +8,7 @@ import pytest
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
 from crossview.engine.collections.home import Home
-from crossview.engine.training import cost
+from crossview.engine.training import trainer
 from crossview.engine.values.errors import NotEnoughMemoryError
 from crossview.server.wire.status import Code, status_of
 
@@ -49,7 +49,7 @@ def test_a_training_that_does_not_fit_into_memory_names_one_that_does(
     assert run(*train).stderr == "training: learns from 120 items, in less than a minute, with about 1 MiB of memory\n"
     estimate = result_of(*train)["cost"]
     assert (estimate["items"], estimate["sample"]) == (120, 120)
-    monkeypatch.setattr(cost, "available_memory", lambda: estimate["memory"] - 1)
+    monkeypatch.setattr(trainer, "available_memory", lambda: estimate["memory"] - 1)
     refused = run(*train)
     assert refused.exit_code == 1
     assert "training needs about 1 MiB of memory, to learn from 120 items, and 1 MiB are" in refused.stderr

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.description import RAW
+from crossview.engine.catalog.extractors import view_info
 from crossview.engine.catalog.joined import joined_view, part_names
-from crossview.engine.findings.audit.neighbourhoods import Neighbourhoods, doubtful_labels, drift, outliers
-from crossview.engine.findings.audit.split import Split
-from crossview.engine.findings.audit.upkeep import faulty_files, outdated_views, poor_views, state_of_space
+from crossview.engine.catalog.values import REMOTE, remoteness
+from crossview.engine.findings.audit.neighbourhoods import Neighbourhoods, Split, doubtful_labels, drift, outliers
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.indexed import IndexedSpace
@@ -16,11 +16,132 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import Version
 from crossview.engine.spaces.versions import Versions
-from crossview.engine.values.audit import KINDS, Audit, AuditRequest, Finding
+from crossview.engine.values.audit import KINDS, Audit, AuditRequest, Finding, Kind
+from crossview.engine.values.item import path_of_source
+from crossview.features.files import open_regular
 
+_COMPARED = 1_000
+"""Number of rows that show how far those of a view are from 0."""
+_NEWER = 0.1
+"""Share of items newer than the training from which it is a finding."""
 _AT_ONCE = 1_000
 _COPIES = 10
 """Number of near copies to look at for a held-out item, among which one may be a training item."""
+
+
+def faulty_files(tx: Transaction, keys: dict[int, str], limit: int) -> Iterator[Finding]:
+    """Yield the findings of source files that are gone, and of those that cannot be read or are empty."""
+    folders = tuple(sorted(path for path in tx.roots.aliases() if path_of_source(path).is_dir()))
+    missing, unreadable = list[tuple[str, str]](), list[tuple[str, str]]()
+    for item, source in tx.items.each("source"):
+        checkpoint()
+        if not source:
+            continue
+        try:
+            with open_regular(path_of_source(source)) as file:
+                if not file.read(1):
+                    unreadable.append((keys[item], f"{source} is empty"))
+        except (FileNotFoundError, NotADirectoryError):
+            missing.append((keys[item], f"{source} does not exist"))
+        except OSError as error:
+            unreadable.append((keys[item], f"{source}: {error.strerror}"))
+    kinds: tuple[tuple[Kind, list[tuple[str, str]], str], ...] = (
+        (
+            "missing_files",
+            missing,
+            "let the collection follow their folder; it then deletes their items, and a file that is back is indexed",
+        ),
+        ("unreadable_files", unreadable, "a view that is fitted again cannot read them: replace or remove the files"),
+    )
+    for kind, found, words in kinds:
+        if found:
+            yield Finding(
+                kind=kind,
+                count=len(found),
+                sentence=f"{len(found):,} source {'file is' if len(found) == 1 else 'files are'} "
+                f"{kind.partition('_')[0]}: {words}",
+                keys=tuple(key for key, _ in sorted(found)[:limit]),
+                details=tuple(reason for _, reason in sorted(found)[:limit]),
+                values=folders if kind == "missing_files" else (),
+            )
+
+
+def outdated_views(tx: Transaction, keys: dict[int, str], limit: int) -> Iterator[Finding]:
+    """Yield the findings of views with rows of an earlier fit, and of views that items with their input lack."""
+    sources = {item for item, source in tx.items.each("source") if source}
+    inputs = {"image": sources, "text": set(tx.items.with_text())}
+    folders = tuple(sorted(tx.roots.aliases()))
+    for view in tx.views.all():
+        current, known = set(tx.rows.ids(view).tolist()), set(tx.rows.with_view(view).tolist())
+        possible = set[int]().union(*(inputs[one] for one in view_info(view).inputs if one in inputs))
+        kinds: tuple[tuple[Kind, set[int], str], ...] = (
+            ("outdated_rows", known - current, "have rows of an earlier fit, and no search finds them"),
+            ("lacking_rows", possible - known, "have no row, and no search finds them"),
+        )
+        for kind, found, words in kinds:
+            if found:
+                yield Finding(
+                    kind=kind,
+                    count=len(found),
+                    sentence=f"{len(found):,} of {len(keys):,} items {words} by view {view.name!r}: index them again",
+                    keys=tuple(sorted(keys[item] for item in found)[:limit]),
+                    values=folders,
+                    view=view.name,
+                )
+
+
+def poor_views(tx: Transaction) -> Iterator[Finding]:
+    """Yield the findings of views whose rows are all equal, and of those that float32 rounds too much."""
+    for record in tx.views.all():
+        checkpoint()
+        view = joined_view(tx, record.name)
+        ids, words = view.ids(tx), ""
+        kind: Kind | None = None
+        some = view.rows(tx, ids[:: max(1, len(ids) // _COMPARED)].tolist()).rows
+        if view.has_equal_rows(tx):
+            kind, words = "equal_rows", "are equal, so that they tell no item from another: delete the view"
+        elif (times := remoteness(some)) > REMOTE:
+            kind = "remote_rows"
+            words = (
+                f"are {times:.0e} times as far from 0 as from each other, and float32 rounds their differences: "
+                "subtract their mean, and add them again"
+            )
+        if kind is not None:
+            sentence = f"the {len(ids):,} rows of view {view.name!r} {words}"
+            yield Finding(kind=kind, count=len(ids), sentence=sentence, view=view.name)
+
+
+def state_of_space(tx: Transaction, space: Space, split: Split, limit: int) -> Iterator[Finding]:
+    """Yield the findings of labels that the space does not recognise, of a view fitted again, and of newer items."""
+    unclear = [one for one in space.labels if one.faults]
+    if unclear:
+        yield Finding(
+            kind="unclear_labels",
+            count=len(unclear),
+            sentence=f"{len(unclear):,} of {len(space.labels):,} labels are perhaps not classes, because no view tells "
+            "their items from others, or because of their names: train without them",
+            details=tuple(f"{one.label}: {one.reason()}" for one in unclear[:limit]),
+            values=tuple(one.label for one in unclear),
+        )
+    if space.name == RAW:
+        return
+    if (view := space.outdated(tx.views.all())) is not None:
+        yield Finding(
+            kind="outdated_space",
+            count=len(split.trained),
+            sentence=f"view {view.name!r} was fitted again after the training of space {space.name!r}, which cannot "
+            "answer: train it again",
+            view=view.name,
+        )
+    total = len(split.trained) + len(split.held_out) + len(split.newer)
+    if total and len(split.newer) >= _NEWER * total:
+        yield Finding(
+            kind="newer_items",
+            count=len(split.newer),
+            sentence=f"{len(split.newer) / total:.0%} of the items are newer than the training of space "
+            f"{space.name!r}, which knows nothing of them: train it again",
+            keys=split.names(split.newer[::-1][:limit].tolist()),
+        )
 
 
 def audit(versions: Versions, tx: Transaction, space: Space, request: AuditRequest, progress: Progress | None) -> Audit:

@@ -6,16 +6,18 @@ The views do not know labels, so that a space that has learned a wrong label can
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
+from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.findings.audit.split import Ids, Split
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.matching import neighbours
+from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.suggestion import VoteCalibration, fitted_calibration, vote_shares
 from crossview.engine.spaces.target import Neighbor
 from crossview.engine.spaces.version import Version
@@ -23,6 +25,7 @@ from crossview.engine.values.audit import Finding
 from crossview.engine.values.labels import without_labels
 from crossview.index.base import Selection
 
+Ids = NDArray[np.int64]
 _MOST_ITEMS = 5_000
 """Maximum number of items whose nearest items are found."""
 _COMPARED = 5 * 10**8
@@ -39,6 +42,41 @@ _FEWEST, _FARTHER, _CHANCE = 20, 0.65, 1e-3
 this probability (the area under the ROC curve), and by chance with this one at most."""
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The items with a view of a space: ids, each array ascending."""
+
+    trained: Ids
+    held_out: Ids
+    """Items that the training did not learn from, and that were there."""
+    newer: Ids
+    """Items that came after all training items."""
+    keys: dict[int, str]
+    """The key of every item by id."""
+
+    @classmethod
+    def of(cls, tx: Transaction, space: Space) -> Self:
+        """Return the split of a space; ids grow with time, so that an item above all training items is newer.
+
+        Among the last items a training may have held some out: as many as the space counts stay held out.
+        """
+        keys, known = tx.items.keys(), space.training_keys
+        having = sorted({item for view in space.views for item in joined_view(tx, view).ids(tx).tolist()})
+        trained = [item for item in having if keys[item] in known]
+        others = [item for item in having if keys[item] not in known]
+        held_out = sum(item < trained[-1] for item in others) if trained else 0
+        held_out = max(held_out, min(space.held_out, len(others)))
+        return cls(_ids(trained), _ids(others[:held_out]), _ids(others[held_out:]), keys)
+
+    def names(self, ids: list[int]) -> tuple[str, ...]:
+        """Return the keys of items."""
+        return tuple(self.keys[item] for item in ids)
+
+
+def _ids(items: list[int]) -> Ids:
+    return np.array(items, np.int64)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from crossview.engine.learners.papers.losses.objective import satisfied
 from crossview.engine.learners.papers.losses.parameters import Full, Metric
 from crossview.engine.learners.papers.losses.ranking import HingeRisk, RankingRisk
 from crossview.engine.learners.papers.solvers.cutting_plane import cut
-from crossview.engine.learners.papers.solvers.diagonal import diagonal_problem
-from crossview.engine.learners.papers.solvers.newton import Newton, minimize
+from crossview.engine.learners.papers.solvers.newton import Newton, diagonal_problem, minimize
 from crossview.engine.values.changes import Form
 
 WEIGHTS: Mapping[Form, Sequence[float]] = {

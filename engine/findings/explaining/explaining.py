@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from crossview.engine.findings.explaining.agreement import Agreements
-from crossview.engine.findings.explaining.located import InView, in_view
+from crossview.engine.findings.explaining.shared_content import Agreements, InView, in_view
 from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.columns import Column, Evidence
 from crossview.engine.spaces.every_view import columns_of, views_of

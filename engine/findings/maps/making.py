@@ -2,33 +2,165 @@
 
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.decomposition import PCA
 from sklearn.random_projection import GaussianRandomProjection
 
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction, now
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.catalog.maps import MapRecord, Places
-from crossview.engine.findings.maps.kept_neighborhoods import kept_neighborhoods
-from crossview.engine.findings.maps.plane import LEAST_ITEMS, check_installed, default_method, placed
-from crossview.engine.runtime.cancellation import checkpoint, reporting
+from crossview.engine.runtime.cancellation import checkpoint, report_progress, reporting
 from crossview.engine.runtime.progress import Progress
+from crossview.engine.runtime.threads import one_blas_thread
 from crossview.engine.spaces.search import target_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.threshold_calibration import training_of
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import InvalidInputError, NotReadyError, lacking
 from crossview.engine.values.map import MapRequest
 
+LEAST_ITEMS = 10
+"""Fewer items have no neighbourhoods to keep: their principal components place them with any method."""
+_COMPONENTS, _PERPLEXITY = 50, 30.0
+"""Number of principal components that t-SNE reads, and its perplexity (van der Maaten and Hinton, 2008)."""
+_EARLY, _LATER, _EXAGGERATION = 250, 500, 12.0
+_STEPS_BETWEEN = 10
+"""Number of steps between two checks for cancellation."""
+NEIGHBORS, SAMPLE = 10, 1_000
+_DISTANCES = 1 << 22
+"""Maximum number of distances in memory at once."""
 MOST_BYTES = 1 << 30
 """Maximum memory for vectors; wider ones are projected at random, which nearly keeps distances (Johnson and
 Lindenstrauss, 1984)."""
 _LONGEST_CONDITION = 10_000
 """Maximum number of characters of the condition of a map."""
 _BATCH_BYTES = 1 << 24
+
+
+class Plane(NamedTuple):
+    """The places of items in a plane."""
+
+    method: str
+    """The method that has placed them."""
+    points: NDArray[np.float32]
+    """(n, 2)"""
+    explained: float | None
+    """For principal components: share of the variance that the plane explains."""
+
+
+def default_method() -> str:
+    """Return ``tsne`` if openTSNE is installed, otherwise ``pca``."""
+    return "pca" if find_spec("openTSNE") is None else "tsne"
+
+
+def check_installed(method: str) -> None:
+    """Raise NotReadyError, which names the extra, if the library of a method is missing."""
+    if method == "tsne" and find_spec("openTSNE") is None:
+        raise lacking(NotReadyError, "use method pca, because t-SNE needs openTSNE", "map")
+
+
+def placed(vectors: NDArray[np.float32], method: str, seed: int) -> Plane:
+    """Return the places of vectors, (n, d) with n >= 1; equal input and seed give equal places.
+
+    With ``pca``, these are the first two principal components, with zeros for the components that vectors lack. With
+    ``tsne`` (openTSNE, Poličar, Stražar and Zupan, 2019), they start from these, and follow the neighbours in the first
+    50 components: exact for fewer than 1,000 items, by random trees (Annoy) for more; forces by Barnes-Hut trees for
+    fewer than 10,000 items, by interpolation for more (FIt-SNE, Linderman and others, 2019).
+    """
+    tsne = method == "tsne" and len(vectors) >= LEAST_ITEMS
+    with one_blas_thread():  # more threads round differently
+        components, explained = _components(vectors, _COMPONENTS if tsne else 2, seed)
+    checkpoint()
+    if not tsne:
+        return Plane("pca", components[:, :2].astype(np.float32), explained)
+    points = _by_neighbors(components, seed)
+    return Plane("tsne", (points - points.mean(axis=0)).astype(np.float32), None)
+
+
+def _components(vectors: NDArray[np.float32], count: int, seed: int) -> tuple[NDArray[np.float64], float]:
+    """Return at least two principal components of vectors, (n, c), and the share of variance of the first two."""
+    if bool((vectors == vectors[0]).all()):
+        return np.zeros((len(vectors), 2)), 0.0
+    fitted = PCA(min(count, *vectors.shape), random_state=seed)
+    found = np.asarray(fitted.fit_transform(vectors), np.float64)
+    missing = max(0, 2 - found.shape[1])
+    return np.pad(found, ((0, 0), (0, missing))), min(float(fitted.explained_variance_ratio_[:2].sum()), 1.0)
+
+
+def _by_neighbors(rows: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    from openTSNE import TSNEEmbedding, affinity, initialization
+
+    perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
+    spread = rows[:, :2] if rows[:, :2].std() > 0 else np.random.default_rng(seed).normal(size=(len(rows), 2))
+    near = affinity.PerplexityBasedNN(rows, perplexity, method=_neighbor_method(len(rows)), random_state=seed, n_jobs=1)
+    checkpoint()
+    start = initialization.rescale(spread, inplace=False)
+    embedding = TSNEEmbedding(start, near, random_state=seed, n_jobs=1)
+    options: dict[str, Any] = {"callbacks_every_iters": _STEPS_BETWEEN, "inplace": True}
+    embedding.optimize(_EARLY, exaggeration=_EXAGGERATION, momentum=0.5, callbacks=_checked(0), **options)
+    embedding.optimize(_LATER, momentum=0.8, callbacks=_checked(_EARLY), **options)
+    return np.asarray(embedding, np.float64)
+
+
+def _neighbor_method(count: int) -> str:
+    return "exact" if count < 1_000 else "annoy"
+
+
+def _checked(first: int) -> Callable[[int, float, Any], None]:
+    """Return a callback that reports the steps of t-SNE, after ``first`` earlier ones, and raises if cancelled."""
+
+    def check(step: int, error: float, embedding: Any) -> None:
+        checkpoint()
+        report_progress(first + step, _EARLY + _LATER)
+
+    return check
+
+
+class KeptNeighborhoods(NamedTuple):
+    """The figures of a map; see ``engine.values.map.MapInfo``."""
+
+    recall: float | None
+    trustworthiness: float | None
+    neighbors: int
+    measured: int
+
+
+def kept_neighborhoods(vectors: NDArray[np.float32], points: NDArray[np.float32], seed: int) -> KeptNeighborhoods:
+    """Compare the nearest neighbours of vectors, (n, d), with those of their points, (n, 2), for a sample of items.
+
+    For all items, the trustworthiness is that of ``sklearn.manifold.trustworthiness``.
+    """
+    count = len(vectors)
+    k = min(NEIGHBORS, (count - 1) // 2)
+    if k < 1:
+        return KeptNeighborhoods(None, None, 0, 0)
+    sample = np.random.default_rng(seed).permutation(count)[:SAMPLE]
+    shared, excess, block = 0, 0, max(1, _DISTANCES // count)
+    with one_blas_thread():
+        for first in range(0, len(sample), block):
+            checkpoint()
+            some = sample[first : first + block]
+            in_space, in_plane = (_distances(rows.astype(np.float64), some) for rows in (vectors, points))
+            near = np.argpartition(in_plane, k - 1, axis=1)[:, :k]
+            for place, own in enumerate(near):
+                ranks = 1 + (in_space[place] < in_space[place, own, None]).sum(axis=1)
+                shared += int((ranks <= k).sum())
+                excess += int(np.maximum(ranks - k, 0).sum())
+    trust = 1 - 2 * excess / (len(sample) * k * (2 * count - 3 * k - 1))
+    return KeptNeighborhoods(shared / (len(sample) * k), trust, k, len(sample))
+
+
+def _distances(rows: NDArray[np.float64], some: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the squared distances of some rows, (m,), to all rows, (m, n); infinite to themselves."""
+    lengths = np.einsum("nd,nd->n", rows, rows)
+    found: NDArray[np.float64] = lengths[some, None] + lengths - 2 * rows[some] @ rows.T
+    found[np.arange(len(some)), some] = np.inf
+    return found
 
 
 class Plan(NamedTuple):

@@ -5,8 +5,7 @@ informative. It needs a belief: a model's distribution of the distances between 
 answers alone, ``Metric`` the belief from answers and features.
 """
 
+from crossview.engine.findings.questions.beliefs import Metric, Places
 from crossview.engine.findings.questions.choosing import Question, choose
-from crossview.engine.findings.questions.metric import Metric
-from crossview.engine.findings.questions.places import Places
 
 __all__ = ["Metric", "Places", "Question", "choose"]

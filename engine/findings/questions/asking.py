@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.catalog import Catalog, Transaction, now
 from crossview.engine.catalog.description import RAW
 from crossview.engine.catalog.joined import joined_view
+from crossview.engine.findings.questions.beliefs import Metric
 from crossview.engine.findings.questions.choosing import choose
 from crossview.engine.findings.questions.collected_answers import ANSWERS_AT_ONCE
-from crossview.engine.findings.questions.metric import Metric
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from crossview.engine.catalog.catalog import Catalog, Transaction, now
 from crossview.engine.catalog.checks import normal
-from crossview.engine.findings.questions.remembering import answers_of
 from crossview.engine.values.comparisons import Answer, check_notion, check_person, left_out
 from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError, warn_of
 from crossview.engine.values.feedback import (
@@ -22,6 +21,47 @@ from crossview.engine.values.feedback import (
 )
 from crossview.engine.values.item import one_or_several
 from crossview.engine.values.query import Query, SearchRequest
+
+NEAR, FAR = 4, 5
+"""Maximum number of items near to and far from the anchor of an answer, as in a question of nine."""
+MOST_AS_ANCHOR, MOST_AS_FAR = 5, 5
+"""Maximum number of answers in which an example is the anchor, and in which a counter-example is far."""
+
+
+def answers_of(judgements: Sequence[Judgement], notion: str, feedback: str) -> list[Answer]:
+    """Return the answers that the judgements of one person stand for; none without two examples and a counter-example.
+
+    In each answer, an example is the anchor, up to NEAR other examples are near and up to FAR counter-examples are far.
+    The answers go round the examples and the counter-examples, so that each is used about equally often. Their number,
+    A = min(max(p, n / f), MOST_AS_ANCHOR p, MOST_AS_FAR n / f) for p examples, n counter-examples and f of them in an
+    answer, is linear in the judgements, and each judgement is in a bounded number of comparisons.
+    """
+    liked = [judgement.key for judgement in judgements if judgement.weight > 0]
+    disliked = [judgement.key for judgement in judgements if judgement.weight < 0]
+    if len(liked) < 2 or not disliked:
+        return []
+    near, far = min(NEAR, len(liked) - 1), min(FAR, len(disliked))
+    all_once = max(len(liked), -(-len(disliked) // far))
+    count = min(all_once, MOST_AS_ANCHOR * len(liked), MOST_AS_FAR * len(disliked) // far)
+    answers = []
+    for number in range(count):
+        anchor = number * len(liked) // count if count < len(liked) else number
+        answers.append(
+            Answer(
+                notion=notion,
+                anchor=_round(liked, anchor, 1)[0],
+                near=_round(liked, anchor + 1, near),
+                far=_round(disliked, number * far, far),
+                person=judgements[0].person,
+                feedback=feedback,
+            )
+        )
+    return answers
+
+
+def _round(keys: Sequence[str], start: int, count: int) -> tuple[str, ...]:
+    """Return ``count`` keys from a place on, going round."""
+    return tuple(keys[(start + step) % len(keys)] for step in range(count))
 
 
 class Feedback:
@@ -73,7 +113,7 @@ class Feedback:
         """
         check_person(person)
         with self._catalog.write() as tx:
-            own = [one for one in _all(tx, name) if one.person == person]
+            own = [judgement for judgement in _all(tx, name) if judgement.person == person]
             if not own:
                 raise NotFoundError(f"{person} has judged nothing in feedback {name!r}")
             tx.judgements.delete([own[-1].id])
@@ -86,33 +126,33 @@ class Feedback:
         a key that nobody has judged.
         """
         with self._catalog.write() as tx:
-            found, chosen = _all(tx, name), set(map(normal, one_or_several(keys)))
-            if unknown := sorted(chosen - {normal(one.key) for one in found}):
+            judgements, chosen = _all(tx, name), set(map(normal, one_or_several(keys)))
+            if unknown := sorted(chosen - {normal(judgement.key) for judgement in judgements}):
                 raise NotFoundError(f"nobody has judged {unknown[0]!r} in feedback {name!r}")
-            going = [one for one in found if not chosen or normal(one.key) in chosen]
-            tx.judgements.delete([one.id for one in going])
+            going = [judgement for judgement in judgements if not chosen or normal(judgement.key) in chosen]
+            tx.judgements.delete([judgement.id for judgement in going])
             return len(counting(going))
 
     def remember(self, name: str, notion: str, person: str = "") -> list[Answer]:
         """Store the judgements of a name as answers of their persons in a notion, and return these answers.
 
         The answers replace those that an earlier call stored for the same name and notion, so that the same judgements
-        are remembered once. ``person`` restricts the call to one person. ``engine.findings.questions.remembering``
-        makes the answers; weights do not count, and judgements of deleted items are left out.
+        are remembered once. ``person`` restricts the call to one person. ``answers_of`` makes the
+        answers; weights do not count, and judgements of deleted items are left out.
 
         Raises InvalidInputError for an invalid notion, NotFoundError for an unknown name, NotReadyError if nobody has
         judged two examples and a counter-example.
         """
         check_notion(notion)
         with self._catalog.write() as tx:
-            found = _all(tx, name)
-            known = tx.items.ids_of({one.key for one in found})
+            judgements = _all(tx, name)
+            ids = tx.items.ids_of({judgement.key for judgement in judgements})
             by_person = defaultdict(list)
-            for one in found:
-                if one.key in known and person in ("", one.person):
-                    by_person[one.person].append(one)
-            made = [answer for own in by_person.values() for answer in answers_of(counting(own), notion, name)]
-            if not made:
+            for judgement in judgements:
+                if judgement.key in ids and person in ("", judgement.person):
+                    by_person[judgement.person].append(judgement)
+            answers = [answer for own in by_person.values() for answer in answers_of(counting(own), notion, name)]
+            if not answers:
                 who = person or "nobody"
                 raise NotReadyError(
                     f"{who} has {'not ' if person else ''}judged two examples and a counter-example in feedback "
@@ -120,11 +160,11 @@ class Feedback:
                     f"`collection.feedback.judge({name!r}, likes=['KEY'], unlikes=['OTHER'])`"
                 )
             old = _remembered(tx, name, notion, person)
-            if list(map(_content, old)) == list(map(_content, made)):
+            if list(map(_content, old)) == list(map(_content, answers)):
                 return old
             for answer in old:
                 tx.answers.delete(answer.id)
-            return [tx.answers.add(answer, now()) for answer in made]
+            return [tx.answers.add(answer, now()) for answer in answers]
 
     def forget(self, name: str, notion: str = "", person: str = "") -> int:
         """Delete the answers that ``remember`` stored for a name; return how many.
@@ -133,10 +173,10 @@ class Feedback:
         """
         check_feedback(name)
         with self._catalog.write() as tx:
-            found = _remembered(tx, name, notion, person)
-            for answer in found:
+            answers = _remembered(tx, name, notion, person)
+            for answer in answers:
                 tx.answers.delete(answer.id)
-            return len(found)
+            return len(answers)
 
     def continued(self, request: SearchRequest) -> SearchRequest:
         """Return the search whose queries are those of a request and the judgements of its feedback, if it names one.
@@ -151,17 +191,17 @@ class Feedback:
             return request
         with self._catalog.read() as tx:
             kept = counting(_all(tx, name))
-            ids = tx.items.ids_of(one.key for one in kept)
+            ids = tx.items.ids_of(judgement.key for judgement in kept)
             own = set(tx.items.ids_of(query.key for query in request.queries if query.key is not None).values())
-        deleted = [one.key for one in kept if one.key not in ids]
+        deleted = [judgement.key for judgement in kept if judgement.key not in ids]
         if deleted:
             warn_of(left_out(f"judgements of feedback {name!r}", len(deleted), len(kept), deleted))
         queries = [query for query in request.queries if query.inputs()]
         if not queries and len(deleted) == len(kept):
             raise NotReadyError(f"no item that feedback {name!r} has judgements of is left: judge others")
         views = dict.fromkeys(query.view for query in request.queries) or ("",)
-        judged = [one for one in kept if one.key in ids and ids[one.key] not in own]
-        queries += [Query(view, key=one.key, weight=one.weight) for view in views for one in judged]
+        judged = [judgement for judgement in kept if judgement.key in ids and ids[judgement.key] not in own]
+        queries += [Query(view, key=judgement.key, weight=judgement.weight) for view in views for judgement in judged]
         return replace(request, queries=queries, feedback="")
 
     def list(self) -> list[FeedbackInfo]:
@@ -173,15 +213,15 @@ class Feedback:
 def _all(tx: Transaction, name: str) -> list[Judgement]:
     """Return every judgement of a name; NotFoundError lists the names."""
     check_feedback(name)
-    found = tx.judgements.all(name)
-    if not found:
+    judgements = tx.judgements.all(name)
+    if not judgements:
         names = tx.judgements.names()
         there = f"there is: {', '.join(names)}" if names else "there is none"
         raise NotFoundError(
             f"no feedback {name!r} in collection {tx.name()!r}; {there}: judge items first, with: "
             f"`collection.feedback.judge({name!r}, likes=['KEY'])`"
         )
-    return found
+    return judgements
 
 
 def _stored_keys(tx: Transaction, names: Sequence[str] | dict[str, float]) -> dict[str, str]:
@@ -199,7 +239,11 @@ def _stored_keys(tx: Transaction, names: Sequence[str] | dict[str, float]) -> di
 
 
 def _remembered(tx: Transaction, name: str, notion: str, person: str) -> list[Answer]:
-    return [one for one in tx.answers.of_feedback(name) if notion in ("", one.notion) and person in ("", one.person)]
+    return [
+        answer
+        for answer in tx.answers.of_feedback(name)
+        if notion in ("", answer.notion) and person in ("", answer.person)
+    ]
 
 
 def _content(answer: Answer) -> tuple[object, ...]:

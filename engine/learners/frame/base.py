@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from crossview.engine.learners.frame import aliases
 from crossview.engine.learners.frame.capabilities import Capabilities
 from crossview.engine.learners.frame.cost import FitCost, FitSize, linear_cost
 from crossview.engine.learners.frame.settings import GroupedSettings, check_settings, flattened, grouped
+from crossview.engine.learners.frame.stage import learner_name, present_attributes, present_settings
 from crossview.engine.learners.frame.supervision import (
     Supervision,
     checked_classes,
@@ -358,10 +358,10 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         Raises:
             ValueError: if the state is of another learner.
         """
-        if aliases.learner_name(state["learner"]) != cls.name:
+        if learner_name(state["learner"]) != cls.name:
             raise ValueError(f"this is the state of {state['learner']!r}, not of {cls.name!r}")
-        learner = cls().set_params(**aliases.present_settings(cls.name, state["params"]))
-        for key, value in aliases.present_attributes(cls.name, state["fitted"]).items():
+        learner = cls().set_params(**present_settings(cls.name, state["params"]))
+        for key, value in present_attributes(cls.name, state["fitted"]).items():
             if not key.endswith("_") or key.startswith("_"):
                 raise ValueError(f"{cls.name} learns no {key!r}")
             setattr(learner, key, value)

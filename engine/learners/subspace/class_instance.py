@@ -19,11 +19,16 @@ from crossview.engine.learners.frame.view_rows import Mask, Rows
 from crossview.engine.learners.subspace.co_em import CoEM
 from crossview.engine.learners.subspace.instances import Fold, Instances
 from crossview.engine.learners.subspace.kernel_features import unit_length
-from crossview.engine.learners.subspace.label_noise import wrong_share
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import over
 
+_LEAST_CLASSES, _LEAST_ITEMS = 5, 5
+"""Minimum number of classes, and of labelled items of a class that counts."""
+_LEAST_FOUND = 5
+"""Minimum number of labels in the last ranks; fewer can be chance."""
+_TAIL = 0.75
+"""The ranks beyond this share of all are the last ones."""
 WEIGHTS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
 """Weights of the instance part to choose from; the smallest only orders items of equal probability."""
 _TOLERANCE = 0.005
@@ -45,6 +50,34 @@ _LEARNERS = {one.name: one for one in (ClassPosteriors, CoEM)}
 
 State = dict[str, Any]
 """The state of a fitted learner."""
+
+
+def wrong_share(left_out: Sequence[NDArray[np.floating[Any]]], mask: Mask, classes: NDArray[np.intp]) -> float:
+    """Return the estimated share of labels that were drawn by chance.
+
+    The items' views rank the classes of each item by the product of their probabilities. A wrong label has every rank
+    but the first equally often; a right one is hardly ever among the last quarter. So the share of labels in the last
+    quarter, divided by its share of the ranks, is an estimate. Labels that people confuse with similar ones are not
+    found, nor any with fewer than five classes.
+
+    Args:
+        left_out: (n_v, K) class probabilities of the items that have each view, by models without the item.
+        mask: (n, V), whether an item has a view.
+        classes: (n,) the column of each item's label; -1 for an item that does not count.
+    """
+    count = left_out[0].shape[1]
+    sizes = np.bincount(classes[classes >= 0], minlength=count)
+    able = np.flatnonzero((classes >= 0) & mask.any(axis=1) & (sizes[classes] >= _LEAST_ITEMS))
+    if count < _LEAST_CLASSES or not len(able):
+        return 0.0
+    scores = np.zeros((len(mask), count))
+    for rows, present in zip(left_out, mask.T, strict=True):
+        scores[present] += np.log(np.maximum(rows, np.finfo(np.float32).tiny))
+    own = scores[able, classes[able]]
+    ranks = (scores[able] > own[:, None]).sum(axis=1)
+    last = np.arange(1, count) > _TAIL * (count - 1)
+    found = int((ranks > _TAIL * (count - 1)).sum())
+    return 0.0 if found < _LEAST_FOUND else found / len(able) / float(last.mean())
 
 
 @dataclass(eq=False, repr=False)

@@ -17,11 +17,10 @@ from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.frame.view_rows import Rows, slices
 from crossview.engine.learners.subspace.evidence import Evidence
 from crossview.engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
-from crossview.engine.learners.subspace.plan import NEW_CLASSES, TRIALS, TURNS, Plan, Trials
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.subspace.row_kernel import Kernel, RowKernel, Scaling, usual_scaling
 from crossview.engine.learners.subspace.seeding import MOST_GROUPS, STARTS, Seeding
-from crossview.engine.learners.subspace.turns import Turn, Turns, log_ratios
+from crossview.engine.learners.subspace.turns import NEW_CLASSES, TRIALS, TURNS, Plan, Trials, Turn, Turns, log_ratios
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import over
 

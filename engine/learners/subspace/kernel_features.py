@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from crossview.engine.learners.frame.kernels import KernelMap
 from crossview.engine.learners.frame.normalization import signed_root
 from crossview.engine.learners.frame.view_rows import Rows
-from crossview.engine.learners.subspace.landmark_distances import LandmarkDistances
+from crossview.engine.learners.subspace.row_kernel import LandmarkDistances
 
 _FEATURES = 400
 """Maximum number of kernel features of a view, those of greatest variance."""

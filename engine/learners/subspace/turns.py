@@ -1,7 +1,7 @@
-"""The turns of co-EM: regressions learn the items' classes, and predict the classes of items that they leave out."""
+"""Turns and plan of co-EM: regressions learn the items' classes in turns, and held-out evidence chooses their start."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,30 @@ from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.subspace.evidence import Evidence, PredictionScore, priors
 from crossview.engine.learners.subspace.kernel_regression import KernelRegression
 from crossview.engine.learners.subspace.posteriors import fitted_view
+from crossview.engine.learners.subspace.seeding import MOST_GROUPS, Seeding, Starts
 from crossview.engine.learners.subspace.temperature import best_factor, log_losses, posteriors
-from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.cancellation import checkpoint, report_progress
+from crossview.engine.runtime.threads import over
 
 _SETTLED = 1e-3
 """Mean, over items, of the summed change of an item's probabilities below which the turns have converged."""
 _TINY = 1e-9
+NEW_CLASSES = (0, 2, 4, 8, 16, 32, 64)
+"""Numbers of new classes to try."""
+TRIALS = len(NEW_CLASSES) + 2
+"""Maximum number of tried numbers: at most two more, between the others."""
+FOLDS = 2
+"""Maximum number of times that evidence is held out."""
+_ENOUGH = 100
+"""Number of held-out labels and pairs for which one fold is enough."""
+TURNS = 4
+"""Maximum number of turns in a trial; more follow if the last turn is the best."""
+_ITEMS_OF_A_CLASS = 4
+"""Minimum average number of items per class if the number of classes is chosen."""
+_WORSE = 2
+"""Number of successive trials without improvement after which no larger numbers of classes are tried."""
+_MEAN = -1
+"""Position of the start that is least often bad, for labels of which none can be held out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,3 +126,95 @@ def log_ratios(found: Rows) -> Rows:
     """Return the logarithms of (n, K) posteriors divided by their means."""
     shares = found.mean(axis=0) + _TINY
     return np.asarray(np.log(found + _TINY) - np.log(shares / shares.sum()))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A number of new classes, the position of a start, and a number of turns; None: until the turns converge."""
+
+    new: int
+    start: int
+    turns: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Turns in which a part of the labels and pairs is held out.
+
+    Attributes:
+        folds: turns and starts of each fold.
+        random: draws the groups of the starts.
+        scores: how well plans predict what is held out, and the views each other.
+    """
+
+    folds: Sequence[tuple[Turns, Starts]]
+    random: np.random.RandomState
+    scores: dict[Plan, PredictionScore] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, turns: Turns, seeding: Seeding, random: np.random.RandomState) -> "Trials":
+        """Return trials with held-out evidence: other evidence in each of several folds if it is little."""
+        held = [turns.evidence.holding_out(random)]
+        if 0 < len(held[0].held_out_labels) + len(held[0].held_out_pairs) < _ENOUGH:
+            held += [turns.evidence.holding_out(random) for _ in range(FOLDS - 1)]
+        short = replace(turns, max_iter=min(turns.max_iter, TURNS))
+        return cls([(replace(short, evidence=one), seeding.starts(one)) for one in held], random)
+
+    def plan(self, new: int | None) -> Plan:
+        """Return the best plan; ``new``: the number of new classes, None: the best number."""
+        turns, _ = self.folds[0]
+        known, free = len(turns.evidence.classes), int((turns.evidence.codes < 0).sum())
+        free -= len(turns.evidence.held_out_labels)
+        connected = turns.evidence.similar is not None or bool((turns.mask.sum(axis=1) > 1).any())
+        if not free or (known > 1 and not connected):
+            new = new or 0
+        if known > 1 and not len(turns.evidence.held_out_labels) + len(turns.evidence.held_out_pairs):
+            return Plan(new or 0, _MEAN)
+        if new is not None:
+            return self._best(new)
+        most = min(MOST_GROUPS, len(turns.mask) // _ITEMS_OF_A_CLASS) - known
+        most = min(most, free // _ITEMS_OF_A_CLASS)
+        choices = [new for new in NEW_CLASSES if new <= most and known + new > 1] or [max(2 - known, 0)]
+        best = self._best(_highest(choices, lambda new: self.scores[self._best(new)].score))
+        least = self._best(choices[0])
+        return least if known > 1 and self.scores[least].is_as_good_as(self.scores[best]) else best
+
+    def best_scores(self) -> NDArray[np.float64]:
+        """Return (T, 2) tried numbers of new classes, ascending, and the score of the best plan with each."""
+        numbers = sorted({plan.new for plan in self.scores})
+        return np.array([[new, self.scores[self._best(new)].score] for new in numbers]).reshape(-1, 2)
+
+    def _best(self, new: int) -> Plan:
+        """Return the best plan with a number of new classes; among equal ones, the first."""
+        if not any(plan.new == new for plan in self.scores):
+            self._try(new)
+            report_progress(len({plan.new for plan in self.scores}), TRIALS)
+        return max((plan for plan in self.scores if plan.new == new), key=lambda plan: self.scores[plan].score)
+
+    def _try(self, new: int) -> None:
+        trials = [
+            (turns, position, start)
+            for turns, starts in self.folds
+            for position, start in enumerate(starts.of(len(turns.evidence.classes) + new, self.random))
+        ]
+        found = over(trials, lambda trial: [turn.prediction_score for turn in trial[0].after(trial[2])])
+        for (turns, position, _), scores in zip(trials, found, strict=True):
+            scores += scores[-1:] * (turns.max_iter - len(scores))  # the turns converged
+            for number, score in enumerate(scores, start=1):
+                plan = Plan(new, position, number if number < turns.max_iter else None)
+                self.scores[plan] = self.scores[plan] + score if plan in self.scores else score
+
+
+def _highest(choices: Sequence[int], score: Callable[[int], float]) -> int:
+    """Return the number with the highest score: first among ascending choices until scores fall, then between the
+    neighbours of the best choice."""
+    best, behind = choices[0], 0
+    for choice in choices[1:]:
+        better = score(choice) > score(best)
+        best, behind = (choice, 0) if better else (best, behind + 1)
+        if behind == _WORSE:
+            break
+    position = choices.index(best)
+    beside = choices[max(position - 1, 0)], choices[min(position + 1, len(choices) - 1)]
+    between = {round(np.sqrt(best * other)) if best * other else max(best, other) // 2 for other in beside}
+    return max([best, *sorted(between - {best})], key=score)

@@ -19,7 +19,7 @@ from crossview.engine.publishing.spreading.row_items import check_columns, label
 from crossview.engine.publishing.spreading.rows_folder import RowsFolder
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.training.sampling import stratified
+from crossview.engine.training.training_sample import stratified
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.item import Failure, NewItem
 from crossview.engine.values.numbers import check_seed

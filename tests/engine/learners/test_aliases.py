@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.frame import aliases
+from crossview.engine.learners.frame import stage
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.registry import LEARNERS, from_state, parse_chain
 
 RENAMED = [
-    *((present, "learner", (earlier, present)) for earlier, present in aliases.LEARNERS.items()),
-    *((name, "params", one) for name, names in aliases.PARAMETERS.items() for one in names.items()),
-    *((name, "fitted", one) for name, names in aliases.ATTRIBUTES.items() for one in names.items()),
+    *((present, "learner", (earlier, present)) for earlier, present in stage.LEARNERS.items()),
+    *((name, "params", one) for name, names in stage.PARAMETERS.items() for one in names.items()),
+    *((name, "fitted", one) for name, names in stage.ATTRIBUTES.items() for one in names.items()),
 ]
 
 
@@ -40,8 +40,8 @@ def test_a_state_of_earlier_names_loads_extends_and_refits(name, part, names):
 
 def test_settings_by_an_earlier_name_set_the_present_parameter(monkeypatch):
     """It does so in ``--set rank=2``, alone or after the name of a learner; a learner's own earlier name works, too."""
-    monkeypatch.setattr(aliases, "PARAMETERS", {"pca": {"rank": "n_components"}})
-    monkeypatch.setattr(aliases, "LEARNERS", {"principal": "pca"})
+    monkeypatch.setattr(stage, "PARAMETERS", {"pca": {"rank": "n_components"}})
+    monkeypatch.setattr(stage, "LEARNERS", {"principal": "pca"})
     assert parse_chain("pca", {"rank": 2}).steps[0].n_components == 2
     assert parse_chain("principal,cca", {"principal__rank": 3}).steps[0].n_components == 3
     assert parse_chain("principal:4").steps[0].n_components == 4

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.papers.npp.alternation import Alternation, Optimization
-from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
+from crossview.engine.learners.papers.npp.multi_npp import Alternation, MultiNPP, Optimization
 from crossview.engine.learners.papers.npp.neighborhoods import pair_relations
 from crossview.engine.learners.papers.npp.problem import Problem, View
 from crossview.engine.learners.papers.npp.scisd import Scisd
@@ -114,8 +113,8 @@ def test_large_sets_are_drawn_from(monkeypatch):
     np.testing.assert_array_equal(
         MultiNPP(4, random_state=0).set_params(batch_size=None).fit(views, labels).weights_[0], whole
     )
-    monkeypatch.setattr("crossview.engine.learners.papers.npp.alternation.FULL_PAIRS", 99)
-    monkeypatch.setattr("crossview.engine.learners.papers.npp.alternation._BATCH", 50)
+    monkeypatch.setattr("crossview.engine.learners.papers.npp.multi_npp.FULL_PAIRS", 99)
+    monkeypatch.setattr("crossview.engine.learners.papers.npp.multi_npp._BATCH", 50)
     learner = MultiNPP(4, random_state=0).fit(views, labels)
     assert len(learner.objective_) == learner.n_iter_ + 1
     assert not np.array_equal(learner.weights_[0], whole)

@@ -7,8 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from crossview.engine.learners.papers.metrics.fantope import Fantope
-from crossview.engine.learners.papers.npp.alternation import Optimization
-from crossview.engine.learners.papers.npp.hybrid import Hybrid
+from crossview.engine.learners.papers.npp.multi_npp import Hybrid, Optimization
 from crossview.engine.learners.papers.solvers.descent import Descent
 from crossview.engine.learners.registry import LEARNERS, from_state, parse_chain
 

@@ -5,8 +5,7 @@ import pytest
 from brief import brief
 
 from crossview.engine.learners.frame.supervision import Supervision
-from crossview.engine.learners.papers.npp.hybrid import Hybrid
-from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
+from crossview.engine.learners.papers.npp.multi_npp import Hybrid, MultiNPP
 from crossview.engine.learners.papers.npp.scisd import Scisd
 from crossview.engine.learners.registry import LEARNERS, parse_chain
 from crossview.engine.learners.subspace.pca import PCA

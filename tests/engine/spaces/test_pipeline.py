@@ -7,6 +7,7 @@ from crossview.engine.learners.frame.base import MultiViewLearner
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.learners.frame.normalization import Scale
+from crossview.engine.learners.frame.stage import parse_stages
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.papers.metrics.fantope import Fantope
 from crossview.engine.learners.papers.metrics.lmnn import LMNN
@@ -19,9 +20,9 @@ VIEWS = ("color", "text")
 
 def test_everything_that_draws_has_the_seed():
     """Landmarks of kernels have it, too, before any stage; a seed that is set stays."""
-    pipeline = build("kernel:rbf,multi-npp,l2", VIEWS, [(), ()], seed=7)
+    pipeline = build(parse_stages("kernel:rbf,multi-npp,l2"), VIEWS, [(), ()], seed=7)
     assert [step.get_params().get("random_state") for step in pipeline.steps] == [7, 7, None]
-    assert build("multi-npp", VIEWS, [(), ()], {"random_state": 3}, seed=7).steps[0].random_state == 3
+    assert build(parse_stages("multi-npp"), VIEWS, [(), ()], {"random_state": 3}, seed=7).steps[0].random_state == 3
 
 
 @pytest.mark.parametrize(
@@ -29,17 +30,17 @@ def test_everything_that_draws_has_the_seed():
     [("text", 1), ("color", 0), (["color", "text"], [0, 1]), ("color, text", [0, 1]), (1, 1)],
 )
 def test_views_go_by_name_where_a_setting_is_about_views(given, position):
-    assert build("hybrid", VIEWS, [(), ()], {"frozen": given}).steps[0].frozen == position
+    assert build(parse_stages("hybrid"), VIEWS, [(), ()], {"frozen": given}).steps[0].frozen == position
 
 
 def test_other_settings_may_be_spelled_like_a_view():
     """A view may have the name of a value."""
-    assert build("multi-npp", ("pca", "text"), [(), ()], {"init": "pca"}).steps[0].init == "pca"
+    assert build(parse_stages("multi-npp"), ("pca", "text"), [(), ()], {"init": "pca"}).steps[0].init == "pca"
 
 
 def test_a_setting_about_views_names_those_that_exist():
     with pytest.raises(InvalidInputError, match="neighbor_view='smell' is not one of the views color, text"):
-        build("multi-npp", VIEWS, [(), ()], {"similar": "knn", "neighbor_view": "smell"})
+        build(parse_stages("multi-npp"), VIEWS, [(), ()], {"similar": "knn", "neighbor_view": "smell"})
 
 
 def test_distances_are_the_least_over_the_metrics_of_an_item():

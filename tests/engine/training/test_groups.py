@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from rows import GROUPS, item
 
 from crossview.engine.training import tuning, validation
-from crossview.engine.training.examples import split
-from crossview.engine.training.groups import fold_groups, split_groups
+from crossview.engine.training.splits import fold_groups, split, split_groups
 from crossview.engine.values.conditions.filter import Filter
 from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.values.evaluation import EvaluationRequest

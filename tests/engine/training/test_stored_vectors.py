@@ -5,7 +5,6 @@ import pytest
 from rows import each, fill, item
 
 from crossview.engine.spaces.versions import Versions
-from crossview.engine.training import duplicates as module
 from crossview.engine.training import stored_vectors
 from crossview.engine.values.errors import NotReadyError
 from crossview.engine.values.evaluation import EvaluationRequest
@@ -53,7 +52,7 @@ def test_few_rows_are_read(some, monkeypatch):
     original = stored_vectors.with_rows
     monkeypatch.setattr(stored_vectors, "with_rows", with_rows)
     some.evaluate(EvaluationRequest(view="color", spaces=("made",), max_queries=3))
-    monkeypatch.setattr(module, "MOST_TRAINED", 10)
+    monkeypatch.setattr(stored_vectors, "MOST_TRAINED", 10)
     some.evaluate(EvaluationRequest(view="color", spaces=("made",), max_queries=3))
     some.evaluate(EvaluationRequest(view="color", spaces=("made",), max_queries=3, refit=True))
     assert read == [33, 13, 60]

@@ -8,8 +8,7 @@ from crossview.engine.learners.frame.comparisons import Comparisons, Taxonomy
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.papers.metrics.fantope import Fantope
 from crossview.engine.learners.papers.metrics.lmnn import LMNN
-from crossview.engine.training.measures import knn_votes, least_costs, members
-from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, LCA_LOSS, costs
+from crossview.engine.training.measures import HIERARCHICAL_ACCURACY, LCA_LOSS, costs, knn_votes, least_costs, members
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.recipe import Pair, Recipe, Tune

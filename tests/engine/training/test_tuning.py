@@ -5,12 +5,11 @@ import pytest
 from rows import each, fill, item
 
 from crossview.engine.learners.registry import learner_class
-from crossview.engine.training.grids import GRIDS, KERNEL, LEARNER
-from crossview.engine.training.tuning import _check_hope
+from crossview.engine.training.tuning import GRIDS, _check_hope
 from crossview.engine.training.validation import spread
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.evaluation import EvaluationRequest
-from crossview.engine.values.recipe import Pair, Recipe, Tune
+from crossview.engine.values.recipe import KERNEL, LEARNER, Pair, Recipe, Tune
 
 BOTH = ("color", "gist")
 

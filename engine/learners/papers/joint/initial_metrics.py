@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from crossview.engine.learners.frame.view_rows import Rows
-from crossview.engine.learners.papers.joint.compared import Notions
+from crossview.engine.learners.papers.joint.comparison_loss import Notions
 from crossview.engine.learners.papers.joint.losses import Loss
 from crossview.engine.learners.papers.joint.objectives import Features, Inputs, OverEmbeddings, balanced
 

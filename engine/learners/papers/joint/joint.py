@@ -15,8 +15,8 @@ from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.frame.traits import LinearLearner, SeparateLearner
 from crossview.engine.learners.frame.view_rows import MultiView, Rows
 from crossview.engine.learners.papers.joint.classes import Classes
-from crossview.engine.learners.papers.joint.given import Listed, labels_of, notions_of
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Sharing, Solving
+from crossview.engine.learners.papers.joint.joint_objects import Listed, labels_of, notions_of
 from crossview.engine.learners.papers.joint.losses import LossName
 from crossview.engine.learners.papers.joint.objectives import Features
 from crossview.engine.learners.papers.losses.constraints import Bounds

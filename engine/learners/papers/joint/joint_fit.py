@@ -8,7 +8,7 @@ import numpy as np
 from crossview.engine.learners.frame.settings import Count, Steps, Tolerance
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.joint import initial_metrics
-from crossview.engine.learners.papers.joint.compared import ComparisonLoss, Notions
+from crossview.engine.learners.papers.joint.comparison_loss import ComparisonLoss, Notions
 from crossview.engine.learners.papers.joint.losses import Loss, LossName, loss_of
 from crossview.engine.learners.papers.joint.objectives import FactorProblem, Inputs, JointProblem, Losses, balanced
 from crossview.engine.learners.papers.joint.solver import SHARPENING, Alternation, Descent, Solution, descend, roots

@@ -15,9 +15,8 @@ from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.joint.shared_metric import SharedMetric
 from crossview.engine.learners.papers.losses.differences import Differences
 from crossview.engine.learners.papers.losses.impostors import Impostors, Targets
-from crossview.engine.learners.papers.losses.parameters import LowRank
+from crossview.engine.learners.papers.losses.parameters import LowRank, Spectrum
 from crossview.engine.learners.papers.losses.regularizer import Regularizer
-from crossview.engine.learners.papers.losses.spectrum import Spectrum
 from crossview.engine.learners.papers.solvers.descent import Descent, descend
 from crossview.engine.learners.papers.solvers.growing_subsets import scaled
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.frame.view_rows import Rows
-from crossview.engine.learners.papers.joint.compared import ComparisonLoss, Notions
+from crossview.engine.learners.papers.joint.comparison_loss import ComparisonLoss, Notions
 from crossview.engine.learners.papers.joint.losses import Loss
 from crossview.engine.runtime.threads import over
 

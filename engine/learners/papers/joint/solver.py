@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from crossview.engine.learners.frame.view_rows import Rows
-from crossview.engine.learners.papers.joint.compared import ComparisonLoss
+from crossview.engine.learners.papers.joint.comparison_loss import ComparisonLoss
 from crossview.engine.learners.papers.joint.objectives import Inputs, Problem, Theta
 from crossview.engine.runtime.cancellation import checkpoint
 

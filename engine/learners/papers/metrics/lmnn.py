@@ -8,18 +8,17 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.learners.frame.comparisons import Taxonomy
 from crossview.engine.learners.frame.settings import Count, Dimensions, Positive, Seed, Weight, drawn_seed, group
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.frame.view_rows import Rows, present_rows
-from crossview.engine.learners.papers.losses.constraints import Bounds, Constraints
+from crossview.engine.learners.papers.losses.constraints import Bounds, Constraints, quadruplets
+from crossview.engine.learners.papers.losses.differences import Differences
 from crossview.engine.learners.papers.losses.impostors import Impostors, Targets
-from crossview.engine.learners.papers.losses.objective import Loss, Objective
-from crossview.engine.learners.papers.losses.parameters import Form
+from crossview.engine.learners.papers.losses.objective import Evaluation, Loss, Objective
+from crossview.engine.learners.papers.losses.parameters import Form, Metric, Parameters
 from crossview.engine.learners.papers.losses.regularizer import Regularizer
-from crossview.engine.learners.papers.losses.weighted_sum import WeightedSum
-from crossview.engine.learners.papers.metrics.hierarchy import Kinship
 from crossview.engine.learners.papers.metrics.learner import MetricLearner, fitted_metric
-from crossview.engine.learners.papers.metrics.options import Hierarchy
 from crossview.engine.learners.papers.metrics.regularized import (
     DescentStart,
     MetricSettings,
@@ -29,12 +28,120 @@ from crossview.engine.learners.papers.metrics.regularized import (
 )
 from crossview.engine.learners.papers.metrics.training_constraints import (
     ConstraintSettings,
+    Hierarchy,
     from_comparisons,
     rows_of_leaves,
 )
+from crossview.engine.learners.papers.samplers.relatives import Relatives
 from crossview.engine.learners.papers.solvers.descent import Descent, descend
 from crossview.engine.learners.papers.solvers.growing_subsets import descend_over_growing_subsets, scaled
 from crossview.engine.learners.papers.solvers.threshold import between
+
+
+@dataclass(frozen=True)
+class _Evaluations(Evaluation):
+    """The value of the sum, and the evaluations of its parts, which contain the constraints."""
+
+    parts: tuple[Evaluation, ...]
+
+
+class WeightedSum:
+    """A sum of losses of one metric, each times a weight, with the regulariser of the first loss, whose weight is 1.
+
+    It is a :class:`~engine.learners.papers.losses.objective.Loss` itself, so a descent treats it like a single loss.
+
+    Args:
+        first: the loss with the regulariser of the sum.
+        others: losses without a regulariser, with their weights.
+    """
+
+    def __init__(self, first: Loss, others: Sequence[tuple[float, Loss]]) -> None:
+        self._losses = [first, *(loss for _, loss in others)]
+        self._weights = [1.0, *(weight for weight, _ in others)]
+        self.parameters: Parameters = first.parameters
+        self.regularizer: Regularizer = first.regularizer
+
+    @property
+    def smoothing(self) -> float:
+        """The violation up to which the hinges are smooth."""
+        return self._losses[0].smoothing
+
+    @smoothing.setter
+    def smoothing(self, value: float) -> None:
+        for loss in self._losses:
+            loss.smoothing = value
+
+    def evaluate(self, metric: Metric) -> Evaluation:
+        """Return the sum over the active constraints."""
+        parts = tuple(loss.evaluate(metric) for loss in self._losses)
+        value = sum(weight * part.value for weight, part in zip(self._weights, parts, strict=True))
+        return _Evaluations(value, np.empty(0, np.int64), np.empty(0), parts)
+
+    def recheck(self, metric: Metric) -> int:
+        """Check all constraints of all losses, and return how many violated ones were not active."""
+        return sum(loss.recheck(metric) for loss in self._losses)
+
+    def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
+        """Return a subgradient with respect to the parameters, given the value of ``evaluate`` at the metric."""
+        assert isinstance(evaluation, _Evaluations), "an evaluation of the sum"  # noqa: S101
+        slopes = [
+            weight * loss.gradient(metric, part)
+            for weight, loss, part in zip(self._weights, self._losses, evaluation.parts, strict=True)
+        ]
+        return np.asarray(sum(slopes))
+
+    def exact(self, metric: Metric) -> float:
+        """Return the sum over all constraints, with the hinge itself."""
+        return sum(weight * loss.exact(metric) for weight, loss in zip(self._weights, self._losses, strict=True))
+
+
+@dataclass(frozen=True)
+class Kinship:
+    """The target neighbours of rows, and the constraints that a tree of their classes adds.
+
+    Attributes:
+        targets: target neighbours by the classes alone.
+        cousins: the same neighbours, with only cousins as impostors.
+        beyond: weight of the loss of the cousins.
+        quadruplets: the drawn quadruplets, with the weight of each kind.
+    """
+
+    targets: Targets
+    cousins: Targets
+    beyond: float
+    quadruplets: Sequence[tuple[float, NDArray[np.int64]]]
+
+    @classmethod
+    def drawn(
+        cls,
+        rows: Rows,
+        labels: NDArray[np.generic],
+        taxonomy: Taxonomy,
+        targets: Targets,
+        how: Hierarchy,
+        generator: np.random.Generator,
+    ) -> "Kinship":
+        """Return the constraints of a tree on rows, (n, d), whose classes, (n,), are leaves; ValueError as
+        ``Relatives``."""
+        relatives = Relatives(rows, labels, taxonomy, how.near)
+        kinds = (
+            (how.siblings, relatives.same_and_siblings(how.n_quadruplets, generator)),
+            (how.cousins, relatives.siblings_and_cousins(how.n_quadruplets, generator)),
+        )
+        found = [(weight, items) for weight, items in kinds if weight and len(items)]
+        cousins = Targets(targets.neighbors, taxonomy.families[taxonomy.positions(labels.astype(str).tolist())])
+        return cls(targets, cousins, how.beyond, found)
+
+    def losses(self, features: Differences, parameters: Parameters, margin: float) -> list[tuple[float, Loss]]:
+        """Return the losses to add to the loss of the classes, with their weights."""
+        found: list[tuple[float, Loss]] = [
+            (weight, Objective(features, quadruplets(items, margin), Regularizer(), parameters))
+            for weight, items in self.quadruplets
+        ]
+        if self.beyond and len(np.unique(self.cousins.classes)) > 1:
+            found.append((self.beyond, Impostors(features, self.cousins, 2 * margin, Regularizer(), parameters)))
+        return found
+
 
 LearnedFrom = Constraints | Targets | Kinship
 """The supervision of a view's metric: constraints, target neighbours, or target neighbours with a tree of classes."""

@@ -16,11 +16,14 @@ from crossview.engine.learners.papers.losses.differences import Differences
 from crossview.engine.learners.papers.losses.parameters import Diagonal, Full, Metric
 from crossview.engine.learners.papers.losses.ranking import HingeRisk, RankingRisk, Risk
 from crossview.engine.learners.papers.metrics.learner import MetricLearner, fitted_metric
-from crossview.engine.learners.papers.metrics.options import Sampling
-from crossview.engine.learners.papers.metrics.training_constraints import ConstraintSettings
+from crossview.engine.learners.papers.metrics.training_constraints import ConstraintSettings, Sampling
 from crossview.engine.learners.papers.solvers.cutting_plane import cut
-from crossview.engine.learners.papers.solvers.diagonal import diagonal_problem, minimize_over_growing_subsets
-from crossview.engine.learners.papers.solvers.newton import Newton, Step
+from crossview.engine.learners.papers.solvers.newton import (
+    Newton,
+    Step,
+    diagonal_problem,
+    minimize_over_growing_subsets,
+)
 from crossview.engine.learners.papers.solvers.threshold import between
 from crossview.engine.learners.subspace.span import Span
 

@@ -1,34 +1,47 @@
 """Multiple similarity learning: a few binary embeddings, each for a group of classes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from crossview.engine.learners.frame.base import MultiViewLearner
 from crossview.engine.learners.frame.capabilities import Capabilities
-from crossview.engine.learners.frame.settings import Between, Bits, Seed
+from crossview.engine.learners.frame.settings import Arrays, Between, Bits, Seed
 from crossview.engine.learners.frame.supervision import Supervision, rows_of_classes, shared_classes
 from crossview.engine.learners.frame.traits import SeparateLearner
-from crossview.engine.learners.frame.view_rows import Rows, present_rows
-from crossview.engine.learners.papers.musl.boosting import Chosen, boost, boost_assigned, likelihoods_under
-from crossview.engine.learners.papers.musl.class_votes import voted_classes
-from crossview.engine.learners.papers.musl.grouping import (
-    KMEANS,
-    LEARNED,
-    RANDOM,
-    Assignment,
-    at_random,
-    by_means,
-    given,
+from crossview.engine.learners.frame.view_rows import Rows, present_rows, slices
+from crossview.engine.learners.papers.musl.boosting import (
+    BitRows,
+    Chosen,
+    Codes,
+    Pairs,
+    Sample,
+    Stumps,
+    Training,
+    boost,
+    boost_assigned,
+    hamming,
+    likelihoods_under,
 )
-from crossview.engine.learners.papers.musl.samples import Codes, Pairs, Sample, Training
-from crossview.engine.learners.papers.musl.stumps import Stumps
 
+NEIGHBORS = 5
+"""Number of neighbours that vote, as in the paper."""
+_PAIRS_AT_ONCE = 1 << 21
+LEARNED: Final = "learned"
+KMEANS: Final = "kmeans"
+RANDOM: Final = "random"
+Metric = Annotated[int, Between(0, 4095)]
+Assignment = (
+    Literal["learned", "kmeans", "random"]
+    | Annotated[Mapping[Any, int], Arrays(0, "an object of classes, each with its metric")]
+    | Sequence[Metric]
+)
 PER_CLASS = "class"
 RS = (500.0, 1000.0, 2000.0)
 """Accuracies r to try."""
@@ -36,6 +49,82 @@ BALANCED: Final = "balanced"
 PAPER: Final = "paper"
 _MOST_BITS = 65_536  # maximum number of bits of all metrics together
 Odds = Annotated[float, Between(0, 100, above=True)]
+
+
+def voted_classes(bits: BitRows, known: BitRows, codes: Codes, metrics: Codes, n_bits: int) -> Codes:
+    """Return the (n,) classes with the most votes of the five nearest known rows of each row.
+
+    Args:
+        bits: (n, K T) bits under all metrics.
+        known: (m, K T) bits of the known rows.
+        codes: (m,) classes of the known rows, from 0.
+        metrics: (m,) metrics of these classes, under which the rows are compared.
+        n_bits: T.
+    """
+    classes = np.empty(len(bits), np.intp)
+    for part in slices(len(bits), len(known), _PAIRS_AT_ONCE):
+        classes[part] = votes(distances(bits[part], known, metrics, n_bits), codes, NEIGHBORS).argmax(axis=1)
+    return classes
+
+
+def distances(bits: BitRows, known: BitRows, metrics: Codes, n_bits: int) -> NDArray[np.float64]:
+    """Return the (n, m) Hamming distances to known rows, each under its own metric; arguments as in
+    ``voted_classes``."""
+    by_metric = np.zeros((len(bits), len(known)))
+    for metric in np.unique(metrics):
+        columns, own = slice(metric * n_bits, (metric + 1) * n_bits), metrics == metric
+        by_metric[:, own] = hamming(bits[:, columns], known[own, columns])
+    return by_metric
+
+
+def votes(distances: Rows, codes: Codes, k: int) -> Rows:
+    """Return the (n, C) votes of the k nearest of m known rows for their classes, from (n, m) distances.
+
+    Hamming distances have many ties: all rows at the k-th distance share the remaining votes equally. Among classes
+    with equal votes, the one with the smaller mean distance of its voters is first.
+    """
+    k = min(k, distances.shape[1])
+    kth = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
+    nearer, tied = distances < kth, distances == kth
+    shares = nearer + tied * ((k - nearer.sum(axis=1, keepdims=True)) / tied.sum(axis=1, keepdims=True))
+    members = np.eye(codes.max() + 1)[codes]
+    counts = shares @ members
+    mean = np.divide((shares * distances) @ members, counts, out=np.zeros_like(counts), where=counts > 0)
+    return np.asarray(
+        counts - 1e-6 * mean
+    )  # votes are whole or equal shares: so small a part only decides between ties
+
+
+def by_means(rows: Rows, codes: Codes, metrics: int, generator: np.random.RandomState) -> Codes:
+    """Return the (C,) metrics of classes by k-means on the means of their rows, as in the paper's heuristic."""
+    means = np.array([rows[codes == code].mean(axis=0) for code in range(codes.max() + 1)])
+    groups = KMeans(min(metrics, len(means)), n_init=10, random_state=generator).fit(means).labels_
+    return np.asarray(groups, dtype=np.intp)
+
+
+def at_random(count: int, metrics: int, generator: np.random.RandomState) -> Codes:
+    """Return the (C,) metrics of classes in K random groups, whose sizes differ by at most one."""
+    return np.asarray(generator.permutation(np.arange(count) % metrics))
+
+
+def stated_metrics(assignment: Mapping[Any, int] | Sequence[int], classes: NDArray[Any]) -> Codes:
+    """Return the (C,) metrics that ``assignment`` gives the classes: by their text, or in sorted order.
+
+    Raises:
+        ValueError: if a class has no metric, or a metric is not a whole number from 0 on.
+    """
+    if isinstance(assignment, Mapping):
+        by_name = {str(name): metric for name, metric in assignment.items()}
+        missing = [str(name) for name in classes if str(name) not in by_name]
+        if missing:
+            raise ValueError(f"the assignment has no metric for: {', '.join(missing)}; give one for every class")
+        assignment = [by_name[str(name)] for name in classes]
+    metrics = np.asarray(assignment)
+    if metrics.shape != classes.shape:
+        raise ValueError(f"the assignment has shape {metrics.shape}, but there are {len(classes)} classes")
+    if not np.issubdtype(metrics.dtype, np.integer) or metrics.min() < 0:
+        raise ValueError(f"an assignment's metrics must be whole numbers from 0 on, got {metrics.tolist()}")
+    return metrics.astype(np.intp)
 
 
 @dataclass(eq=False, repr=False)
@@ -217,7 +306,7 @@ class MuSL(SeparateLearner, MultiViewLearner):
         """Return the metrics of ``classes_`` that the parameters give; None if they depend on rows."""
         count = len(self.classes_)
         if not isinstance(self.assignment, str):
-            return given(self.assignment, self.classes_)
+            return stated_metrics(self.assignment, self.classes_)
         if self.n_metrics == PER_CLASS:
             return np.arange(count)
         return np.zeros(count, dtype=np.intp) if self.n_metrics == 1 else None

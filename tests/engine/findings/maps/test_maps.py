@@ -12,9 +12,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.findings.maps import making, plane
-from crossview.engine.findings.maps.kept_neighborhoods import kept_neighborhoods
-from crossview.engine.findings.maps.plane import placed
+from crossview.engine.findings.maps import making
+from crossview.engine.findings.maps.making import kept_neighborhoods, placed
 from crossview.engine.runtime.cancellation import cancellable
 from crossview.engine.values.conditions.filter import Filter
 from crossview.engine.values.errors import CancelledError, InvalidInputError, NotFoundError, NotReadyError
@@ -165,8 +164,8 @@ def test_mistakes_name_their_remedy(made: Collection, monkeypatch: pytest.Monkey
     info = made.maps.make(PCA_MAP)
     with pytest.raises(InvalidInputError, match="not of key"):
         made.maps.points(info.id, field="key")
-    monkeypatch.setattr(plane, "find_spec", lambda name: None)
-    assert plane.default_method() == "pca"
+    monkeypatch.setattr(making, "find_spec", lambda name: None)
+    assert making.default_method() == "pca"
     with pytest.raises(NotReadyError, match=re.escape(install_command("map"))):
         made.maps.make(MapRequest(method="tsne"))
 

@@ -11,7 +11,7 @@ from notions import COUNT, fill_things, key, rows
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.findings.questions.collected_answers import by_notion
-from crossview.engine.findings.questions.remembering import FAR, MOST_AS_ANCHOR, MOST_AS_FAR, NEAR, answers_of
+from crossview.engine.findings.questions.feedback import FAR, MOST_AS_ANCHOR, MOST_AS_FAR, NEAR, answers_of
 from crossview.engine.values.conditions.filter import Filter
 from crossview.engine.values.errors import InputWarning, InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.values.feedback import MOST_JUDGED, Judgement

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import entr, expit
 
-from crossview.engine.findings.questions.belief import information_gain, probability
+from crossview.engine.findings.questions.choosing import information_gain, probability
 
 
 def integrated(mean, variance):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.papers.attributes.described import place_between, spread_between
+from crossview.engine.learners.papers.attributes.class_scores import place_between, spread_between
 from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
 
 SEEN, MEANS = np.array([[0.0], [2.0], [2.0], [4.0]]), np.array([[-3.0], [0.0], [1.0], [2.5]])

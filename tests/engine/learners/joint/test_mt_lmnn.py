@@ -5,11 +5,11 @@ import pytest
 from scipy.optimize import check_grad
 
 from crossview.engine.learners.frame.supervision import Supervision
+from crossview.engine.learners.papers.joint.classes import SharedMap, learn_over_map
 from crossview.engine.learners.papers.joint.joint import JointMetrics
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings
 from crossview.engine.learners.papers.joint.mt_lmnn import MultiTaskLMNN
 from crossview.engine.learners.papers.joint.objectives import Features
-from crossview.engine.learners.papers.joint.shared_map import SharedMap, learn_over_map
 from crossview.engine.learners.papers.joint.shared_metric import SharedMetric
 from crossview.engine.learners.papers.losses.differences import Differences
 from crossview.engine.learners.papers.losses.impostors import Impostors, Targets

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize
 
-from crossview.engine.learners.papers.joint.compared import ComparisonLoss, Notions
+from crossview.engine.learners.papers.joint.comparison_loss import ComparisonLoss, Notions
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings, learn, weighted
 from crossview.engine.learners.papers.joint.losses import loss_of
 from crossview.engine.learners.papers.joint.objectives import (

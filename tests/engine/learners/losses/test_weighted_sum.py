@@ -9,7 +9,7 @@ from crossview.engine.learners.papers.losses.impostors import Impostors, Targets
 from crossview.engine.learners.papers.losses.objective import Objective
 from crossview.engine.learners.papers.losses.parameters import Diagonal, Full, LowRank
 from crossview.engine.learners.papers.losses.regularizer import Regularizer
-from crossview.engine.learners.papers.losses.weighted_sum import WeightedSum
+from crossview.engine.learners.papers.metrics.lmnn import WeightedSum
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(40, 4))

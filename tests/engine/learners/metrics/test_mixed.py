@@ -6,7 +6,7 @@ import pytest
 from crossview.engine.learners.frame.comparisons import Comparisons, MixedComparisons
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.papers.losses.constraints import constraints_of
-from crossview.engine.learners.papers.metrics.options import Stopping
+from crossview.engine.learners.papers.metrics.training_constraints import Stopping
 from crossview.learners import Fantope, JointMetrics, QuadrupletWise
 
 ROWS = 60

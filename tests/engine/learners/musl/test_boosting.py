@@ -6,9 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, log_expit, logsumexp, softmax
 
-from crossview.engine.learners.papers.musl.boosting import best_candidate, boost_assigned, rises, steepest
-from crossview.engine.learners.papers.musl.samples import Pairs, Sample, Training, hamming
-from crossview.engine.learners.papers.musl.stumps import Stumps
+from crossview.engine.learners.papers.musl.boosting import (
+    Pairs,
+    Sample,
+    Stumps,
+    Training,
+    best_candidate,
+    boost_assigned,
+    hamming,
+    rises,
+    steepest,
+)
 
 CASES = {
     "seed": st.integers(0, 2**32 - 1),

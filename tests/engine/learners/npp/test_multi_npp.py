@@ -9,8 +9,7 @@ from sklearn.linear_model import Ridge
 
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.papers.npp.forces import Repelled, Repulsion, pull, sampled
-from crossview.engine.learners.papers.npp.hybrid import Hybrid
-from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
+from crossview.engine.learners.papers.npp.multi_npp import Hybrid, MultiNPP
 from crossview.engine.learners.papers.npp.neighborhoods import nearest
 from crossview.engine.learners.papers.npp.scisd import Scisd
 from crossview.engine.learners.papers.npp.similarity import Complement, Listed, SameClass

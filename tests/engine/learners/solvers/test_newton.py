@@ -7,9 +7,14 @@ from scipy.optimize import minimize as solve
 from crossview.engine.learners.papers.losses import contrasts as contrasts_module
 from crossview.engine.learners.papers.losses.constraints import joined, pairs, quadruplets
 from crossview.engine.learners.papers.losses.contrasts import SignedContrasts, SquaredContrasts
-from crossview.engine.learners.papers.solvers import diagonal as diagonal_module
-from crossview.engine.learners.papers.solvers.diagonal import diagonal_problem, minimize_over_growing_subsets
-from crossview.engine.learners.papers.solvers.newton import Newton, VectorProblem, minimize
+from crossview.engine.learners.papers.solvers import newton
+from crossview.engine.learners.papers.solvers.newton import (
+    Newton,
+    VectorProblem,
+    diagonal_problem,
+    minimize,
+    minimize_over_growing_subsets,
+)
 
 WIDTH, H, EXACT = 6, 0.05, Newton(tol=1e-10)
 
@@ -134,11 +139,11 @@ def test_the_printed_step_is_kept_and_need_not_end_at_the_minimum():
 
 def test_growing_subsets_end_where_all_constraints_do(monkeypatch):
     """Subsets and wider losses change only the way there."""
-    monkeypatch.setattr(diagonal_module, "_FIRST", 20)
+    monkeypatch.setattr(newton, "_FIRST", 20)
     rows, constraints = rows_and_constraints(count=400)
     problem = diagonal_problem(rows, constraints, 1000.0, 1.0)
-    assert [len(one.costs) for one in diagonal_module.growing(problem)] == [20, 80, 450]
-    assert all(np.isclose(one.costs.sum(), 1000.0) for one in diagonal_module.growing(problem))
+    assert [len(one.costs) for one in newton.growing(problem)] == [20, 80, 450]
+    assert all(np.isclose(one.costs.sum(), 1000.0) for one in newton.growing(problem))
     direct, grown = minimize(problem, EXACT), minimize_over_growing_subsets(problem, EXACT)
     np.testing.assert_allclose(grown.w, direct.w, atol=1e-4 * direct.w.max())
     assert grown.steps > direct.steps or grown.history[-1] <= direct.history[-1] * (1 + 1e-9)

@@ -11,13 +11,11 @@ from crossview.engine.learners.papers.losses import differences as differences_m
 from crossview.engine.learners.papers.losses.constraints import joined, pairs, quadruplets
 from crossview.engine.learners.papers.losses.differences import Differences
 from crossview.engine.learners.papers.losses.objective import Objective, satisfied
-from crossview.engine.learners.papers.losses.parameters import Diagonal, Full, LowRank, Metric, Symmetric
+from crossview.engine.learners.papers.losses.parameters import Diagonal, Full, LowRank, Metric, Spectrum, Symmetric
 from crossview.engine.learners.papers.losses.regularizer import Regularizer
-from crossview.engine.learners.papers.losses.spectrum import Spectrum
-from crossview.engine.learners.papers.metrics.fantope import Fantope
-from crossview.engine.learners.papers.metrics.options import Stopping
+from crossview.engine.learners.papers.metrics.fantope import Fantope, Multipliers, alternate, proximal_step
+from crossview.engine.learners.papers.metrics.training_constraints import Stopping
 from crossview.engine.learners.papers.solvers import growing_subsets as growing_subsets_module
-from crossview.engine.learners.papers.solvers.admm import Multipliers, alternate, proximal_step
 from crossview.engine.learners.papers.solvers.descent import Descent, Validation, descend
 from crossview.engine.learners.papers.solvers.growing_subsets import descend_over_growing_subsets, growing_subsets
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.subspace.label_noise import wrong_share
+from crossview.engine.learners.subspace.class_instance import wrong_share
 
 ITEMS, CLASSES = 2000, 20
 

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from crossview.engine.learners.subspace.neighbor_graph import NeighborGraph
+from crossview.engine.learners.subspace.seeding import NeighborGraph
 
 
 def groups(seed: int = 0, count: int = 30):

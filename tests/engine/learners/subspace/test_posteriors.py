@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import Ridge
 
-from crossview.engine.learners.frame.known_rows import KnownViews, fingerprints
+from crossview.engine.learners.frame.chain import KnownViews, fingerprints
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import from_state, parse_chain
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import euclidean_distances
 
-from crossview.engine.learners.subspace.landmark_distances import LandmarkDistances
-from crossview.engine.learners.subspace.row_kernel import FittedKernel, RowKernel, usual_scaling
+from crossview.engine.learners.subspace.row_kernel import FittedKernel, LandmarkDistances, RowKernel, usual_scaling
 
 
 def test_unit_rows_compare_texts_without_regard_to_their_length() -> None:

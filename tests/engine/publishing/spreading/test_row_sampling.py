@@ -11,7 +11,7 @@ from spread_rows import extracted
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.publishing.spreading.sampling import SampleRequest, sample_rows
-from crossview.engine.training.sampling import stratified
+from crossview.engine.training.training_sample import stratified
 from crossview.engine.values.errors import AlreadyExistsError, InvalidInputError
 
 LEAST = 5
