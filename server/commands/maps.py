@@ -165,7 +165,7 @@ def _list(maps: "tuple[MapInfo, ...]", as_json: bool) -> None:
 
 
 def _write(out: Path, collection: "AnyCollection", made: "MapInfo", field: str) -> None:
-    from crossview.engine.spaces.embedding_files import replacing
+    from crossview.engine.spaces.item_files import replacing
 
     keys, points, values = _points(collection, made, field)
     with replacing(out) as part:
