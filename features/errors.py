@@ -44,6 +44,10 @@ class ImageTooLargeError(ImageError):
     """The picture declares more pixels than the limit; its pixels were not decoded."""
 
 
+class NotEnoughMemoryError(CrossviewError, MemoryError):
+    """The work needs more memory, processes or threads than there are; the message states the way out."""
+
+
 class NotFittedError(ValueError):
     """An extractor must be fitted before it can compute rows."""
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from crossview.features.background import NO_MORE, begun
 from crossview.features.base import ImageExtractor
-from crossview.features.errors import ImageError
+from crossview.features.errors import ImageError, NotEnoughMemoryError
 from crossview.features.picture_worker import Packed, PictureWorker
 from crossview.features.pictures import Checkpoint, PictureLimits, PictureTask, Result, Work
 from crossview.features.pixel_budget import PixelBudget
@@ -74,7 +75,7 @@ class PicturePool:
                 if len(pending) == self._ahead * self.workers:
                     yield _result(pending.popleft(), checkpoint)
                 asked = _Asked(work, task.image, self._pack(task.extractors), left, place)
-                pending.append(self._threads.submit(self._read, asked))
+                pending.append(self._submitted(asked))
             while pending:
                 yield _result(pending.popleft(), checkpoint)
         finally:
@@ -87,6 +88,14 @@ class PicturePool:
     ) -> list[Result | ImageError]:
         """See ``Pictures.run``; the pool decides how many pictures it reads at once."""
         return list(self.stream(work, tasks, checkpoint))
+
+    def _submitted(self, asked: "_Asked") -> Future[Any]:
+        try:
+            return self._threads.submit(self._read, asked)
+        except RuntimeError as error:
+            if self._closed:
+                raise
+            raise NotEnoughMemoryError(f"no thread can read pictures; {NO_MORE}") from error
 
     def close(self) -> None:
         """End the processes; calls that are not finished fail."""
@@ -165,14 +174,20 @@ class PicturePool:
                     if self._closed:
                         raise RuntimeError("the pool of processes that read pictures is closed")
                     if len(self._failures) > failures and not self._started:
-                        raise RuntimeError("no process that reads pictures can be started") from self._failures[-1]
-                    if self._starting < min(self._waiting, self.workers - len(self._started)):
-                        self._starting += 1
-                        threading.Thread(target=self._start, name="pictures", daemon=True).start()
-                    self._changed.wait()
+                        raise NotEnoughMemoryError(f"no process can read pictures; {NO_MORE}") from self._failures[-1]
+                    if self._starting >= min(self._waiting, self.workers - len(self._started)) or self._begins():
+                        self._changed.wait()
                 return self._idle.pop()
             finally:
                 self._waiting -= 1
+
+    def _begins(self) -> bool:
+        """Start another process in the background; return whether there is something to wait for."""
+        self._starting += 1
+        if begun(self._start, "pictures") is None:
+            self._starting -= 1
+            self._failures.append(RuntimeError("no thread"))
+        return bool(self._starting or self._started)
 
     def _has_idle(self) -> bool:
         """Return whether a process is idle; forget processes that have ended."""

@@ -1,7 +1,8 @@
 """Attacks on what a server has little of: calls, connections, memory of headers, of requests and of answers.
 
 Each runs for so many seconds against a server of its own, which may have 2 GiB of memory and 256 descriptors, while
-its health is asked for. An attack is a coroutine that goes on until it is cancelled.
+its health is asked for. An attack is a coroutine that goes on until it is cancelled. Large messages and bodies hold
+vectors of millions of numbers, which take several times their bytes once they are decoded.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ from benchmarks.frame.tables import table
 from benchmarks.serve.figures import OURS, Limit, figure
 from benchmarks.serve.findings import HEALTH_WAITS, health_checks
 from benchmarks.serve.halves import HEADERS, PREFACE, SETTINGS, encoded_text, frame
+from benchmarks.serve.http_calls import HttpConnection
 from benchmarks.serve.load import IMPORT, SEARCH, STREAM
 from benchmarks.serve.process import Limits, accepts, free_port, serving, watched
 from crossview.v1 import collections_pb2 as pb
@@ -38,11 +40,17 @@ _SETTLED = 40.0
 _PAUSE = 0.05
 _PATIENCE = 30.0
 """Seconds in which a search is answered."""
+_LARGE_CALLERS, _NUMBERS, _JSON_NUMBERS = 16, 3_670_000, 3_900_000
+"""Callers with large requests, and the numbers of their vectors: a request of either form has about 14 MiB."""
+_REQUEST_MEMORY = 256 << 20
+"""Documented memory of the requests of a server."""
+_GROWN = "memory grown at most, of the memory of requests"
 _OPTIONS = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
 _OPTIONS += [("grpc.use_local_subchannel_pool", 1)]
 WITHIN = {
     "health p99, ms": Limit(most=1_000),
     "health checks failed": Limit(most=0),
+    _GROWN: Limit(most=1.3),
     "memory after, % of before": Limit(most=115),
     "ends of the server": Limit(most=0),
     "searches answered afterwards": Limit(least=1),
@@ -129,10 +137,47 @@ async def silent_connections(address: str) -> None:
     await asyncio.gather(*(hold() for _ in range(_SILENT)))
 
 
+async def large_messages(address: str) -> None:
+    """Search by vectors of 14 MiB, as protobuf, from many callers."""
+    query = search_pb2.Query(view="v", vector=Vector(values=[0.5] * _NUMBERS))
+    request = search_pb2.SearchRequest(parent=_PARENT, space="raw", queries=[query], k=3).SerializeToString()
+
+    async def send() -> None:
+        async with _channel(address) as channel:
+            while True:
+                with suppress(grpc.RpcError):
+                    await channel.unary_unary(SEARCH)(request, timeout=30)
+                await asyncio.sleep(_PAUSE)
+
+    await asyncio.gather(*(send() for _ in range(_LARGE_CALLERS)))
+
+
+async def large_bodies(address: str) -> None:
+    """Search by vectors of 3.9 million numbers, as JSON of 14 MiB over HTTP, from many callers."""
+    head = f'{{"parent":"{_PARENT}","space":"raw","k":3,"queries":[{{"view":"v","vector":{{"values":['.encode()
+    body = head + (b"0.5,0.5,0.5,25," * (_JSON_NUMBERS // 4))[:-1] + b"]}}]}"
+
+    async def send() -> None:
+        while True:
+            # The server may refuse a body before it has arrived, and close the connection.
+            with suppress(OSError, asyncio.IncompleteReadError):
+                async with HttpConnection(address, SEARCH) as connection:
+                    while True:
+                        await connection.post(body)
+                        await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_PAUSE)
+
+    await asyncio.gather(*(send() for _ in range(_LARGE_CALLERS)))
+
+
 ATTACKS: dict[str, Callable[[str], Coroutine[Any, Any, None]]] = {
     one.__name__.replace("_", " "): one
-    for one in (idle_streams, headers, object_bombs, large_attributes, silent_connections)
+    for one in (
+        *(idle_streams, headers, object_bombs, large_attributes, silent_connections),
+        *(large_messages, large_bodies),
+    )
 }
+_OVER_HTTP = ("large bodies",)
 
 
 def measure_attacks(folder: Path, seconds: float, names: tuple[str, ...] = tuple(ATTACKS)) -> ResultRows:
@@ -143,12 +188,14 @@ def measure_attacks(folder: Path, seconds: float, names: tuple[str, ...] = tuple
 def _attacked(home: Path, name: str, seconds: float) -> ResultRows:
     port = free_port() if accepts("--health-port") else 0
     options = ["--health-port", str(port)] if port else []
+    http = f"127.0.0.1:{free_port()}" if name in _OVER_HTTP else ""
+    options += ["--http-port", http.rpartition(":")[2]] if http else []
     with serving(home, *options, limits=LIMITS) as server:
         _furnish(server.address)
         time.sleep(_SETTLED)  # its other processes have started then
         before, attack = server.memory(), multiprocessing.get_context("spawn").Process
         with watched(server) as memory, health_checks(f"127.0.0.1:{port}" if port else server.address) as health:
-            attacker = attack(target=_attack, args=(name, server.address), daemon=True)
+            attacker = attack(target=_attack, args=(name, http or server.address), daemon=True)
             attacker.start()
             attacker.join(seconds)
             attacker.kill()
@@ -163,6 +210,7 @@ def _attacked(home: Path, name: str, seconds: float) -> ResultRows:
         "health checks failed": int(np.isinf(checks).sum()),
         "memory before, MB": before / 1e6,
         "most memory, MB": max(memory) / 1e6,
+        _GROWN: (max(memory) - before) / _REQUEST_MEMORY,
         "memory after, MB": after / 1e6,
         "memory after, % of before": 100 * after / before,
         "ends of the server": int(ended),

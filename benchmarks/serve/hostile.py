@@ -189,7 +189,7 @@ def markdown(document: Document) -> str:
         tables.append(attacked)
     if faults:
         tables.append(table([["part", "method", "status", "message", "shortest input, base64"], *faults]))
-    return "\n\n".join(["# A hostile run", *tables])
+    return "\n\n".join(["# A hostile run" if counts else "# Attacks that exhaust a server", *tables])
 
 
 def _cell(text: str) -> str:

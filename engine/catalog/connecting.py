@@ -11,10 +11,13 @@ import sqlite3
 from pathlib import Path
 from urllib.parse import quote
 
-_DISK = ("SQLITE_IOERR", "SQLITE_FULL", "SQLITE_CANTOPEN", "SQLITE_READONLY")
-"""Beginnings of the names of SQLite's errors if the log or its index cannot be made."""
 _NO_SPACE = ("SQLITE_FULL", "SQLITE_IOERR_SHM", "SQLITE_IOERR_WRITE")
 """Beginnings of the names of SQLite's errors on a disk without space."""
+_DISK = (*_NO_SPACE, "SQLITE_CANTOPEN", "SQLITE_READONLY")
+"""Beginnings of the names of SQLite's errors if the log or its index cannot be made.
+
+A disk that fails to read has others: a frozen connection would fail, too, or wait for those of its own program.
+"""
 _LEAST_FREE = 1 << 20
 """Bytes that are free on a disk that is not full."""
 _PATIENCE = 60.0

@@ -332,7 +332,10 @@ def _plain(text: str) -> str:
     if "readonly" in text or "unable to open" in text:
         return f"the folder is read-only or cannot be opened: let this user write there ({text})"
     if "malformed" in text or "not a database" in text:
-        return f"the catalog is damaged ({text}): restore the collection from a copy"
+        return (
+            f"the catalog is damaged ({text}), or the disk fails to read it: check the disk and try again; if this "
+            "does not help, restore the collection from a copy"
+        )
     if "I/O" in text:
         return f"{DISK_FAILS} ({text})"
     return f"the catalog cannot be used ({text}): try again; if this does not help, restore the collection from a copy"

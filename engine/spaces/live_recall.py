@@ -20,6 +20,7 @@ from crossview.engine.spaces.space import Vectors
 from crossview.engine.spaces.target import Target
 from crossview.engine.values.index_choice import IndexChoice, LiveFigure, SearchRecall
 from crossview.engine.values.info import SpaceInfo
+from crossview.features.background import begun
 from crossview.index.base import Neighbors, Searcher, Selection
 
 _log = logging.getLogger(__name__)
@@ -159,8 +160,9 @@ class LiveRecall:
             if self._closed.is_set():
                 return
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="live recall", daemon=True)
-                self._thread.start()
+                self._thread = begun(self._work, "live recall")
+            if self._thread is None:
+                return
         try:
             self._questions.put_nowait(question)
         except Full:

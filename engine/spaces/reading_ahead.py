@@ -7,6 +7,7 @@ from collections.abc import Callable
 from crossview.engine.catalog.item_pages import ITEMS_A_PAGE
 from crossview.engine.spaces.version import StaleError, Version
 from crossview.engine.values.errors import CrossviewError
+from crossview.features.background import begun
 
 MOST_ITEMS = 1 << 17
 """Maximum number of items of a collection that is read ahead, about 50 MB without texts and attributes."""
@@ -31,8 +32,7 @@ class ReadingAhead:
         if self._thread is not None or time.monotonic() < self._from or not self._beginning.acquire(blocking=False):
             return
         if self._thread is None:
-            self._thread = threading.Thread(target=self._read, name="reading ahead", daemon=True)
-            self._thread.start()
+            self._thread = begun(self._read, "reading ahead")
         self._beginning.release()
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import StaleError, Version
 from crossview.engine.values.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
+from crossview.features.background import begun
 from crossview.features.inputs import MODELS
 from crossview.features.stages import stage
 from crossview.index.base import EXACT, Index
@@ -330,8 +331,7 @@ class Versions:
         if self._upkeep is not None and self._upkeep.is_alive():
             return
         if work := self._compaction(version) or self._saving(version):
-            self._upkeep = threading.Thread(target=work, name="upkeep", daemon=True)
-            self._upkeep.start()
+            self._upkeep = begun(work, "upkeep")
 
     def _saving(self, version: Version) -> Callable[[], None] | None:
         """Return a function that saves a space whose indexes have changed much since their snapshots, or None."""

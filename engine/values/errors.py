@@ -16,6 +16,7 @@ from crossview.features.errors import ImageTooLargeError as ImageTooLargeError
 from crossview.features.errors import ModelError as ModelError
 from crossview.features.errors import ModelInputError as ModelInputError
 from crossview.features.errors import NotAnImageError as NotAnImageError
+from crossview.features.errors import NotEnoughMemoryError as NotEnoughMemoryError
 from crossview.features.errors import TruncatedImageError as TruncatedImageError
 from crossview.features.extras import lacking as lacking
 
@@ -39,10 +40,6 @@ class InvalidInputError(CrossviewError, ValueError):
 
 class NotReadyError(CrossviewError, RuntimeError):
     """A step is missing (an unfitted view, no trained space); the message names the command for this step."""
-
-
-class NotEnoughMemoryError(CrossviewError, MemoryError):
-    """The work needs more memory than is available; the message states both, and how to need less."""
 
 
 class BusyError(CrossviewError, RuntimeError):

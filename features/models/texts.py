@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from crossview.features.background import NO_MORE, begun
 from crossview.features.base import FeatureRows
-from crossview.features.errors import ModelError, ModelInputError
+from crossview.features.errors import ModelError, ModelInputError, NotEnoughMemoryError
 from crossview.features.models.text_worker import VARIABLE, Check, LeftError, TextModel, TextWorker, seconds
 from crossview.features.stages import stage
 from crossview.features.worker_process import TooSlowError, WorkerDiedError
@@ -95,7 +96,8 @@ class TextProcesses:
             except WorkerDiedError:
                 self._end(worker)
             except LeftError as error:
-                threading.Thread(target=self._finish, args=(worker,), name="texts", daemon=True).start()
+                if begun(self._finish, "texts", worker) is None:
+                    self._end(worker)
                 if error.__cause__ is not None:
                     raise error.__cause__ from None
                 raise
@@ -158,7 +160,9 @@ class TextProcesses:
                         raise _reason(mine.failure)
                     if mine.starting < min(mine.waiting, self._most - len(mine.started)):
                         mine.starting += 1
-                        threading.Thread(target=self._start, args=(model, mine), name="texts", daemon=True).start()
+                        if begun(self._start, "texts", model, mine) is None:
+                            mine.starting -= 1
+                            mine.failures, mine.failure = mine.failures + (not mine.started), None
                     self._changed.wait(_WAKE)
                     check()
                 return mine.idle.pop()
@@ -215,7 +219,7 @@ class TextProcesses:
 
 def _reason(failure: Exception | None) -> Exception:
     """Return the error of a caller whose process could not be started."""
-    made: Exception = RuntimeError("no process that runs models can be started")
+    made: Exception = NotEnoughMemoryError(f"no process can run models on texts; {NO_MORE}")
     if isinstance(failure, ModelError):
         made = ModelError(failure.message, detail=failure.detail)
     elif isinstance(failure, WorkerDiedError):

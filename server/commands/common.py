@@ -111,9 +111,12 @@ def utf8(value: _Value) -> _Value:
 def describe(error: Exception) -> str:
     """Return one line that states what went wrong."""
     from crossview.engine.values.errors import CrossviewError
+    from crossview.features.background import refused
 
     if isinstance(error, CrossviewError):
         text = str(error)
+    elif limit := refused(error):
+        text = limit
     elif isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
     elif isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":

@@ -14,9 +14,9 @@ def key_names(backend: object, collection: str) -> list[str]:
 
     if not isinstance(backend, Home):
         return []
-    from crossview.server.core.keys.notes import followers
+    from crossview.server.core.keys.keys import Keys
 
-    return followers(backend, collection)
+    return Keys(backend.path).of_collection(collection)
 
 
 def keep_alias_of_keys(backend: object, alias: str) -> None:

@@ -3,6 +3,7 @@
 Callers name a collection or an alias, and each use resolves the alias.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -18,10 +19,11 @@ from crossview.engine.values.info import CollectionInfo
 from crossview.features.picture_pool import PicturePool
 from crossview.features.stages import stage
 from crossview.server.core.keys.keys import Keys
-from crossview.server.core.keys.notes import freeing
 from crossview.server.core.limits import most_collections
 from crossview.server.core.open_pages import FoundDuplicates, OpenPages
 from crossview.server.wire.identity import identity_here
+
+_log = logging.getLogger("crossview.server")
 
 
 @dataclass
@@ -132,15 +134,23 @@ class OpenCollections:
 
     def delete(self, name: str) -> None:
         """Close and delete a collection; raise BusyError if calls use it too long, or errors of ``Home.delete``."""
-        with self._left(name), freeing(self.home, name, f"collection {name!r} is deleted, so these keys lose it"):
+        with self._left(name), self._freeing(name, f"collection {name!r} is deleted, so these keys lose it"):
             self.home.delete(name)
 
     def rename(self, name: str, new: str, keep_alias: bool) -> None:
         """Close and rename a collection; raise BusyError if calls use it too long, or errors of ``Home.rename``."""
-        with self._left(name), freeing(self.home, name, f"collection {name!r} is now {new!r}, and these keys keep it"):
+        with self._left(name), self._freeing(name, f"collection {name!r} is now {new!r}, and these keys keep it"):
             self.home.rename(name, new, keep_alias=keep_alias)
             if keep_alias:
                 Keys(self.home.path).keep_alias(name)
+
+    @contextmanager
+    def _freeing(self, name: str, outcome: str) -> Iterator[None]:
+        """Log the keys that follow a collection, with what happens to them, after the block that frees its name."""
+        names = Keys(self.home.path).of_collection(name)
+        yield
+        if names:
+            _log.info("%s: %s", outcome, ", ".join(names))
 
     @contextmanager
     def _left(self, name: str) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing
@@ -39,6 +40,28 @@ def disk(tmp_path: Path) -> Iterator[Full]:
     with small_disk(tmp_path / "disk") as full:
         fill_home(Home(tmp_path / "disk" / "home"))
         yield tmp_path / "disk" / "home", full
+
+
+@pytest.mark.parametrize("name", ["SQLITE_IOERR_READ", "SQLITE_IOERR_CORRUPTFS", "SQLITE_IOERR_FSYNC"])
+def test_a_disk_that_fails_to_read_is_an_error_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A connection without a log waited a minute for those of its own program, at each further read."""
+
+    def failing(*_: object, **__: object) -> object:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorname = name  # type: ignore[misc]  # SQLite sets it
+        raise error
+
+    fill_home(Home(tmp_path))
+    with Home(tmp_path).open("things") as things:
+        assert things.count() == 12
+        with monkeypatch.context() as patch:
+            patch.setattr("crossview.engine.catalog.database.frozen", lambda path: pytest.fail("it would wait"))
+            patch.setattr(things._opened.catalog._database._engine, "connect", failing)
+            with pytest.raises(StorageError, match="check that it works"):
+                things.items.page(EVERY_ITEM, "", 20)
+        check_reads(things)
 
 
 def check_reads(collection: Collection, items: int = 12) -> None:

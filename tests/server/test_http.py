@@ -446,6 +446,27 @@ def test_an_offer_of_another_protocol_is_ignored(server: RunningServer, offer: t
 
 
 @pytest.mark.parametrize(
+    "connection",
+    [
+        ("connection: close, Upgrade, HTTP2-Settings",),
+        ("connection: Upgrade, HTTP2-Settings ,Close",),
+        ("connection: close", "connection: Upgrade, HTTP2-Settings"),
+    ],
+)
+def test_a_connection_with_an_offer_closes_if_asked(server: RunningServer, connection: tuple[str, ...]) -> None:
+    """It stayed open for a minute: the header left the request together with the offer."""
+    assert server.http_port is not None
+    head = [*HEAD, *connection, *H2C[1:], f"content-length: {len(BODY)}", "", ""]
+    with socket.create_connection(("127.0.0.1", server.http_port), timeout=300) as sent:
+        sent.sendall("\r\n".join(head).encode() + BODY)
+        answer = b""
+        while piece := sent.recv(65_536):
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert b"\r\nconnection: close\r\n" in answer.lower()
+
+
+@pytest.mark.parametrize(
     "lines",
     [
         ("host: evil", f"content-length: {len(BODY)}"),

@@ -366,7 +366,7 @@ def test_the_keys_of_a_kept_name_follow_the_alias(home: Home, ring: KeyRing, thr
 
 
 def test_a_damaged_identity_gives_nobody_the_collection(home: Home, ring: KeyRing) -> None:
-    """The use of the key is an error, and makes no new identity."""
+    """No key reaches it, nor can one be made for it; a caller without a key still reaches it."""
     secret, _ = Keys(home.path).create("site", "read", ["pets"])
     (home.path / "pets" / "identity").write_text("x")
     os.utime(home.path)

@@ -22,11 +22,13 @@ from terminal import fill_rows
 
 from crossview.engine.collections.home import Home
 from crossview.engine.values.conditions.filter import Filter
-from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.errors import InvalidInputError, NotEnoughMemoryError, NotFoundError
 from crossview.engine.values.item import ItemUpdate
 from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client
 from crossview.server.core.dispatch.rooms import Room, Rooms
+from crossview.server.core.jobs.jobs import Waiting
+from crossview.server.core.jobs.records import Records
 from crossview.server.core.services.search_service import SearchService
 from crossview.server.edge.listen import RunningServer
 from crossview.server.wire.convert_search import from_search_request
@@ -48,6 +50,44 @@ def run(scene: Callable[[Room], Awaitable[Any]], threads: int = 2, waiting: int 
             room.close()
 
     return asyncio.run(play())
+
+
+def test_a_room_without_a_thread_refuses_calls_until_it_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls waited for ever for a thread that the system had refused."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def scene(room: Room) -> list[Any]:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(OverloadedError):
+                await room.run(lambda: 1)
+        first = await room.run(lambda: 2)
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            return [first, *await asyncio.gather(*(room.run(lambda n=n: n) for n in range(3, 6)))]  # type: ignore[misc]
+
+    assert run(scene) == [2, 3, 4, 5]
+
+
+def test_a_caller_learns_that_no_thread_can_wait_for_its_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The next one waits."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def scene() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(NotEnoughMemoryError, match="ulimit -u"):
+                await waiting.ended("none")
+        with pytest.raises(NotFoundError):
+            await waiting.ended("none")
+
+    waiting = Waiting(Records(tmp_path))
+    asyncio.run(scene())
+    waiting.close()
 
 
 def test_results_and_errors_come_back_to_who_waits() -> None:

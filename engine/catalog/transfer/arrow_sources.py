@@ -65,7 +65,7 @@ class ArrowSource:
 
     def _check_columns(self, names: Sequence[str]) -> None:
         """Raise InvalidInputError unless all files have the columns of the first."""
-        for file in self._files:
+        for file in self._files[1:]:
             with _understood(file.path):
                 if set(self._schema(file.path).names) != set(names):
                     raise InvalidInputError(
@@ -110,15 +110,14 @@ class ArrowSource:
 
     def _batches(self, path: Path) -> Iterator[Any]:
         if path.suffix == ".parquet":
-            # As dictionaries, the rows of a batch share equal texts, however large a text is.
-            texts = [field.name for field in self._schema(path) if self._is_text(field.type)]
-            with (
-                open_regular(path) as opened,
-                self._pa.parquet.ParquetFile(
-                    opened, buffer_size=_BUFFER, pre_buffer=False, read_dictionary=texts
-                ) as file,
-            ):
-                _check_values(path, file.metadata)
+            with open_regular(path) as opened:
+                metadata = self._pa.parquet.read_metadata(opened)
+                _check_values(path, metadata)
+                # As dictionaries, the rows of a batch share equal texts, however large a text is.
+                texts = [one.name for one in metadata.schema.to_arrow_schema() if self._is_text(one.type)]
+                file = self._pa.parquet.ParquetFile(
+                    opened, metadata=metadata, buffer_size=_BUFFER, pre_buffer=False, read_dictionary=texts
+                )
                 yield from file.iter_batches(_ROWS_AT_ONCE)
             return
         with self._opened(path) as reader:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar, cast
 
+from crossview.features.background import begun
 from crossview.features.worker import cores
 from crossview.server.wire import methods
 from crossview.server.wire.convert_search import queries_of
@@ -239,6 +240,8 @@ class Room:
         """Take a place for a call; raise OverloadedError if the room refuses the call."""
         if self._wait(line) > self._patience or (self._taken >= self._places and not self._make_place(line)):
             raise self._overloaded()
+        if not (self._threads or self._begin()):
+            raise self._overloaded()
         self._taken += 1
         caller = Waiter(argument, asyncio.get_running_loop().create_future(), line)
         self._lines.setdefault(line, {})[caller] = None
@@ -296,11 +299,15 @@ class Room:
     def _put(self, task: Task) -> None:
         """Queue a task for the threads; start another thread if there are more calls than threads."""
         if self._taken > len(self._threads) < self._most_threads:
-            loop = asyncio.get_running_loop()
-            self._threads.append(threading.Thread(target=self._work, args=(loop,), name=self._kind, daemon=True))
-            self._threads[-1].start()
+            self._begin()
         self._later.put(task.line, task)
         self._hand_out()
+
+    def _begin(self) -> bool:
+        """Start another thread; return whether the system allows it."""
+        if thread := begun(self._work, self._kind, asyncio.get_running_loop()):
+            self._threads.append(thread)
+        return thread is not None
 
     def _hand_out(self) -> None:
         """Give the threads tasks of the lines in turn: one for each thread, and those that it ends in a moment.

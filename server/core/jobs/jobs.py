@@ -11,7 +11,15 @@ from google.rpc.status_pb2 import Status
 
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.collections.home import Home
-from crossview.engine.values.errors import BusyError, CancelledError, CrossviewError, NotFoundError, StorageError
+from crossview.engine.values.errors import (
+    BusyError,
+    CancelledError,
+    CrossviewError,
+    NotEnoughMemoryError,
+    NotFoundError,
+    StorageError,
+)
+from crossview.features.background import NO_MORE, begun
 from crossview.features.picture_pool import PicturePool
 from crossview.server.core.dispatch.origin import NO_ORIGIN, Origin
 from crossview.server.core.jobs.operation import (
@@ -56,6 +64,8 @@ class Waiting:
             self._waiting.setdefault(job, set()).add(ended)
         ended.add_done_callback(lambda _: self._forget(job, ended))
         self._begin()
+        if self._thread is None and not self._closed:
+            ended.set_exception(NotEnoughMemoryError(f"no thread can wait for the job; {NO_MORE}"))
         return ended
 
     def leave(self, job: str, why: Status) -> None:
@@ -78,8 +88,7 @@ class Waiting:
     def _begin(self) -> None:
         with self._changing:
             if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._watch, name="waiting for jobs", daemon=True)
-                self._thread.start()
+                self._thread = begun(self._watch, "waiting for jobs")
         self._look.set()
 
     def _watch(self) -> None:

@@ -15,7 +15,8 @@ from google.rpc.status_pb2 import Status
 
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.collections.home import Home
-from crossview.engine.values.errors import BusyError, CrossviewError, NotFoundError, StorageError
+from crossview.engine.values.errors import BusyError, CrossviewError, NotEnoughMemoryError, NotFoundError, StorageError
+from crossview.features.background import NO_MORE, begun
 from crossview.features.picture_pool import PicturePool
 from crossview.features.stages import Packed
 from crossview.server.core.channel import ERROR, PROGRESS, STAGES
@@ -64,8 +65,10 @@ class Slot:
         self._kinds, self._pictures, self._ended = kinds, pictures, ended
         self._home, self._records, self._owner, self._on_end = home, records, owner, on_end
         self._wanted, self._closing = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
-        self._thread.start()
+        thread = begun(self._serve, "jobs")
+        if thread is None:
+            raise NotEnoughMemoryError(f"no thread can run jobs; {NO_MORE}")
+        self._thread = thread
 
     def wake(self) -> None:
         """Wake the slot: a job waits, or the server stops."""

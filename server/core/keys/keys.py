@@ -176,8 +176,13 @@ class Keys:
     def of_collection(self, name: str) -> list[str]:
         """Return the names of the keys that follow a collection, sorted; those of all collections do not count.
 
-        Raises StorageError.
+        Keys that have only its name are bound first. A disk that is full must not keep a collection from being deleted:
+        where they cannot be bound, the log has a warning. Raises StorageError if the keys cannot be read.
         """
+        try:
+            self.bind()
+        except StorageError as error:
+            _log.warning("cannot bind keys to collection %r: %s", name, error)
         identity = HomeNames.of(self._home).identities.get(name)
         return [
             key.name for key in self.all() if any(one.identity == identity for one in key.collections or ()) if identity

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.features.background import begun
 from crossview.server.core.channel import ERROR, REQUEST, STOP, Channel
 from crossview.server.core.forks import CONTEXT, started
 from crossview.server.wire.errors import ServerStoppedError
@@ -102,8 +103,7 @@ class WriteProcess:
         """Start the process in the background, unless it runs or is starting."""
         with self._state:
             if self._process is None and self._starting is None and not self._closed:
-                self._starting = threading.Thread(target=self._started, name="start of writes", daemon=True)
-                self._starting.start()
+                self._starting = begun(self._started, "start of writes")
 
     def _started(self) -> None:
         try:

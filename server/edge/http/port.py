@@ -61,8 +61,10 @@ class Parser:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
             method, url = self._parser.get_method(), self._connection.url
-            kept = [b"%s: %s" % (name, value) for name, value in self._connection.headers if name not in _OF_UPGRADE]
-            lines = [b"%s %s HTTP/1.1" % (method, url), *kept]
+            kept = [pair for pair in self._connection.headers if pair[0] not in _OF_UPGRADE]
+            if any(map(_closes, self._connection.headers)):
+                kept.append((b"connection", b"close"))
+            lines = [b"%s %s HTTP/1.1" % (method, url), *(b"%s: %s" % pair for pair in kept)]
             self._parser = httptools.HttpRequestParser(self._connection)
             self._parser.feed_data(b"\r\n".join([*lines, b"", b""]))
             if rest := data[offer.args[0] :]:
@@ -70,6 +72,12 @@ class Parser:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._parser, name)
+
+
+def _closes(header: tuple[bytes, bytes]) -> bool:
+    """Return whether a header asks that the connection closes after the answer, perhaps beside an offer."""
+    name, value = header
+    return name == b"connection" and b"close" in map(bytes.strip, value.lower().split(b","))
 
 
 class Connection(HttpToolsProtocol):

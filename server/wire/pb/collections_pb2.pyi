@@ -1306,9 +1306,9 @@ class TrainRequest(_message.Message):
     answers: _builtins.bool
     """Learn from the answers of people to the questions of QuestionService, instead of constraints."""
     request_id: _builtins.str
-    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
-    again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
-    server chooses an id.
+    """Names this request among those of the caller's key, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request
+    with the same id does not run again, and returns the first answer. It also names the request's operation,
+    operations/{request_id}. Empty: the server chooses an id.
     """
     sample: _builtins.int
     """Number of items to learn from, at least 100, drawn from those that are not held out: with all items of pairs and
@@ -1655,9 +1655,9 @@ class ExtendSpaceRequest(_message.Message):
     Unset: the generation is in use; its space becomes active only if no space was activated before.
     """
     request_id: _builtins.str
-    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
-    again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
-    server chooses an id.
+    """Names this request among those of the caller's key, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request
+    with the same id does not run again, and returns the first answer. It also names the request's operation,
+    operations/{request_id}. Empty: the server chooses an id.
     """
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1697,9 +1697,9 @@ class AssignLabelRequest(_message.Message):
     Unset: the generation is in use; its space becomes active only if no space was activated before.
     """
     request_id: _builtins.str
-    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
-    again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
-    server chooses an id.
+    """Names this request among those of the caller's key, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request
+    with the same id does not run again, and returns the first answer. It also names the request's operation,
+    operations/{request_id}. Empty: the server chooses an id.
     """
     def __init__(
         self,
@@ -1741,9 +1741,9 @@ class ReindexSpaceRequest(_message.Message):
     vectors: _builtins.str
     """The type of stored components: "float32" or "float16"; empty: "float32"."""
     request_id: _builtins.str
-    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
-    again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
-    server chooses an id.
+    """Names this request among those of the caller's key, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request
+    with the same id does not run again, and returns the first answer. It also names the request's operation,
+    operations/{request_id}. Empty: the server chooses an id.
     """
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1818,8 +1818,9 @@ class CalibrateSpaceRequest(_message.Message):
     refit: _builtins.bool
     """Fit the learner again without each fold of the items, and use the distances of the pairs of the fold."""
     request_id: _builtins.str
-    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': with `refit`, a repeated request with the same id
-    does not run again, and returns the first answer. It also names the request's operation, operations/{request_id}.
+    """Names this request among those of the caller's key, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': with `refit`, a
+    repeated request with the same id does not run again, and returns the first answer. It also names the request's
+    operation, operations/{request_id}.
     """
     @_builtins.property
     def pairs(self) -> Global___Comparisons:
@@ -1954,9 +1955,9 @@ class EvaluateRequest(_message.Message):
     contains all of them. At least 1. Unset: 2000.
     """
     request_id: _builtins.str
-    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
-    again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
-    server chooses an id.
+    """Names this request among those of the caller's key, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request
+    with the same id does not run again, and returns the first answer. It also names the request's operation,
+    operations/{request_id}. Empty: the server chooses an id.
     """
     per_query: _builtins.bool
     """Also return the figures of each query."""

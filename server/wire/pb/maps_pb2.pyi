@@ -49,9 +49,9 @@ class MakeMapRequest(_message.Message):
     renew: _builtins.bool
     """Compute the map again, although there is one."""
     request_id: _builtins.str
-    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
-    again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
-    server chooses an id.
+    """Names this request among those of the caller's key, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request
+    with the same id does not run again, and returns the first answer. It also names the request's operation,
+    operations/{request_id}. Empty: the server chooses an id.
     """
     @_builtins.property
     def filter(self) -> _types_pb2.Filter:

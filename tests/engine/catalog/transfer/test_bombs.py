@@ -9,11 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossview.engine.catalog.ingest import vectors
+from crossview.engine.catalog.transfer import arrow_sources
 from crossview.engine.catalog.transfer.foreign import ForeignData
 from crossview.engine.catalog.transfer.source import MOST_COLUMNS
 from crossview.engine.collections.home import Home
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.item import Failure
+from crossview.features.files import open_regular
 from crossview.features.vectors import MAX_DIM
 
 
@@ -69,6 +71,17 @@ def test_rows_share_a_large_text(tmp_path: Path) -> None:
     assert len(rows) == 1_000
     assert len({id(row.values["caption"]) for row in rows}) <= 4  # one for each batch
     assert [row.values["year"] for row in rows] == list(range(1_000))
+
+
+def test_a_parquet_file_is_opened_once_for_each_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For its columns, its number of rows, its first rows, which name the columns, and its rows."""
+    path, opened = tmp_path / "text.parquet", list[Path]()
+    pq.write_table(pa.table({"caption": ["red", "blue"]}), path)
+    monkeypatch.setattr(arrow_sources, "open_regular", lambda one: opened.append(one) or open_regular(one))
+    data = ForeignData(path)
+    assert opened == [path] * 3
+    assert [row.values["caption"] for row in data.source if not isinstance(row, Failure)] == ["red", "blue"]
+    assert opened == [path] * 4
 
 
 @pytest.mark.parametrize("door", ["import", "vectors"])
