@@ -25,7 +25,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSe
 
 ROOT = Path(__file__).resolve().parent.parent
 PROTO = ROOT / "proto"
-PB = ROOT / "server" / "pb"
+PB = ROOT / "server" / "wire" / "pb"
 SET = "descriptors"
 DEFINITIONS = {"message_type", "nested_type", "field", "enum_type", "value", "service", "method"}
 """The fields of descriptors with the definitions that openapi.json describes."""

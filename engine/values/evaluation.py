@@ -58,24 +58,24 @@ class EvaluationRequest:
     """Some of ``DATABASES`` [default: (), trained and unseen if at least two labels have two held-out items each,
     otherwise trained; by items, unseen]."""
     by: str = ""
-    """One of ``BY`` [default: "", labels, or items if no item has a label]."""
+    """Relevant items: items that share a label, or the query's own item in another view [default: "", labels, or items
+    if no item has a label]. One of ``BY``."""
     k: tuple[int, ...] = ()
     """Lengths of the hit lists [default: (), ``LENGTHS``, or ``RECALLS`` by items]."""
     refit: bool = False
-    """Whether to split the items again and refit the learners, instead of using the items that training held out."""
+    """Fit the learner again on a new split. Otherwise, the queries are items that the training held out."""
     test_size: float = 0.2
-    """With ``refit``: the share of the queries."""
+    """With ``refit``: share of the items to use as queries."""
     splits: int = 1
-    """With ``refit``: the number of splits; the figures are means over them."""
+    """With ``refit``: number of splits; the figures are means over the splits."""
     seed: int = 0
-    """Draws the queries if there are more than ``max_queries`` held-out items, and with ``refit`` the first split; the
-    next numbers draw the next splits and their queries."""
+    """Seed of the queries, and with ``refit`` of the splits. The next numbers draw the next splits and queries."""
     group_by: "Grouping | None" = None
     """With ``refit``: groups of items that stay on one side of a split [default: None, the groups of the spaces'
     training]."""
     max_queries: int = 2_000
-    """Maximum number of held-out items to use as queries, drawn at random, the same for every space. The other held-out
-    items can still be found. With 2,000 queries, the standard error of a share is below .012."""
+    """Maximum number of held-out items to draw as queries. They are the same for every space, which can still find the
+    other held-out items. With 2,000 queries, the standard error of a share is below .012."""
     where: FilterForm = EVERY_ITEM
     """Only items that pass this filter are queries; it does not change what they can find."""
     constraints: "ItemComparisons | None" = None

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossview.engine.values.errors import NotReadyError
 from crossview.engine.values.markup import Markup, element, markup
 from crossview.engine.values.notebook import LISTS, SHOWN, Pictures, more_of, shown, tile
-from crossview.features.base import QueryWords
+
+if TYPE_CHECKING:
+    from crossview.features.base import QueryWords
 
 TEXT_SHOWN = 200
 """Maximum number of characters of an item's text in a hit."""
@@ -56,7 +58,7 @@ class HitList:
     """Name of the target; the way and the targets of a fused list, as in ``match of color, sift``; "" for a list that
     is merged by distance."""
     hits: tuple[Hit, ...]
-    words: QueryWords | None = None
+    words: "QueryWords | None" = None
     """The words of a query by text that the view knows, and the others; None for other queries, and for a view that
     does not compare words."""
     total: int | None = None

@@ -1,22 +1,22 @@
 """Searches: queries, filters and requests; and their results: hits, suggested labels, verdicts, embeddings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Unpack
+from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
+from typing import TYPE_CHECKING, TypedDict
 
-import numpy as np
-from numpy.typing import NDArray
-
-from crossview.engine.values.conditions.filter import EVERY_ITEM, Filter, FilterForm, field_of, filter_of
+from crossview.engine.values.conditions.filter import AnyFilter, FilterForm, field_of
 from crossview.engine.values.conditions.tree import Condition, FieldTest, all_of
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.hits import Hit as Hit
 from crossview.engine.values.hits import HitList as HitList
 from crossview.engine.values.index_choice import EXACT
 from crossview.engine.values.item import Encoded, PictureForm, let_one_be_several
-from crossview.engine.values.strategy import Nearest, Strategy, StrategyOptions, strategy_of
+from crossview.engine.values.strategy import Strategy, StrategyOptions, default_of, strategy_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from crossview.engine.values.comparisons import ItemComparisons
     from crossview.engine.values.recipe import Grouping
 
@@ -45,7 +45,7 @@ class Query:
     """A picture: the path or the bytes of its file (JPEG, PNG, WebP, TIFF, BMP, GIF), an image of Pillow, or an array,
     (height, width, 3) in red, green and blue or (height, width) in grey, of uint8. The constructor reads it,
     and raises InvalidInputError if this fails."""
-    vector: NDArray[np.float32] | Sequence[float] | None = None
+    vector: "NDArray[np.float32] | Sequence[float] | None" = None
     """A raw feature row of the query view, shape (d,)."""
     key: str | None = None
     """Key of an item of the collection. The stored row of the item is the query, and hits do not contain the item."""
@@ -67,33 +67,25 @@ PER_DUPLICATE = "duplicate"
 """The value of ``per`` that groups copies of a picture."""
 
 
-class RequestOptions(StrategyOptions, total=False):
-    """The options of a search request besides its queries: those of its strategy, bounds of scores, the arrangement."""
-
-    at_least: Mapping[str, float] | None
-    at_most: Mapping[str, float] | None
-    per: str
-    hits_per: int
-    diversity: float
-    include_missing: bool
-    exact: bool
-    recall: float
-
-
-@dataclass(frozen=True, init=False)
-class SearchRequest:
-    """A search: its queries, strategy, space and filter."""
+@dataclass(frozen=True)
+class SearchRequest(StrategyOptions):
+    """A search: its queries, the options that determine its strategy, its space and its filter."""
 
     queries: Sequence[Query]
-    strategy: Strategy
-    """The way to find items; a caller can give its options instead, such as ``targets`` or ``more``."""
+    by: InitVar[Strategy | None] = None
+    """A strategy, instead of its options, such as ``targets`` or ``more``."""
+    _: KW_ONLY
     k: int = 10
-    """Maximum number of hits in each list."""
+    """Number of hits in each list. It has fewer if fewer items fulfil the filter and the limits."""
     space: str = ""
     """The space to search [default: "", the active space]. Every collection has ``raw``, the views themselves."""
-    filter: Filter = EVERY_ITEM
+    filter: AnyFilter = AnyFilter()
     """The condition that hits fulfil; a caller can also give it as text. Bounds of scores can stand in it, or beside it
     as ``at_least`` and ``at_most``, and the minimum match as ``match >= .6`` or as ``min_match``."""
+    at_least: InitVar[Mapping[str, float] | None] = None
+    """Lower bounds of the scores of hits, by axis; they become part of the filter."""
+    at_most: InitVar[Mapping[str, float] | None] = None
+    """Upper bounds of the scores of hits, as ``at_least``."""
     per: str = ""
     """``label``, ``duplicate`` or an attribute, such as ``album`` or ``camera.model``: of items with a common value,
     each list has only the first ``hits_per`` [default: "", no groups]. Items without a value are in no group. The
@@ -102,48 +94,39 @@ class SearchRequest:
     hits_per: int = 1
     """Maximum number of hits with a common value of ``per``."""
     diversity: float = 0.0
-    """How much hits differ from the hits before them, 0 to 1: the weight of their distance, beside relevance to the
-    query (maximal marginal relevance). The hits are chosen among the first 5 k."""
+    """How much hits differ from those before, 0 to 1. It is the weight of their distance, beside relevance to the query
+    (maximal marginal relevance). The hits are chosen among the first 5 k."""
     include_missing: bool = False
-    """Whether items whose files are missing can be hits."""
+    """Also find items whose files are missing."""
+    exact: InitVar[bool] = False
+    """Miss no item, as with a recall of 1."""
     recall: float = 0.0
-    """The share of the nearest items that a search in an approximate index finds, above 0; 1 is exact, which a caller
-    can also give as ``exact`` [default: 0, the recall that the index promises]."""
+    """The share of the nearest items that a search in an approximate index finds, above 0; 1 is exact [default: 0, the
+    recall that the index promises]."""
+    strategy: Strategy = field(init=False, repr=False, compare=False)
+    """The way to find items, which the options determine."""
 
-    def __init__(
+    def __post_init__(
         self,
-        queries: Sequence[Query],
-        strategy: Strategy | None = None,
-        *,
-        k: int = 10,
-        space: str = "",
-        filter: FilterForm = EVERY_ITEM,
-        **options: Unpack[RequestOptions],
+        by: Strategy | None,
+        at_least: Mapping[str, float] | None,
+        at_most: Mapping[str, float] | None,
+        exact: bool,
     ) -> None:
-        """Make a request from a strategy or from options; options replace those of a given strategy.
-
-        Raises InvalidInputError for options of different strategies, such as ``weights`` and ``more``.
-        """
-        chosen, match = filter_of(filter).without_match()
-        if match and options.get("min_match"):
+        """Determine the strategy; InvalidInputError for options that contradict, such as ``weights`` and ``more``."""
+        chosen, match = self.filter.without_match()
+        if match and self.min_match:
             raise InvalidInputError("the filter has a minimum match: leave out `min_match`")
-        if match:
-            options["min_match"] = match
-        chosen = chosen.within(options.pop("at_least", None), options.pop("at_most", None))
-        per, hits_per = options.pop("per", ""), options.pop("hits_per", 1)
-        vars(self).update(per=per, hits_per=hits_per, diversity=options.pop("diversity", 0.0))
-        vars(self).update(include_missing=options.pop("include_missing", False))
-        exact, recall = options.pop("exact", False), options.pop("recall", 0.0)
-        if exact and recall not in (0.0, EXACT):
-            raise InvalidInputError(f"an exact search has recall 1, not {recall:g}: leave out `recall` or `exact`")
-        vars(self).update(recall=EXACT if exact else recall)
-        if strategy is None and not options:
-            strategy = Nearest()
-        elif strategy is None or options:
-            given = {**({} if strategy is None else vars(strategy)), **options}
-            has_input = not given.get("sort_by") or any(query.inputs() for query in queries)
-            strategy = strategy_of(given, has_input)
-        vars(self).update(queries=queries, strategy=strategy, k=k, space=space, filter=chosen)
+        if exact and self.recall not in (0.0, EXACT):
+            raise InvalidInputError(f"an exact search has recall 1, not {self.recall:g}: leave out `recall` or `exact`")
+        settled = {"filter": chosen.within(at_least, at_most), "recall": EXACT if exact else self.recall}
+        vars(self).update(settled, min_match=match or self.min_match)
+        strategy = by or strategy_of(self, not self.sort_by or any(query.inputs() for query in self.queries))
+        if by and (
+            stated := [one.name for one in fields(StrategyOptions) if getattr(self, one.name) != default_of(one)]
+        ):
+            raise InvalidInputError(f"the strategy states its options: leave out {', '.join(stated)}, or the strategy")
+        vars(self).update(vars(strategy), strategy=strategy)
 
     @property
     def named_fields(self) -> Condition:
@@ -158,18 +141,46 @@ class SearchRequest:
         return tuple(dict.fromkeys([*self.strategy.axes, *self.filter.axes]))
 
 
+class RequestOptions(TypedDict, total=False):
+    """The options of a search request besides its queries, for type checkers: the fields of ``SearchRequest``."""
+
+    targets: Sequence[str]
+    merge: bool | None
+    weights: Mapping[str, float]
+    more: Mapping[str, float]
+    less: Mapping[str, float]
+    hold: Sequence[str]
+    sort_by: str
+    min_match: float
+    max_distance: float | None
+    probabilities: bool
+    base_rate: float | None
+    combine: str
+    with_examples: bool
+    fuse: str
+    feedback: str
+    k: int
+    space: str
+    filter: FilterForm
+    at_least: Mapping[str, float] | None
+    at_most: Mapping[str, float] | None
+    per: str
+    hits_per: int
+    diversity: float
+    include_missing: bool
+    exact: bool
+    recall: float
+
+
 class OneQuery(RequestOptions, total=False):
     """The arguments of ``search`` for a search by one query: fields of ``Query`` and of ``SearchRequest``."""
 
     view: str
     image: PictureForm
     text: str
-    vector: NDArray[np.float32] | Sequence[float]
+    vector: "NDArray[np.float32] | Sequence[float]"
     key: str
     label: str
-    k: int
-    space: str
-    filter: FilterForm
 
 
 def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchRequest:
@@ -182,14 +193,14 @@ def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchR
         raise InvalidInputError(f"the request states the whole search: leave out {', '.join(given)}, or the request")
     if request is not None:
         return request
-    known = {**OneQuery.__annotations__, **RequestOptions.__annotations__, **StrategyOptions.__annotations__}
-    if unknown := [name for name in given or () if name not in known]:
-        raise InvalidInputError(f"a search has no argument {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+    names = sorted(OneQuery.__annotations__)
+    if unknown := [name for name in given or () if name not in names]:
+        raise InvalidInputError(f"a search has no argument {unknown[0]!r}; there are: {', '.join(names)}")
     if given is None or not given.keys() & {"view", "feedback", *INPUTS}:
         raise InvalidInputError("a search needs a SearchRequest, or a view and a query, such as view='color', key='a'")
     query = {name: value for name, value in given.items() if name in ("view", *INPUTS)}
     others = {name: value for name, value in given.items() if name not in query}
-    return SearchRequest([Query(**query)], **others)  # type: ignore[arg-type]  # mypy checks the arguments in the caller
+    return SearchRequest([Query(**query)], **others)  # type: ignore[arg-type]  # checked in the caller
 
 
 def check_size(size: int) -> None:
@@ -331,7 +342,7 @@ class Embedding:
     query: int
     """Position of the query in the request."""
     target: str
-    vector: NDArray[np.float32] | NDArray[np.uint8]
+    vector: "NDArray[np.float32] | NDArray[np.uint8]"
     """Shape (D,); a code's bits packed as by ``np.packbits``, shape (ceil(bits / 8),)."""
     bits: int = 0
     """Number of bits of a code; 0 for a float vector."""
@@ -349,7 +360,7 @@ class ItemEmbeddings:
     generation: int
     keys: tuple[str, ...]
     """In ascending order."""
-    vectors: NDArray[np.float32] | NDArray[np.uint8]
+    vectors: "NDArray[np.float32] | NDArray[np.uint8]"
     """Shape (n, D), n may be 0; codes packed as by ``np.packbits``, shape (n, ceil(bits / 8))."""
     bits: int = 0
     """Number of bits of a code; 0 for float vectors."""

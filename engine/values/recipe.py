@@ -56,6 +56,7 @@ class Tune:
     measure: str = ""
     """One of ``MEASURES`` [default: "", map if labels or pairs state which items are similar, otherwise items]."""
     folds: int = FOLDS
+    """Number of folds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,21 +72,23 @@ class Recipe:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Parameters of the last learner, by name; views are named."""
     holdout: float = 0.0
-    """The share of the items that is held out of training, for an evaluation: 0 to below 1."""
+    """Share of the items to hold out for evaluation. It is 0 to below 1."""
     held_out: "Filter | None" = None
     """Holds out the items that pass this filter, instead of a share: a predefined split. Its keys can also be paths of
     the items' files, and their number has no limit."""
     where: "Filter | None" = None
     """Learns only from items that pass this filter; the others count as held out [default: None, all items]."""
     sample: int | None = None
-    """Number of items to learn from, at least 100; the space places the others without learning from them. The sample
-    is drawn from the items that are not held out, with the seed. It has every item that a pair or a comparison names,
-    at least five items of each label and otherwise equal shares of them, and whole groups [default: None, the bound of
-    the learner: 10,000, or 100,000 if its cost hardly grows with the items, as that of cca]."""
+    """Number of items to learn from, drawn at random by labels; the space places the others without learning from them
+    [default: None, the bound of the learner: 10,000, or 100,000 if its cost hardly grows with the items, as that of
+    cca]. It is at least 100. The sample is drawn from the items that are not held out, with the seed. It has every item
+    that a pair or a comparison names, at least five items of each label and otherwise equal shares of them, and whole
+    groups."""
     group_by: Grouping | None = None
     """Groups of items that stay on one side of the holdout, of the sample and of the folds of tuning; the holdout is
     then a share of the groups. An item without a group is a group of its own. Folds of comparisons are not grouped."""
     seed: int = 0
+    """Seed of the holdout, the sample, the folds and the learner."""
     pairs: tuple[Pair, ...] = ()
     """Pairs of similar items [default: (), the learner draws pairs, usually by labels]."""
     tune: Tune | None = None
@@ -101,9 +104,9 @@ class Recipe:
     answers: bool = False
     """Whether to learn from the answers of people (``Collection.questions``) instead of ``constraints``."""
     rerank: int = 0
-    """Number of codes to find for each hit and to re-rank by their float vectors [default: 0, no re-ranking]. Only for
-    a pipeline that ends in a hasher, such as ``multi-npp,itq:32``, whose spaces are searched by the number of differing
-    bits."""
+    """For codes: find R codes for each hit, and re-rank them by their float vectors [default: 0, no re-ranking]. Only a
+    pipeline that ends in a hasher has codes, such as ``multi-npp,itq:32``; its spaces are searched by the number of
+    differing bits."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "views", "ignore_labels")

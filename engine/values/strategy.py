@@ -1,12 +1,12 @@
-"""Strategies: the closed set of ways to search. Each strategy holds and checks its own options."""
+"""Strategies: the closed set of ways to search, and their options. Each strategy checks the options that it takes."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypedDict
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, ClassVar
 
 from crossview.engine.values.errors import InvalidInputError
-from crossview.engine.values.item import let_one_be_several, one_or_several
+from crossview.engine.values.item import let_one_be_several
 
 EVERY_AXIS = "all"
 """The name that stands for all axes that do not move."""
@@ -18,21 +18,9 @@ def check_base_rate(rate: float) -> None:
         raise InvalidInputError(f"a base rate is a share of pairs, above 0 and below 1, not {rate:g}")
 
 
-def check_distance(most: float | None) -> None:
-    """Raise InvalidInputError for a maximum distance that is not a number from 0 up."""
-    if most is not None and not (math.isfinite(most) and most >= 0):
-        raise InvalidInputError(f"max_distance must be a number from 0 up, not {most:g}")
-
-
 MATCH, DISTANCE, RANK, LEARN = "match", "distance", "rank", "learn"
 FUSE = (MATCH, DISTANCE, RANK, LEARN)
 """The ways to fuse several targets into one list."""
-
-
-def check_fuse(way: str) -> None:
-    """Raise InvalidInputError for an unknown way to fuse."""
-    if way and way not in FUSE:
-        raise InvalidInputError(f"targets fuse by {', '.join(FUSE)}, not by {way!r}")
 
 
 def way_of(target: str) -> str:
@@ -41,29 +29,63 @@ def way_of(target: str) -> str:
     return way if of and way in FUSE else ""
 
 
-class StrategyOptions(TypedDict, total=False):
-    """The options of all strategies, as arguments of a search request; each strategy explains its own."""
-
-    targets: Sequence[str]
-    merge: bool | None
-    weights: Mapping[str, float]
-    more: Mapping[str, float]
-    less: Mapping[str, float]
-    hold: Sequence[str]
-    sort_by: str
-    min_match: float
-    max_distance: float | None
-    probabilities: bool
-    base_rate: float | None
-    combine: str
-    with_examples: bool
-    fuse: str
-    feedback: str
+def _of(strategies: str, default: Any = MISSING, **more: Any) -> Any:
+    """Return the field of an option: the names of the strategies that take it, and its default."""
+    return field(default=default, metadata={"of": strategies.split()}, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Strategy:
-    """One way to search. Its fields are its options; it refuses the other options of ``StrategyOptions``."""
+class StrategyOptions:
+    """The options of all strategies. A search request takes them as its own, and they determine its strategy."""
+
+    targets: Sequence[str] = _of("Nearest Moved Listed Combined", ())
+    """The targets to search [default: (), every target that the query's view can be matched against]."""
+    merge: bool | None = _of("Nearest Moved Weighted Listed", None)
+    """Merge the lists of all targets [default: None, only of targets on a common scale]. Lists of targets on a common
+    scale merge by distance, other lists by ``fuse`` or, after a move, by reciprocal rank."""
+    weights: Mapping[str, float] = _of("Weighted", default_factory=dict)
+    """Weights of notions, not negative, to search by the distance sqrt(sum of w_t d_t^2) over them."""
+    more: Mapping[str, float] = _of("Moved", default_factory=dict)
+    """Amount by which each attribute increases, by axis of the space."""
+    less: Mapping[str, float] = _of("Moved", default_factory=dict)
+    """Amount by which each attribute decreases, by axis of the space."""
+    hold: Sequence[str] = _of("Moved", ())
+    """Attributes that do not move along with others; ``("all",)`` for all attributes."""
+    sort_by: str = _of("Nearest Moved Listed", "")
+    """An axis whose scores order each list, or an attribute of the items, the greatest first; with a minus, as in
+    ``-natural``, the least first [default: "", the order of distances]. Queries without an input need an axis."""
+    min_match: float = _of("Nearest", 0.0)
+    """Leave out hits of a smaller match. It is a probability, 0 to 1; lists can have fewer than k hits, or none."""
+    max_distance: float | None = _of("Nearest Moved Weighted", None)
+    """Leave out hits at a larger distance, in each target [default: None, none]. A hit of fused targets needs it in one
+    of them; after a move, it is a distance in scores, and with weights the weighted distance."""
+    probabilities: bool = _of("Nearest", False)
+    """Show the probability that hit and query are the same."""
+    base_rate: float | None = _of("Nearest", None)
+    """Share of pairs that are the same [default: None, the base rate stored with the threshold, usually that of the
+    labels]. It is above 0 and below 1, of all pairs of a query and an item, and needs ``probabilities``."""
+    combine: str = _of("Combined", "")
+    """How the queries are examples of one question, and score the items: ``learn`` (a classifier of the examples
+    against the counter-examples and a sample of all items, beside the distance to their moved mean), ``mean`` (that
+    distance alone), ``best`` (the nearest example) or ``context`` (in how many pairs the example is nearer than the
+    counter-example) [default: "", each query has its own lists; with ``with_examples`` or ``feedback``, learn]."""
+    with_examples: bool = _of("Combined", False)
+    """Whether the items of the examples can be hits."""
+    fuse: str = _of("Nearest Combined", "")
+    """Make one list by match, distance, rank or learn [default: "", match where a target is calibrated, otherwise
+    distance]. All items of several targets are in the order of a mean over the targets that have the item: ``match``
+    is the logistic mean of the calibrated matches, ``distance`` the mean of the distances, relative to those that the
+    item and the query usually have, ``rank`` the mean reciprocal rank, and ``learn`` as ``distance``, with weights of
+    the targets learned from labels or comparisons of items. Queries without a view are fused, and others if this or
+    ``merge`` is given. Scores by examples count as distances, and have no match."""
+    feedback: str = _of("Combined", "")
+    """The name of feedback whose judgements are examples, too; queries may then lack an input, or be absent. See
+    ``engine.findings.questions.feedback``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy(StrategyOptions):
+    """One way to search. It takes the options that name it, and refuses all others that differ from their defaults."""
 
     refused: ClassVar[Mapping[str, str]] = {}
     """The reason why the strategy refuses an option, by option."""
@@ -71,29 +93,35 @@ class Strategy:
     """Whether the strategy lists items, so that its queries have no input."""
 
     def __post_init__(self) -> None:
-        let_one_be_several(self, *({"targets", "hold"} & vars(self).keys()))
+        let_one_be_several(self, "targets", "hold")
+        for option in fields(StrategyOptions):
+            name, kind, of = option.name, type(self).__name__, option.metadata["of"]
+            if kind not in of and getattr(self, name) != default_of(option):
+                other = f"{name} is an option of {' and '.join(of)}, not of {kind}: leave it out"
+                raise InvalidInputError(self.refused.get(name, other))
 
     @property
     def names(self) -> Sequence[str]:
         """The targets that the strategy names; empty for every target that the query's view can be matched against."""
-        return tuple(vars(self).get("targets", ()))
+        return self.targets
 
     @property
     def axes(self) -> tuple[str, ...]:
         """The axes that the strategy names, possibly more than once."""
-        sort_by = vars(self).get("sort_by", "")
-        return (sort_by.removeprefix("-"),) if sort_by else ()
+        return (self.sort_by.removeprefix("-"),) if self.sort_by else ()
 
     def check(self) -> None:
         """Raise InvalidInputError for options that are invalid in every space."""
+        if (most := self.max_distance) is not None and not (math.isfinite(most) and most >= 0):
+            raise InvalidInputError(f"max_distance must be a number from 0 up, not {most:g}")
+        if self.fuse and self.fuse not in FUSE:
+            raise InvalidInputError(f"targets fuse by {', '.join(FUSE)}, not by {self.fuse!r}")
 
 
 _IN_ONE_TARGET = (
     "the distance in one target determines the probability that two are the same: leave out weights, more and less, "
     "and give a query"
 )
-
-
 _NOT_FUSED = "the nearest items are fused, or those by examples: leave out fuse, or the other options"
 
 
@@ -101,38 +129,13 @@ _NOT_FUSED = "the nearest items are fused, or those by examples: leave out fuse,
 class Nearest(Strategy):
     """The items nearest to each query."""
 
-    targets: Sequence[str] = ()
-    """The targets to search [default: (), every target that the query's view can be matched against]."""
-    merge: bool | None = None
-    """Whether each query gets one list over all targets. Lists of targets on a common scale merge by distance, other
-    lists by ``fuse`` [default: None, merge only targets on a common scale]."""
-    fuse: str = ""
-    """How one list over several targets orders all items, by the mean over the targets that have an item: ``match``
-    (logistic mean of the calibrated matches), ``distance`` (mean of the distances, relative to those that the item and
-    the query usually have), ``rank`` (mean reciprocal rank) or ``learn`` (as ``distance``, with weights of the targets
-    learned from labels or comparisons of items) [default: "", match where a target is calibrated, otherwise distance].
-    Queries without a view are fused, and others if this or ``merge`` is given."""
-    sort_by: str = ""
-    """An axis whose scores order each list, or an attribute of the items, the greatest first; with a minus, as in
-    ``-natural``, the least first [default: "", the order of distances]."""
-    min_match: float = 0.0
-    """Minimum match of the hits, 0 to 1; a list can then have fewer than k hits, or none."""
-    max_distance: float | None = None
-    """Maximum distance of the hits in each target, or in any of those that are fused [default: None, any]."""
-    probabilities: bool = False
-    """Whether hits have the probability that they are the same as the query."""
-    base_rate: float | None = None
-    """With ``probabilities``: the share of all pairs of a query and an item that are the same, above 0 and below 1
-    [default: None, the base rate stored with the threshold, usually that of the labels]."""
-
     def check(self) -> None:
         """Raise InvalidInputError for an invalid minimum match or base rate, or a base rate without probabilities."""
+        super().check()
         if not 0 <= self.min_match <= 1:
             raise InvalidInputError(f"min_match must be a probability between 0 and 1, not {self.min_match:g}")
-        check_fuse(self.fuse)
         if self.fuse in (DISTANCE, RANK) and self.min_match:
             raise InvalidInputError(f"hits fused by {self.fuse} have no match: leave out min_match, or fuse by match")
-        check_distance(self.max_distance)
         if self.fuse and self.merge is False:
             raise InvalidInputError(f"a fusion by {self.fuse} makes one list of all targets: leave out merge, or fuse")
         if self.base_rate is not None:
@@ -154,22 +157,6 @@ class Moved(Strategy):
         "fuse": _NOT_FUSED,
     }
 
-    targets: Sequence[str] = ()
-    """See ``Nearest``."""
-    merge: bool | None = None
-    """Whether each query gets one list over all targets: by distance on a common scale, and otherwise by reciprocal
-    rank [default: None, merge only targets on a common scale]."""
-    sort_by: str = ""
-    """See ``Nearest``."""
-    more: Mapping[str, float] = field(default_factory=dict)
-    """Amount by which each attribute increases, by axis of the space."""
-    less: Mapping[str, float] = field(default_factory=dict)
-    """Amount by which each attribute decreases, by axis of the space."""
-    hold: Sequence[str] = ()
-    """Attributes that do not move along with others; ``("all",)`` for all attributes."""
-    max_distance: float | None = None
-    """See ``Nearest``; in scores."""
-
     @property
     def amounts(self) -> dict[str, float]:
         """The signed distance that a query moves, by axis."""
@@ -182,7 +169,7 @@ class Moved(Strategy):
 
     def check(self) -> None:
         """Raise InvalidInputError for an invalid amount, an axis that is named twice, or ``hold`` without a move."""
-        check_distance(self.max_distance)
+        super().check()
         for flag, values in (("more", self.more), ("less", self.less)):
             for name, amount in values.items():
                 if not (math.isfinite(amount) and amount > 0):
@@ -212,13 +199,6 @@ class Weighted(Strategy):
         "fuse": _NOT_FUSED,
     }
 
-    weights: Mapping[str, float]
-    """Weights of notions, not negative."""
-    merge: bool | None = None
-    """See ``Nearest``; False is invalid, because there is one list."""
-    max_distance: float | None = None
-    """See ``Nearest``; of the weighted distance."""
-
     @property
     def names(self) -> Sequence[str]:
         """The notions that have a weight."""
@@ -226,12 +206,12 @@ class Weighted(Strategy):
 
     def check(self) -> None:
         """Raise InvalidInputError for a negative or infinite weight, weights that are all 0, or ``merge=False``."""
+        super().check()
         for name, weight in self.weights.items():
             if not (math.isfinite(weight) and weight >= 0):
                 raise InvalidInputError(f"the weight of {name!r} must be a number from 0 up, not {weight:g}")
         if not any(self.weights.values()):
             raise InvalidInputError("every weight is 0: give at least one notion a positive one")
-        check_distance(self.max_distance)
         if self.merge is False:
             raise InvalidInputError("weights make one list of all notions, which cannot be grouped by target")
 
@@ -249,13 +229,6 @@ class Listed(Strategy):
         "fuse": _NOT_FUSED,
     }
     lists_items: ClassVar[bool] = True
-
-    sort_by: str
-    """An axis whose greatest scores come first; with a minus, as in ``-natural``, the least."""
-    targets: Sequence[str] = ()
-    """See ``Nearest``."""
-    merge: bool | None = None
-    """See ``Nearest``; True is invalid, because there are no distances to merge by."""
 
     def check(self) -> None:
         """Raise InvalidInputError for ``merge=True``."""
@@ -281,74 +254,30 @@ class Combined(Strategy):
         for name in ("weights", "more", "less", "hold", "sort_by", "min_match", "max_distance", "probabilities")
     } | {"base_rate": _ONE_QUESTION.format("base_rate"), "merge": _ONE_QUESTION.format("merge")}
 
-    combine: str
-    """The score: ``learn`` (a classifier of the examples against the counter-examples and a sample of all items, beside
-    the distance to their moved mean), ``mean`` (that distance alone), ``best`` (the nearest example) or ``context`` (in
-    how many pairs the example is nearer than the counter-example)."""
-    targets: Sequence[str] = ()
-    """See ``Nearest``."""
-    with_examples: bool = False
-    """Whether the items of the examples can be hits."""
-    fuse: str = ""
-    """How the scores in several targets make one: see ``Nearest``; scores count as distances, and have no match
-    [default: "", distance]."""
-    feedback: str = ""
-    """The name of feedback whose judgements are examples, too; queries may then lack an input, or be absent. See
-    ``engine.findings.questions.feedback``."""
-
     def check(self) -> None:
         """Raise InvalidInputError for an unknown way to combine or to fuse."""
-        check_fuse(self.fuse)
+        super().check()
         if self.fuse == MATCH:
             raise InvalidInputError("scores by examples have no match: fuse by distance, rank or learn")
         if self.combine not in COMBINE:
             raise InvalidInputError(f"examples combine by {', '.join(COMBINE)}, not by {self.combine!r}")
 
 
-DEFAULTS: Mapping[str, Any] = {
-    "targets": (),
-    "merge": None,
-    "weights": {},
-    "more": {},
-    "less": {},
-    "hold": (),
-    "sort_by": "",
-    "min_match": 0.0,
-    "max_distance": None,
-    "probabilities": False,
-    "base_rate": None,
-    "combine": "",
-    "with_examples": False,
-    "fuse": "",
-    "feedback": "",
-}
-"""Default value of each option."""
+def default_of(option: "Field[Any]") -> Any:
+    """Return the default of an option."""
+    return option.default if option.default_factory is MISSING else option.default_factory()
 
 
-def strategy_of(options: Mapping[str, Any], has_input: bool) -> Strategy:
-    """Return the strategy that the given ``StrategyOptions`` determine; ``has_input``: whether a query has an input.
+def strategy_of(options: StrategyOptions, has_input: bool) -> Strategy:
+    """Return the strategy that options determine; ``has_input``: whether a query has an input.
 
-    Raises InvalidInputError for options of different strategies, and TypeError for an unknown option.
+    Raises InvalidInputError for options of different strategies.
     """
-    given = {}
-    for name, value in options.items():
-        if name not in DEFAULTS:
-            raise TypeError(f"a search has no option {name!r}; there are: {', '.join(DEFAULTS)}")
-        if name in ("targets", "hold"):
-            value = one_or_several(value)
-        if value != DEFAULTS[name]:
-            given[name] = value
-    if given.keys() & {"combine", "with_examples", "feedback"}:
-        kind: type[Strategy] = Combined
-        given.setdefault("combine", COMBINE[0])
-    elif "sort_by" in given and not has_input:
-        kind = Listed
-    elif "weights" in given:
-        kind = Weighted
-    else:
-        kind = Moved if given.keys() & {"more", "less", "hold"} else Nearest
-    known = {one.name for one in fields(kind)}
-    for name in given:
-        if name not in known:
-            raise InvalidInputError(kind.refused[name])
-    return kind(**given)
+    stated = {option.name: getattr(options, option.name) for option in fields(StrategyOptions)}
+    if options.combine or options.with_examples or options.feedback:
+        return Combined(**stated | {"combine": options.combine or COMBINE[0]})
+    if options.sort_by and not has_input:
+        return Listed(**stated)
+    if options.weights:
+        return Weighted(**stated)
+    return Moved(**stated) if options.more or options.less or options.hold else Nearest(**stated)

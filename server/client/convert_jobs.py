@@ -1,23 +1,18 @@
 """Conversion of the requests of jobs to messages, and of operations to jobs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from google.longrunning.operations_pb2 import Operation
-from google.protobuf.any_pb2 import Any
-from google.protobuf.timestamp_pb2 import Timestamp
 
-from crossview.engine.values.evaluation import EvaluationRequest
-from crossview.engine.values.info import ViewInfo
-from crossview.engine.values.item import one_or_several
-from crossview.engine.values.query import CalibrationRequest
+from crossview.engine.values.evaluation import Evaluation
+from crossview.engine.values.info import Threshold, ViewInfo
+from crossview.engine.values.item import ImportReport, one_or_several
+from crossview.engine.values.map import MapInfo
 from crossview.engine.values.recipe import Recipe
-from crossview.server.client.job import Job, JobStep, Result
-from crossview.server.wire.convert import to_report
-from crossview.server.wire.convert_evaluation import from_evaluation_request, to_evaluation
-from crossview.server.wire.convert_info import to_space, to_threshold, to_time
-from crossview.server.wire.convert_maps import to_map
-from crossview.server.wire.convert_training import from_calibration, from_recipe
-from crossview.server.wire.fields import enum_text, to_value
+from crossview.server.client.job import Job, Result
+from crossview.server.wire.convert import to_message, to_space, to_value
 from crossview.server.wire.names import collection_name, parse_collection, parse_operation, space_name
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import maps_pb2, types_pb2
@@ -26,11 +21,9 @@ from crossview.v1.jobs_pb2 import JobMetadata
 
 def from_training(collection: str, recipe: Recipe, space: str | None, activate: bool | None) -> pb.TrainRequest:
     """Return the message of a training."""
-    request = from_recipe(recipe)
-    request.parent, request.space_id = collection_name(collection), space or ""
-    if activate is not None:
-        request.activate = activate
-    return request
+    return to_message(
+        pb.TrainRequest, recipe, parent=collection_name(collection), space_id=space or "", activate=activate
+    )
 
 
 def from_extension(
@@ -38,7 +31,7 @@ def from_extension(
 ) -> pb.ExtendSpaceRequest:
     """Return the message that adds views to a space."""
     resource = space_name(collection, space)
-    return pb.ExtendSpaceRequest(name=resource, views=views, space_id=name or "", activate=activate)
+    return pb.ExtendSpaceRequest(name=resource, views=one_or_several(views), space_id=name or "", activate=activate)
 
 
 def from_assignment(collection: str, space: str, label: str, activate: bool | None) -> pb.AssignLabelRequest:
@@ -60,61 +53,34 @@ def from_reindexing(
     )
 
 
-def from_calibration_of(collection: str, request: CalibrationRequest) -> pb.CalibrateSpaceRequest:
-    """Return the message of a calibration of a space of a collection."""
-    message = from_calibration(request)
-    message.parent = collection_name(collection)
-    return message
-
-
-def from_evaluation_of(collection: str, request: EvaluationRequest) -> pb.EvaluateRequest:
-    """Return the message of an evaluation of a collection."""
-    message = from_evaluation_request(request)
-    message.parent = collection_name(collection)
-    return message
-
-
 def to_job(operation: Operation) -> Job:
     """Return the job of an operation."""
     metadata = JobMetadata()
     operation.metadata.Unpack(metadata)
-    return Job(
+    return to_value(
+        Job,
+        metadata,
         id=parse_operation(operation.name),
-        kind=metadata.kind,
         collection=parse_collection(metadata.collection),
-        state=enum_text(JobMetadata.DESCRIPTOR.fields_by_name["state"], metadata.state),
-        cancelling=metadata.cancelling,
-        progress=to_value(JobStep, metadata.progress) if metadata.HasField("progress") else None,
-        log=tuple(to_value(JobStep, step) for step in metadata.log),
-        logged=metadata.logged,
-        created=_to_time(metadata.create_time),
-        started=_to_time(metadata.start_time),
-        ended=_to_time(metadata.end_time),
         error=operation.error.message,
-        call_id=metadata.call_id,
-        traceparent=metadata.traceparent,
         result=_to_result(operation.response) if operation.HasField("response") else None,
     )
 
 
-def _to_time(message: Timestamp) -> str:
-    return to_time(message) if message.seconds else ""
+_RESULTS: Sequence[tuple[Any, Callable[[Any], Result]]] = (
+    (types_pb2.Space, to_space),
+    (types_pb2.Threshold, partial(to_value, Threshold)),
+    (pb.Evaluation, partial(to_value, Evaluation)),
+    (pb.ImportItemsResponse, partial(to_value, ImportReport)),
+    (maps_pb2.Map, partial(to_value, MapInfo)),
+    (pb.FitViewsResponse, lambda response: tuple(to_value(ViewInfo, view) for view in response.views)),
+)
 
 
 def _to_result(packed: Any) -> Result:
-    space, evaluation, report = types_pb2.Space(), pb.Evaluation(), pb.ImportItemsResponse()
-    if packed.Unpack(space):
-        return to_space(space)
-    threshold = types_pb2.Threshold()
-    if packed.Unpack(threshold):
-        return to_threshold(threshold)
-    if packed.Unpack(evaluation):
-        return to_evaluation(evaluation)
-    if packed.Unpack(report):
-        return to_report(report)
-    made = maps_pb2.Map()
-    if packed.Unpack(made):
-        return to_map(made)
-    views = pb.FitViewsResponse()
-    packed.Unpack(views)
-    return tuple(to_value(ViewInfo, view) for view in views.views)
+    """Return the value of the message in an ``Any``."""
+    for kind, convert in _RESULTS:
+        message = kind()
+        if packed.Unpack(message):
+            return convert(message)
+    return ()  # of a later version

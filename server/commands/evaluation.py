@@ -1,9 +1,9 @@
 """The evaluate command: one table, with a column for each space, or the same figures as CSV."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -14,6 +14,7 @@ from crossview.server.commands.evaluation_files import NO_FILES, EvaluationFiles
 from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.hints import completed
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
+from crossview.server.commands.option_groups import Flag, OfRequest
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
 from crossview.server.commands.progress_bar import progress_bar
 from crossview.server.commands.query_options import TargetsOption
@@ -54,10 +55,22 @@ def _listed(lengths: tuple[int, ...]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationOptions:
+class EvaluationOptions(OfRequest):
     """The measures and the spaces to measure."""
 
     PANEL: ClassVar[str] = "Evaluation"
+    REQUEST: ClassVar[Any] = EvaluationRequest
+    FLAGS: ClassVar[Mapping[str, Flag | None]] = {
+        **dict.fromkeys(("view", "targets", "space", "constraints", "taxonomy", "pairs", "database")),
+        "by": Flag("labels|items", default="labels, if any"),
+        **dict.fromkeys(("copies", "k")),
+        "refit": Flag(),
+        "test_size": Flag(),
+        "splits": Flag("N"),
+        "group_by": None,
+        "max_queries": Flag("N", name="--max-queries --sample"),
+    }
+    ELSEWHERE: ClassVar[frozenset[str]] = frozenset({"spaces", "databases", "where", "per_query", "hits", "details"})
 
     view: Annotated[str, typer.Option(metavar="VIEW", help="View of the queries.")]
     targets: TargetsOption = None
@@ -86,14 +99,6 @@ class EvaluationOptions:
             "separate several with commas [default: trained and unseen, if enough items are held out].",
         ),
     ] = None
-    by: Annotated[
-        str,
-        typer.Option(
-            metavar="labels|items",
-            help="Relevant items: items that share a label, or the query's own item in another view [default: "
-            "labels, if any].",
-        ),
-    ] = EvaluationRequest.by
     copies: Annotated[
         int | None,
         typer.Option(
@@ -111,23 +116,7 @@ class EvaluationOptions:
             "1,3,10].",
         ),
     ] = None
-    refit: Annotated[bool, typer.Option("--refit", help="Fit the learner again on a new split.")] = False
-    test_size: Annotated[float, typer.Option(help="With --refit: share of the items to use as queries.")] = (
-        EvaluationRequest.test_size
-    )
-    splits: Annotated[
-        int, typer.Option(metavar="N", help="With --refit: number of splits; the figures are means over the splits.")
-    ] = EvaluationRequest.splits
     group_by: GroupByOption = None
-    max_queries: Annotated[
-        int,
-        typer.Option(
-            "--max-queries", "--sample", metavar="N", help="Maximum number of held-out items to draw as queries."
-        ),
-    ] = EvaluationRequest.max_queries
-    seed: Annotated[int, typer.Option(help="Seed of the queries, and with --refit of the splits.")] = (
-        EvaluationRequest.seed
-    )
 
     def request(self) -> EvaluationRequest:
         """Return the request of these options."""
@@ -140,17 +129,12 @@ class EvaluationOptions:
             spaces=names(self.space),
             targets=names(self.targets),
             databases=names(self.database),
-            by=self.by,
             k=lengths,
-            refit=self.refit,
-            test_size=self.test_size,
-            splits=self.splits,
-            seed=self.seed,
             group_by=read_grouping(self.group_by),
-            max_queries=self.max_queries,
             constraints=read_constraints(self.constraints),
             taxonomy=read_tree(self.taxonomy),
             pairs=read_constraints([self.pairs] if self.pairs else None),
+            **self.passed,
         )
 
 

@@ -1,5 +1,6 @@
 """Commands that learn spaces: train and tune."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from crossview.engine.values.recipe import MEASURES, Recipe, Tune
 from crossview.server.commands.common import JsonOption, NameArgument, choices, names, print_json, settings, tuning
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.evaluation import (
@@ -20,6 +22,7 @@ from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.import_report import SHOWN
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
+from crossview.server.commands.option_groups import Flag, OfRequest
 from crossview.server.commands.output import say, show, table
 from crossview.server.commands.progress_bar import progress_bar
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from crossview.engine.values.comparisons import ItemComparisons
     from crossview.engine.values.conditions.filter import Filter
     from crossview.engine.values.info import SpaceInfo
-    from crossview.engine.values.recipe import Pair, Recipe, Tune
+    from crossview.engine.values.recipe import Pair
 
 
 ActivateOption = Annotated[
@@ -44,10 +47,25 @@ ActivateOption = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecipeOptions:
+class RecipeOptions(OfRequest):
     """The options of the learner and its supervision."""
 
     PANEL: ClassVar[str] = "Learner and supervision"
+    REQUEST: ClassVar[Any] = Recipe
+    FLAGS: ClassVar[Mapping[str, Flag | None]] = {
+        **dict.fromkeys(("views", "learner")),
+        "dim": Flag(least=1),
+        **dict.fromkeys(("settings", "pairs", "constraints", "constraint_weights", "orderings", "taxonomy")),
+        "ignore_labels": None,
+        "answers": Flag(help="Learn from the answers to crossview ask"),
+        "rerank": Flag("R", default=None, least=0),
+        "holdout": Flag(default="0"),
+        **dict.fromkeys(("holdout_where", "holdout_file", "where")),
+        "sample": Flag("N", default="the bound of the learner, mostly 10000 or 100000"),
+        "group_by": None,
+        "seed": Flag(default="0"),
+    }
+    ELSEWHERE: ClassVar[frozenset[str]] = frozenset({"spec", "held_out", "tune"})
 
     views: Annotated[
         str | None,
@@ -63,7 +81,6 @@ class RecipeOptions:
             "the supervision]."
         ),
     ] = None
-    dim: Annotated[int | None, typer.Option(min=1, help="Dimension of the embeddings.")] = None
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting of the learner; repeat for several.")
     ] = None
@@ -107,16 +124,6 @@ class RecipeOptions:
             help="Labels that the training does not see, such as 100CANON,2021; items keep them.",
         ),
     ] = None
-    answers: Annotated[bool, typer.Option("--answers", help="Learn from the answers to crossview ask.")] = False
-    rerank: Annotated[
-        int | None,
-        typer.Option(
-            min=0, metavar="R", help="For codes: find R codes for each hit, and re-rank them by their float vectors."
-        ),
-    ] = None
-    holdout: Annotated[
-        float | None, typer.Option(help="Share of the items to hold out for evaluation [default: 0].")
-    ] = None
     holdout_where: Annotated[
         str,
         typer.Option(
@@ -135,44 +142,27 @@ class RecipeOptions:
             help="Learn only from items that fulfil this condition, such as 'not label = draft'; repeat to add.",
         ),
     ] = None
-    sample: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Number of items to learn from, drawn at random by labels; the space places the others without "
-            "learning from them [default: the bound of the learner, mostly 10000 or 100000].",
-        ),
-    ] = None
     group_by: GroupByOption = None
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the holdout, the sample, the folds and the learner [default: 0].")
-    ] = None
 
-    def recipe(self, tune: "Tune | None" = None) -> "Recipe":
+    def recipe(self, tune: Tune | None = None) -> Recipe:
         """Return the recipe of these options; options that are not given keep the recipe's defaults."""
         from crossview.engine.values.labels import listed_names
-        from crossview.engine.values.recipe import Recipe
 
         orderings = self._orderings()
         fields: dict[str, Any] = {
             "spec": self.learner,
-            "dim": self.dim,
             "settings": {**settings(self.settings, "--set"), **(orderings.settings() if orderings else {})},
             "pairs": self._pairs(),
             "constraints": self._comparisons(orderings),
             "taxonomy": read_tree(self.taxonomy),
             "ignore_labels": listed_names(self.ignore_labels or ""),
-            "answers": self.answers,
             "tune": tune,
-            "rerank": self.rerank,
-            "holdout": self.holdout,
             "held_out": self._held_out(),
             "where": FilterOptions(self.where).filter() if self.where else None,
-            "sample": self.sample,
             "group_by": read_grouping(self.group_by),
-            "seed": self.seed,
         }
-        return Recipe(views=names(self.views), **{name: value for name, value in fields.items() if value is not None})
+        stated = {name: value for name, value in fields.items() if value is not None}
+        return Recipe(views=names(self.views), **stated, **self.passed)
 
     def _held_out(self) -> "Filter | None":
         if not (self.holdout_where or self.holdout_file):
@@ -208,10 +198,16 @@ class RecipeOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneOptions:
+class TuneOptions(OfRequest):
     """The candidates, and the cross-validation that compares them."""
 
     PANEL: ClassVar[str] = "Tuning"
+    REQUEST: ClassVar[Any] = Tune
+    FLAGS: ClassVar[Mapping[str, Flag | None]] = {
+        **dict.fromkeys(("values", "measure")),
+        "folds": Flag(default="3", least=2),
+    }
+    ELSEWHERE: ClassVar[frozenset[str]] = frozenset()
 
     values: Annotated[
         list[str] | None,
@@ -227,15 +223,12 @@ class TuneOptions:
             metavar="map|accuracy|order|items", help="Measure to optimise [default: map; items without labels]."
         ),
     ] = None
-    folds: Annotated[int | None, typer.Option(min=2, help="Number of folds [default: 3].")] = None
 
-    def tune(self) -> "Tune":
+    def tune(self) -> Tune:
         """Return the tuning of these options; raise typer.BadParameter for an unknown measure."""
-        from crossview.engine.values.recipe import FOLDS, MEASURES, Tune
-
         if self.measure is not None and self.measure not in MEASURES:
             raise typer.BadParameter(f"--measure takes {' or '.join(MEASURES)}, not {self.measure!r}")
-        return Tune(choices(self.values, "--try"), self.measure or "", self.folds or FOLDS)
+        return Tune(choices(self.values, "--try"), self.measure or "", **self.passed)
 
 
 @dataclass(frozen=True, kw_only=True)

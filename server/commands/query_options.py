@@ -20,14 +20,6 @@ TargetsOption = Annotated[
     typer.Option(metavar="TARGETS", help="Targets to search: views or notions [default: all]."),
 ]
 
-BaseRateOption = Annotated[
-    float | None,
-    typer.Option(
-        metavar="P",
-        help="Share of pairs that are the same [default: from labels].",
-    ),
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class QueryOptions:

@@ -24,7 +24,7 @@ from crossview.engine.values.item import ImportReport, Item
 from crossview.engine.values.map import MapInfo
 from crossview.engine.values.plan import Plan
 from crossview.engine.values.query import HitList, SuggestedLabels, Verdict
-from crossview.features.base import Input
+from crossview.features.base import Input, QueryWords
 from crossview.server.client.job import Job
 from crossview.server.commands.ask import WrittenComparisons
 from crossview.server.commands.audit import PrintedAudit
@@ -104,12 +104,11 @@ class ExplainedSearch:
 
 RESULTS: dict[str, Any] = {
     "learners": list[LearnerGuide] | LearnerGuide,
-    "publish": Publication,
-    "published": list[PublishedName],
-    "unpublish": Unpublished,
+    "publish add": Publication,
+    "publish list": list[PublishedName],
+    "publish remove": Unpublished,
     "create": CollectionInfo,
-    "list": list[str] | list[Item],
-    "count": CountedItems,
+    "list": list[str] | list[Item] | CountedItems,
     "stats": Stats,
     "show": DescribedCollection,
     "rename": Renamed,
@@ -123,9 +122,9 @@ RESULTS: dict[str, Any] = {
     "import": CollectionInfo | ImportedData,
     "index": ImportReport,
     "annotate": ImportReport,
-    "extract": Extraction,
-    "sample": Sample,
-    "place": Publication,
+    "rows extract": Extraction,
+    "rows sample": Sample,
+    "rows place": Publication,
     "item show": Item,
     "item delete": DeletedItems,
     "view add": ViewInfo,
@@ -194,7 +193,7 @@ def types_below(annotation: Any) -> Iterator[type]:
 def field_types(kind: type) -> dict[str, Any]:
     """Return the types of a dataclass's fields. Modules that the help of commands loads import no numpy for theirs."""
     known = {"np": np, "NDArray": NDArray, "Meaning": Meaning, "ImportReport": ImportReport, "Diagnosis": Diagnosis}
-    return get_type_hints(kind, localns={**known, "Input": Input})
+    return get_type_hints(kind, localns={**known, "Input": Input, "QueryWords": QueryWords})
 
 
 def named(annotation: Any) -> str:

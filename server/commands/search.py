@@ -115,20 +115,20 @@ def _say_how(request: "SearchRequest", hit_list: "HitList", kept: "Sequence[Judg
     """Print what the table cannot show: that nothing is similar, and how a search merged its targets."""
     from crossview.engine.values.strategy import MATCH, way_of
 
-    hits, least = hit_list.hits, getattr(request.strategy, "min_match", 0.0)
-    if combine := getattr(request.strategy, "combine", ""):
+    hits, least = hit_list.hits, request.min_match
+    if combine := request.combine:
         weights = [query.weight for query in request.queries if query.inputs()]
         own, of_feedback = _counted(weights), _counted([one.weight for one in kept])
         total = _counted([*weights, *(one.weight for one in kept)]) if kept else own
-        name = getattr(request.strategy, "feedback", "")
+        name = request.feedback
         parts = f" ({name} keeps {of_feedback})" if kept and weights else f" (kept by {name})" if kept else ""
         say(f"searched by {combine}; {total}{parts}")
     elif way := way_of(hit_list.target):
         every = "" if request.queries[hit_list.query].view else "every view of the query, and "
         missing = ", because no match is calibrated: train the space (again) with labels, or use --fuse learn"
-        given = getattr(request.strategy, "fuse", "") or way == MATCH
+        given = request.fuse or way == MATCH
         say(f"searched by {every or 'several targets, and '}merged by {way}{'' if given else missing}")
-    most = getattr(request.strategy, "max_distance", None)
+    most = request.max_distance
     if not hits and most is not None:
         say(f"no hit is within a distance of {most:g}: leave out --max-distance to see how far the nearest are")
     elif not hits and least:

@@ -1,18 +1,20 @@
 """The options of the search command: which hits there are, and what is shown of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from crossview.engine.values.query import AMOUNT, SearchRequest
 from crossview.server.commands.common import names, settings
 from crossview.server.commands.filter_options import FilterOptions
-from crossview.server.commands.query_options import BaseRateOption, ExampleOptions
+from crossview.server.commands.option_groups import Flag, OfRequest
+from crossview.server.commands.query_options import ExampleOptions
 
 if TYPE_CHECKING:
-    from crossview.engine.values.query import Hit, SearchRequest
+    from crossview.engine.values.query import Hit
 
 Amounts = list[str] | None
 
@@ -55,8 +57,6 @@ class ScoreOptions:
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of a request; raise typer.BadParameter for a value that is not a number."""
-        from crossview.engine.values.query import AMOUNT
-
         return {
             "more": _numbers(self.more, "--more", AMOUNT),
             "less": _numbers(self.less, "--less", AMOUNT),
@@ -94,55 +94,44 @@ def _numbers(pairs: Amounts, flag: str, default: float) -> dict[str, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchOptions:
+class SearchOptions(OfRequest):
     """The options that choose hits and draw them."""
 
     PANEL: ClassVar[str] = "Hits"
+    REQUEST: ClassVar[Any] = SearchRequest
+    FLAGS: ClassVar[Mapping[str, Flag | None]] = {
+        "k": Flag(name="-k"),
+        **dict.fromkeys(("every", "count", "per")),
+        "diversity": Flag("SHARE"),
+        "merge": Flag(default="for metrics of one view"),
+        "fuse": Flag("WAY", default="match"),
+        "weight": None,
+        "min_match": Flag("P"),
+        "max_distance": Flag("D"),
+        "recall": None,
+        "exact": Flag(help="Miss no item, as with --recall 1"),
+        "include_missing": Flag(),
+        "probabilities": Flag(),
+        "base_rate": Flag("P", default="from labels"),
+    }
+    ELSEWHERE: ClassVar[frozenset[str]] = frozenset(
+        {"queries", "by", "targets", "space", "filter", "at_least", "at_most", "hits_per", "weights"}
+        | {"more", "less", "hold", "sort_by", "combine", "with_examples", "feedback"}
+    )
 
-    k: Annotated[int, typer.Option("-k", help="Number of hits in each list.")] = 10
     every: Annotated[bool, typer.Option("--all", help="Find all items within the limits, not only k.")] = False
     count: Annotated[bool, typer.Option("--count", help="Print only how many --all would find.")] = False
     per: Annotated[
         str,
         typer.Option(metavar="FIELD[=N]", help="Find N hits for each value of a field, such as album or duplicate."),
     ] = ""
-    diversity: Annotated[
-        float, typer.Option(metavar="SHARE", help="How much hits differ from those before, 0 to 1.")
-    ] = 0.0
-    merge: Annotated[
-        bool | None,
-        typer.Option("--merge/--no-merge", help="Merge the lists of all targets [default: for metrics of one view]."),
-    ] = None
-    fuse: Annotated[
-        str,
-        typer.Option(metavar="WAY", help="Make one list by match, distance, rank or learn [default: match]."),
-    ] = ""
     weight: Annotated[
         list[str] | None,
-        typer.Option(
-            "--weight",
-            metavar="NOTION=W",
-            help="Weight of a notion of similarity; repeat for several notions.",
-        ),
-    ] = None
-    min_match: Annotated[
-        float,
-        typer.Option(metavar="P", help="Leave out hits of a smaller match."),
-    ] = 0.0
-    max_distance: Annotated[
-        float | None, typer.Option(metavar="D", help="Leave out hits at a larger distance, in each target.")
+        typer.Option(metavar="NOTION=W", help="Weight of a notion of similarity; repeat for several notions."),
     ] = None
     recall: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Share of the nearest that an approximate index finds.")
     ] = None
-    exact: Annotated[bool, typer.Option("--exact", help="Miss no item, as with --recall 1.")] = False
-    include_missing: Annotated[
-        bool, typer.Option("--include-missing", help="Also find items whose files are missing.")
-    ] = False
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Show the probability that hit and query are the same.")
-    ] = False
-    base_rate: BaseRateOption = None
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
@@ -159,30 +148,19 @@ class SearchOptions:
         ),
     ] = None
 
-    def request(self, query: ExampleOptions, chosen: FilterOptions, scores: ScoreOptions) -> "SearchRequest":
+    def request(self, query: ExampleOptions, chosen: FilterOptions, scores: ScoreOptions) -> SearchRequest:
         """Return the request of these options, without the examples themselves."""
-        from crossview.engine.values.query import SearchRequest
-
         return SearchRequest(
             query.queries(listing=bool(scores.sort_by)),
             targets=names(query.targets),
-            k=self.k,
             space=query.space,
             filter=chosen.filter(),
-            merge=self.merge,
-            fuse=self.fuse,
             weights=self._weights(),
             **scores.fields(),
-            min_match=self.min_match,
-            max_distance=self.max_distance,
-            probabilities=self.probabilities,
-            base_rate=self.base_rate,
             **query.fields(),
             **self._groups(),
-            diversity=self.diversity,
-            include_missing=self.include_missing,
-            exact=self.exact,
             recall=self._recall(),
+            **self.passed,
         )
 
     def _recall(self) -> float:

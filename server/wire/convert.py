@@ -1,132 +1,65 @@
-"""Conversion of items, their vectors, filters and reports to messages and back.
+"""Conversion of values to messages and back, where their fields differ; ``fields`` converts all others.
 
-``to_...`` converts a message to a value of the engine, ``from_...`` a value of the engine to a message.
+``to_...`` converts a message to a value of the engine, ``from_...`` a value of the engine to a message. Import
+``to_value`` and ``to_message`` from here, because this module adds the forms that they know.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.values.conditions.filter import Filter, FilterForm, filter_of
-from crossview.engine.values.conditions.tree import EVERY
+from crossview.engine.learners.frame.comparisons import KINDS, Comparisons, Taxonomy
+from crossview.engine.values.comparisons import ItemComparisons
+from crossview.engine.values.conditions.filter import condition_of
+from crossview.engine.values.conditions.tree import Value
 from crossview.engine.values.errors import InvalidInputError
-from crossview.engine.values.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
-from crossview.engine.values.numbers import real_numbers
+from crossview.engine.values.evaluation import EvaluationRequest, PerQuery
+from crossview.engine.values.info import CollectionInfo, SpaceInfo
+from crossview.engine.values.item import Failure, Item, ItemUpdate, NewItem, Picture
+from crossview.engine.values.map import MapInfo, MapPoints
 from crossview.engine.values.query import ItemEmbeddings, ItemNeighbors
-from crossview.features.page import Page
+from crossview.engine.values.recipe import Grouping, Tune
 from crossview.server.wire import pages
-from crossview.server.wire.convert_conditions import from_condition, to_condition
-from crossview.server.wire.errors import PermissionDeniedError
-from crossview.server.wire.fields import enum_number, enum_text, to_message, to_value
+from crossview.server.wire.convert_conditions import CONDITION_FORMS, from_field_value, to_field_value
+from crossview.server.wire.convert_search import SEARCH_FORMS
+from crossview.server.wire.fields import FORMS, Form, enum_number, enum_text
+from crossview.server.wire.fields import to_message as to_message
+from crossview.server.wire.fields import to_value as to_value
 from crossview.server.wire.identity import identity_here
-from crossview.server.wire.names import item_name
-from crossview.server.wire.structs import from_struct, to_struct
-from crossview.v1 import collections_pb2, neighbors_pb2, types_pb2
+from crossview.server.wire.names import OF_KEY, collection_name, item_name, parse_collection, parse_space, space_name
+from crossview.server.wire.structs import from_struct
 from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import maps_pb2, neighbors_pb2, types_pb2
 
-_Message = TypeVar("_Message", collections_pb2.NewItem, collections_pb2.ItemUpdate)
+_Message = TypeVar("_Message", pb.NewItem, pb.ItemUpdate)
 _Entry = TypeVar("_Entry", NewItem, ItemUpdate)
-
-
-def to_row(message: types_pb2.Vector) -> NDArray[np.float32]:
-    """Return the row of a vector, shape (d,)."""
-    return np.array(message.values, dtype=np.float32)
-
-
-def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
-    """Return the vector of a row; raise InvalidInputError if the row is not numbers of shape (d,)."""
-    with np.errstate(over="ignore"):  # an overflow becomes infinity, which the server refuses
-        values = real_numbers(row, "a vector").astype(np.float32)
-    if values.ndim != 1:
-        raise InvalidInputError(f"a vector has shape (d,), not {values.shape}")
-    return types_pb2.Vector(values=values.tolist())
-
-
-def to_filter(message: types_pb2.Filter) -> Filter:
-    """Return the filter of a message; an absent or empty message selects every item."""
-    found = Filter(
-        labels=message.labels,
-        without_labels=message.without_labels,
-        keys=message.keys,
-        key_prefix=message.key_prefix,
-        attributes=from_struct(message.attributes),
-    ).also(message.where, to_condition(message.condition) if message.HasField("condition") else EVERY)
-    if not identity_here().paths and any(test.field.kind == "path" for test in found.condition.tests()):
-        raise PermissionDeniedError(
-            "the key of this call sees no paths of files, so it cannot choose items by path: choose them by key"
-        )
-    return found
-
-
-def from_filter(given: FilterForm) -> types_pb2.Filter:
-    """Return the message of a filter in any form."""
-    chosen = filter_of(given)
-    return types_pb2.Filter(condition=None if chosen.is_empty else from_condition(chosen.condition))
-
-
-def to_item(message: types_pb2.Item) -> Item:
-    """Return the item of a message."""
-    return to_value(Item, message, notion_labels=_to_notion_labels(message))
+_HIDDEN = "a condition on paths, which the key of this call does not see"
 
 
 def from_item(collection: str, item: Item) -> types_pb2.Item:
     """Return the message of an item of a collection."""
-    by_notion = _from_notion_labels(item)
-    return to_message(types_pb2.Item, item, name=item_name(collection, item.key), notion_labels=by_notion)
+    return to_message(types_pb2.Item, item, name=item_name(collection, item.key))
 
 
-def to_new_item(message: collections_pb2.NewItem) -> NewItem:
+def to_new_item(message: pb.NewItem) -> NewItem:
     """Return an item to import; without image bytes it has no picture."""
-    rows = {view: to_row(row) for view, row in message.rows.items()}
-    return to_value(
-        NewItem,
-        message,
-        image=message.image or None,
-        rows=rows,
-        metadata=message.metadata or "none",
-        **_to_annotations(message),
-    )
+    return to_value(NewItem, message, image=message.image or None, **_to_annotations(message))
 
 
-def to_update(message: collections_pb2.ItemUpdate) -> ItemUpdate:
+def to_update(message: pb.ItemUpdate) -> ItemUpdate:
     """Return the change of an item."""
     return to_value(ItemUpdate, message, **_to_annotations(message))
 
 
-def _to_annotations(message: collections_pb2.NewItem | collections_pb2.ItemUpdate) -> dict[str, Any]:
-    """Return the annotations of a message; None for labels and attributes that it does not set."""
+def _to_annotations(message: pb.NewItem | pb.ItemUpdate) -> dict[str, Any]:
+    """Return the labels of a message, None if it does not set them, and whether a person chose them."""
     if message.labels and message.clear_labels:
         raise InvalidInputError(f"item {message.key!r} has labels and clear_labels: give one of them")
-    return {
-        "labels": tuple(message.labels) if message.labels or message.clear_labels else None,
-        "attributes": from_struct(message.attributes) if message.HasField("attributes") else None,
-        "labels_given": not message.default_labels,
-        "notion_labels": _to_notion_labels(message),
-        "capture": _to_capture(message.capture) if message.HasField("capture") else None,
-    }
-
-
-def _to_capture(message: types_pb2.Capture) -> Capture:
-    return to_value(Capture, message, page=to_value(Page, message.page) if message.HasField("page") else None)
-
-
-def _from_capture(capture: Capture | None) -> types_pb2.Capture | None:
-    if capture is None:
-        return None
-    page = None if capture.page is None else to_message(types_pb2.Page, capture.page)
-    return to_message(types_pb2.Capture, capture, page=page)
-
-
-def _to_notion_labels(
-    message: types_pb2.Item | collections_pb2.NewItem | collections_pb2.ItemUpdate,
-) -> dict[str, tuple[str, ...]]:
-    return {notion: tuple(found.labels) for notion, found in sorted(message.notion_labels.items())}
-
-
-def _from_notion_labels(item: Item | NewItem | ItemUpdate) -> dict[str, types_pb2.Labels]:
-    return {notion: types_pb2.Labels(labels=found) for notion, found in item.notion_labels.items()}
+    labels = tuple(message.labels) if message.labels or message.clear_labels else None
+    return {"labels": labels, "labels_given": not message.default_labels}
 
 
 def readable_entries(
@@ -143,47 +76,24 @@ def readable_entries(
     return entries, tuple(failures)
 
 
-def from_picture(picture: Picture) -> collections_pb2.Picture:
+def from_picture(picture: Picture) -> pb.Picture:
     """Return the message of a picture to fit views on."""
-    return collections_pb2.Picture(image=picture.image, labels=picture.labels)
+    return pb.Picture(image=picture.image, labels=picture.labels)
 
 
-def to_picture(message: collections_pb2.Picture) -> Picture:
+def to_picture(message: pb.Picture) -> Picture:
     """Return a picture to fit views on."""
     return Picture(message.image, tuple(message.labels))
 
 
-def from_new_item(item: NewItem) -> collections_pb2.NewItem:
+def from_new_item(item: NewItem) -> pb.NewItem:
     """Return the message of an item to import."""
-    rows = {view: from_row(row) for view, row in item.rows.items()}
-    return to_message(collections_pb2.NewItem, item, rows=rows, **_from_annotations(item))
+    return to_message(pb.NewItem, item, clear_labels=item.labels == (), default_labels=not item.labels_given)
 
 
-def from_update(update: ItemUpdate) -> collections_pb2.ItemUpdate:
+def from_update(update: ItemUpdate) -> pb.ItemUpdate:
     """Return the message of a change of an item."""
-    return to_message(collections_pb2.ItemUpdate, update, **_from_annotations(update))
-
-
-def _from_annotations(item: NewItem | ItemUpdate) -> dict[str, Any]:
-    return {
-        "labels": item.labels or (),
-        "clear_labels": item.labels == (),
-        "attributes": None if item.attributes is None else to_struct(item.attributes),
-        "default_labels": not item.labels_given,
-        "notion_labels": _from_notion_labels(item),
-        "capture": _from_capture(item.capture),
-    }
-
-
-def to_report(message: collections_pb2.ImportItemsResponse) -> ImportReport:
-    """Return the report of an import."""
-    return to_value(ImportReport, message, failures=tuple(to_value(Failure, one) for one in message.failures))
-
-
-def from_report(report: ImportReport) -> collections_pb2.ImportItemsResponse:
-    """Return the message of the report of an import."""
-    failures = [to_message(types_pb2.Failure, failure) for failure in report.failures]
-    return to_message(collections_pb2.ImportItemsResponse, report, failures=failures)
+    return to_message(pb.ItemUpdate, update, clear_labels=update.labels == (), default_labels=not update.labels_given)
 
 
 def messages_of(
@@ -218,9 +128,7 @@ def to_item_embeddings(message: pb.EmbedItemsResponse) -> ItemEmbeddings:
     """Return a page of vectors or codes."""
     values = np.frombuffer(message.codes, np.uint8) if message.bits else np.fromiter(message.vectors, np.float32)
     vectors = values.reshape(len(message.keys), message.width)
-    labels = tuple(tuple(one.labels) for one in message.labels)
-    after = pages.from_token(message.next_page_token)
-    return to_value(ItemEmbeddings, message, vectors=vectors, labels=labels, after=after)
+    return to_value(ItemEmbeddings, message, vectors=vectors, after=pages.from_token(message.next_page_token))
 
 
 def from_item_embeddings(page: ItemEmbeddings) -> pb.EmbedItemsResponse:
@@ -231,7 +139,6 @@ def from_item_embeddings(page: ItemEmbeddings) -> pb.EmbedItemsResponse:
         width=page.vectors.shape[1],
         vectors=[] if page.bits else page.vectors.ravel().tolist(),
         codes=page.vectors.tobytes() if page.bits else b"",
-        labels=[types_pb2.Labels(labels=one) for one in page.labels],
         next_page_token=pages.to_token(page.after),
     )
 
@@ -257,3 +164,158 @@ def from_item_neighbors(page: ItemNeighbors) -> neighbors_pb2.ListNeighborsRespo
         items=[neighbors_pb2.Neighbors(key=key, keys=near, distances=far) for key, near, far in lists],
         next_page_token=pages.to_token(page.after),
     )
+
+
+def activates(message: pb.TrainRequest | pb.ExtendSpaceRequest | pb.AssignLabelRequest) -> bool | None:
+    """Return whether searches must use the new space; None if the request does not specify it."""
+    return message.activate if message.HasField("activate") else None
+
+
+def to_tune(message: pb.Tune) -> Tune:
+    """Return the tuning of a message; a single value counts as a list of one value."""
+    values = {
+        name: tuple(value) if isinstance(value, list) else (value,)
+        for name, value in from_struct(message.values).items()
+    }
+    return to_value(Tune, message, values=values)
+
+
+def to_taxonomy(message: pb.Taxonomy) -> Taxonomy:
+    """Return the taxonomy of a message; raise InvalidInputError if its parents do not form a tree."""
+    try:
+        return to_value(Taxonomy, message)
+    except ValueError as error:
+        raise InvalidInputError(f"invalid taxonomy: {error}") from error
+
+
+def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
+    """Return the comparisons of a message; raise InvalidInputError if its columns do not match."""
+    if message.size not in KINDS or len(message.items) % message.size:
+        raise InvalidInputError(
+            f"constraints have 2, 3 or 4 items: {len(message.items)} items do not form constraints of {message.size}"
+        )
+    comparisons = Comparisons(
+        np.array(message.items, np.int64).reshape(-1, message.size),
+        np.array(message.similar, bool) if message.size == 2 else None,
+        np.array(message.weights) if message.weights else None,
+        np.array(message.margins) if message.margins else None,
+        _to_notions(message),
+    )
+    if any(len(one.others) for one in message.others):
+        raise InvalidInputError("constraints inside others cannot have others themselves: put them all into one list")
+    return ItemComparisons(
+        tuple(message.keys),
+        comparisons,
+        np.array(message.lines, np.int64) if message.lines else None,
+        tuple(map(to_comparisons, message.others)),
+    )
+
+
+def _to_notions(message: pb.Comparisons) -> NDArray[Any] | None:
+    if not message.notions:
+        return None
+    codes = np.array(message.notions, np.int64)
+    if codes.min() < 0 or codes.max() >= len(message.notion_names):
+        raise InvalidInputError(
+            f"notions of constraints are positions in notion_names, below {len(message.notion_names)}"
+        )
+    return np.array(message.notion_names)[codes]
+
+
+def from_comparisons(given: ItemComparisons) -> pb.Comparisons:
+    """Return the message of comparisons of items."""
+    columns = {**vars(given.comparisons), "lines": given.lines}
+    if given.notions:
+        columns["notions"] = given.notion_codes
+    size = columns["items"].shape[1]
+    lists = {name: None if column is None else column.ravel().tolist() for name, column in columns.items()}
+    others = map(from_comparisons, given.others)
+    return pb.Comparisons(keys=given.keys, size=size, notion_names=given.notions, others=others, **lists)
+
+
+def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
+    """Return the request of a message; raise InvalidInputError if it sets both ``space`` and ``spaces``."""
+    if message.space and message.spaces:
+        raise InvalidInputError(f"set either space ({message.space}) or spaces ({', '.join(message.spaces)}), not both")
+    spaces = tuple(message.spaces) or ((message.space,) if message.space else ())
+    return to_value(EvaluationRequest, message, spaces=spaces)
+
+
+def _to_per_query(message: pb.Evaluation.PerQuery) -> PerQuery:
+    figures = {one.name: np.array(one.values, np.float64) for one in message.figures}
+    return to_value(PerQuery, message, figures=figures)
+
+
+def _from_per_query(one: PerQuery) -> pb.Evaluation.PerQuery:
+    figures = [pb.Evaluation.PerQuery.Figure(name=name, values=values) for name, values in one.figures.items()]
+    return to_message(pb.Evaluation.PerQuery, one, figures=figures)
+
+
+def to_space(message: types_pb2.Space) -> SpaceInfo:
+    """Return the description of a space."""
+    dim = {target: message.dims[target] for target in message.targets}
+    return to_value(SpaceInfo, message, name=parse_space(message.name)[1], dim=dim)
+
+
+def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
+    """Return the message of a space of a collection."""
+    name, request = space_name(collection, space.name), space.request_id.rpartition(OF_KEY)[2]
+    return to_message(types_pb2.Space, space, name=name, request_id=request)
+
+
+def to_collection(message: pb.Collection) -> CollectionInfo:
+    """Return the description of a collection."""
+    return to_value(CollectionInfo, message, name=parse_collection(message.name))
+
+
+def from_collection(info: CollectionInfo) -> pb.Collection:
+    """Return the message of the description of a collection."""
+    spaces = [from_space(info.name, space) for space in info.spaces]
+    return to_message(pb.Collection, info, name=collection_name(info.name), spaces=spaces)
+
+
+def from_map(info: MapInfo) -> maps_pb2.Map:
+    """Return the message of a map, without a condition on paths for a caller that sees no paths."""
+    hidden = not identity_here().paths and any(test.field.kind == "path" for test in condition_of(info.where).tests())
+    return to_message(maps_pb2.Map, info, where=_HIDDEN if hidden else info.where)
+
+
+def to_map_points(message: maps_pb2.ListMapPointsResponse) -> MapPoints:
+    """Return a page of points."""
+    values = [to_field_value(one) for one in message.values]
+    return MapPoints(
+        keys=tuple(message.keys),
+        points=np.column_stack([np.fromiter(one, np.float32, len(one)) for one in (message.x, message.y)]),
+        values=tuple(values[place] if place >= 0 else None for place in message.places),
+        after=pages.number_from_token(message.next_page_token) or 0,
+    )
+
+
+def from_map_points(page: MapPoints) -> maps_pb2.ListMapPointsResponse:
+    """Return the message of a page of points."""
+    known: dict[tuple[type, Value], int] = {}
+    places = [-1 if one is None else known.setdefault((type(one), one), len(known)) for one in page.values]
+    return maps_pb2.ListMapPointsResponse(
+        keys=page.keys,
+        x=page.points[:, 0].tolist(),
+        y=page.points[:, 1].tolist(),
+        values=[from_field_value(value) for _, value in known],
+        places=places,
+        next_page_token=pages.to_token(str(page.after)) if page.after else "",
+    )
+
+
+FORMS |= CONDITION_FORMS | SEARCH_FORMS
+FORMS |= {
+    "crossview.v1.Labels": Form(lambda message: tuple(message.labels), lambda labels: types_pb2.Labels(labels=labels)),
+    "crossview.v1.Tune": Form(to_tune, partial(to_message, pb.Tune)),
+    "crossview.v1.Grouping": Form(partial(to_value, Grouping), partial(to_message, pb.Grouping)),
+    "crossview.v1.Taxonomy": Form(to_taxonomy, partial(to_message, pb.Taxonomy)),
+    "crossview.v1.Comparisons": Form(to_comparisons, from_comparisons),
+    "crossview.v1.Evaluation.PerQuery": Form(_to_per_query, _from_per_query),
+    "crossview.v1.Evaluation.PerQuery.Places": Form(
+        lambda message: np.array(message.places, np.int32),
+        lambda places: pb.Evaluation.PerQuery.Places(places=places),
+    ),
+    "crossview.v1.Space": Form(to_space, partial(to_message, types_pb2.Space)),
+}

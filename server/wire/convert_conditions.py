@@ -1,11 +1,16 @@
-"""Conversion of conditions to messages and back."""
+"""Conversion of rows, conditions and filters to messages and back."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from google.protobuf.struct_pb2 import NULL_VALUE
+from numpy.typing import NDArray
 
 from crossview.engine.values.conditions.dates import Date
+from crossview.engine.values.conditions.filter import Filter, FilterForm, filter_of
 from crossview.engine.values.conditions.tree import (
+    EVERY,
     All,
     Condition,
     Either,
@@ -18,8 +23,11 @@ from crossview.engine.values.conditions.tree import (
     any_of,
 )
 from crossview.engine.values.errors import InvalidInputError
-from crossview.server.wire.fields import enum_number, enum_text
-from crossview.server.wire.structs import EXACT
+from crossview.engine.values.numbers import real_numbers
+from crossview.server.wire.errors import PermissionDeniedError
+from crossview.server.wire.fields import Form, enum_number, enum_text
+from crossview.server.wire.identity import identity_here
+from crossview.server.wire.structs import EXACT, from_struct
 from crossview.v1 import types_pb2 as pb
 
 _OPERATORS = {"less": "<", "less_or_equal": "<=", "greater": ">", "greater_or_equal": ">="}
@@ -103,3 +111,46 @@ def from_field_value(value: Value) -> pb.FieldValue:
 
 def _number(field: Any, word: str) -> Any:
     return enum_number(field, word)
+
+
+def to_row(message: pb.Vector) -> NDArray[np.float32]:
+    """Return the row of a vector, shape (d,)."""
+    return np.array(message.values, dtype=np.float32)
+
+
+def from_row(row: NDArray[np.float32] | Sequence[float]) -> pb.Vector:
+    """Return the vector of a row; raise InvalidInputError if the row is not numbers of shape (d,)."""
+    with np.errstate(over="ignore"):  # an overflow becomes infinity, which the server refuses
+        values = real_numbers(row, "a vector").astype(np.float32)
+    if values.ndim != 1:
+        raise InvalidInputError(f"a vector has shape (d,), not {values.shape}")
+    return pb.Vector(values=values.tolist())
+
+
+def to_filter(message: pb.Filter) -> Filter:
+    """Return the filter of a message; an absent or empty message selects every item."""
+    found = Filter(
+        labels=message.labels,
+        without_labels=message.without_labels,
+        keys=message.keys,
+        key_prefix=message.key_prefix,
+        attributes=from_struct(message.attributes),
+    ).also(message.where, to_condition(message.condition) if message.HasField("condition") else EVERY)
+    if not identity_here().paths and any(test.field.kind == "path" for test in found.condition.tests()):
+        raise PermissionDeniedError(
+            "the key of this call sees no paths of files, so it cannot choose items by path: choose them by key"
+        )
+    return found
+
+
+def from_filter(given: FilterForm) -> pb.Filter:
+    """Return the message of a filter in any form."""
+    chosen = filter_of(given)
+    return pb.Filter(condition=None if chosen.is_empty else from_condition(chosen.condition))
+
+
+CONDITION_FORMS = {
+    "crossview.v1.Vector": Form(to_row, from_row),
+    "crossview.v1.FieldValue": Form(to_field_value, from_field_value),
+    "crossview.v1.Filter": Form(to_filter, from_filter),
+}

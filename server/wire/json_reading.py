@@ -1,7 +1,7 @@
 """Messages from JSON by protobuf's mapping, with readers that are compiled once for each type of message.
 
-The messages are those of ``google.protobuf.json_format``, as a test compares, in a tenth of its time; base64 and
-numbers are checked more strictly, and an error states the path to the wrong value.
+The messages are those of ``google.protobuf.json_format``, as a test compares. Base64 and numbers are checked more
+strictly, and an error states the path to the wrong value.
 """
 
 import binascii

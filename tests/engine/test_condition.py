@@ -29,7 +29,7 @@ from crossview.engine.values.conditions.where import MAX_CHARACTERS, parse
 from crossview.engine.values.errors import InputWarning, InvalidInputError, collected_warnings
 from crossview.engine.values.item import NewItem
 from crossview.engine.values.query import Query, SearchRequest
-from crossview.server.wire.convert import from_filter, to_filter
+from crossview.server.wire.convert_conditions import from_filter, to_filter
 from crossview.v1 import types_pb2
 
 ITEMS = [NewItem("a/1", attributes={"année": [1, "x"], "b": {"c": "2021-05-01"}, 'q"': None})]

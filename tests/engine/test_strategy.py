@@ -1,15 +1,15 @@
 """Strategies: one for each search, each with its own options, and no other."""
 
 from dataclasses import fields, replace
+from inspect import signature
 from typing import Any
 
 import pytest
 
 from crossview.engine.spaces.scans import SCANS
 from crossview.engine.values.errors import InvalidInputError
-from crossview.engine.values.query import Query, SearchRequest
+from crossview.engine.values.query import INPUTS, OneQuery, Query, RequestOptions, SearchRequest
 from crossview.engine.values.strategy import (
-    DEFAULTS,
     Combined,
     Listed,
     Moved,
@@ -44,9 +44,19 @@ def test_every_strategy_has_a_scan() -> None:
     assert set(SCANS) == set(Strategy.__subclasses__())
 
 
-def test_every_option_is_of_a_strategy_and_has_a_default() -> None:
-    of_strategies = {one.name for kind in Strategy.__subclasses__() for one in fields(kind)}
-    assert of_strategies == set(StrategyOptions.__annotations__) == set(DEFAULTS) == set(OPTIONS)
+def test_every_option_is_of_a_strategy() -> None:
+    """Each option has a value in these tests."""
+    kinds = {kind.__name__ for kind in Strategy.__subclasses__()}
+    assert {name for option in fields(StrategyOptions) for name in option.metadata["of"]} == kinds
+    assert [option.name for option in fields(StrategyOptions)] == list(OPTIONS)
+
+
+def test_type_checkers_know_the_arguments_of_a_search() -> None:
+    """They read them from typed dictionaries, which have the fields of a request, and of a query."""
+    arguments = dict(signature(SearchRequest).parameters)
+    del arguments["queries"], arguments["by"]
+    assert RequestOptions.__annotations__.keys() == arguments.keys()
+    assert OneQuery.__annotations__.keys() == arguments.keys() | {"view", *INPUTS}
 
 
 @pytest.mark.parametrize(
@@ -80,19 +90,29 @@ def test_an_option_is_held_or_refused(options: dict[str, Any], other: str, query
     """No option is silently left out."""
     asked = {other: OPTIONS[other], **options}
     try:
-        held = vars(SearchRequest([query], **asked).strategy)
+        strategy = SearchRequest([query], **asked).strategy
     except InvalidInputError:
         return
-    assert asked.items() <= held.items()
+    assert asked.items() <= vars(strategy).items()
+    of = {option.name: option.metadata["of"] for option in fields(StrategyOptions)}
+    assert all(type(strategy).__name__ in of[name] for name in asked)
 
 
-def test_a_request_is_changed_by_options_or_by_another_strategy() -> None:
-    """Options beside a strategy replace its own."""
+def test_a_request_is_changed_by_options() -> None:
+    """They determine another strategy; a default removes an option."""
     moved = SearchRequest([QUERY], more={"a": 1.0}, k=3)
     assert replace(moved, hold="b") == SearchRequest([QUERY], more={"a": 1.0}, hold="b", k=3)
-    assert replace(moved, strategy=Nearest()) == SearchRequest([QUERY], k=3)
+    assert replace(moved, more={}) == SearchRequest([QUERY], k=3)
+    assert replace(SearchRequest([QUERY], k=3), by=moved.strategy) == moved
+
+
+def test_a_strategy_states_all_options() -> None:
+    with pytest.raises(InvalidInputError, match="the strategy states its options: leave out merge, or the strategy"):
+        SearchRequest([QUERY], Nearest(), merge=True)
+    with pytest.raises(InvalidInputError, match="weights is an option of Weighted, not of Nearest: leave it out"):
+        Nearest(weights={"n": 1.0})
 
 
 def test_unknown_options_are_refused() -> None:
-    with pytest.raises(TypeError, match="no option 'top'; there are: targets, "):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'top'"):
         SearchRequest([QUERY], top="t")  # type: ignore[call-arg]

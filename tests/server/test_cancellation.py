@@ -20,7 +20,7 @@ from crossview.server.client.client import Client
 from crossview.server.client.job import Job
 from crossview.server.client.remote_collection import RemoteCollection
 from crossview.server.edge.listen import RunningServer
-from crossview.server.wire.convert_training import from_recipe
+from crossview.server.wire.convert import to_message
 from crossview.server.wire.errors import DeadlineExceededError, ServerStoppedError, ServerUnavailableError
 from crossview.server.wire.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
@@ -83,7 +83,7 @@ def test_a_training_past_its_deadline_is_given_up(running: RunningServer, rows: 
 
 def test_after_many_abandoned_trainings_the_server_is_idle(running: RunningServer, rows: RemoteCollection) -> None:
     """They are more than its threads, each waiting for the one before it; the collection can be deleted at once."""
-    request = from_recipe(endless())
+    request = to_message(pb.TrainRequest, endless())
     request.parent = "collections/rows"
     with Client(running.address, timeout=SHORT) as client:
         abandoned = [client.collections.Train.future(request, timeout=SHORT) for _ in range(20)]

@@ -17,8 +17,9 @@ from crossview.engine.values.errors import InvalidInputError, NotFoundError, Not
 from crossview.engine.values.item import IndexOptions
 from crossview.server.client.client import AsyncClient, Client
 from crossview.server.edge.listen import RunningServer
-from crossview.server.wire.convert_changes import from_changes, from_changes_request, to_changes, to_changes_request
+from crossview.server.wire.convert import to_message, to_value
 from crossview.server.wire.settings import ServerSettings
+from crossview.v1.changes_pb2 import FindChangesRequest, FindChangesResponse
 
 FLOATS = st.floats(-1e9, 1e9)
 ROWS = st.lists(FLOATS, max_size=4).map(tuple)
@@ -85,12 +86,12 @@ FOUND = st.builds(
 
 @given(REQUESTS)
 def test_every_field_of_a_request_arrives(request: ChangesRequest) -> None:
-    assert to_changes_request(from_changes_request(request)) == request
+    assert to_value(ChangesRequest, to_message(FindChangesRequest, request)) == request
 
 
 @given(FOUND)
 def test_every_field_of_what_is_found_arrives(found: Changes) -> None:
-    assert to_changes(from_changes(found)) == found
+    assert to_value(Changes, to_message(FindChangesResponse, found)) == found
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.values.comparisons import ItemComparisons
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.item import NewItem
-from crossview.server.wire.convert_training import from_comparisons, to_comparisons
+from crossview.server.wire.convert import from_comparisons, to_comparisons
 from crossview.server.wire.settings import MESSAGE_BYTES
 
 COUNT = 50

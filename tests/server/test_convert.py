@@ -30,14 +30,8 @@ from crossview.engine.values.item import Capture, Failure, ImportReport, Item, N
 from crossview.engine.values.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.values.recipe import Grouping, Pair, Recipe, Tune
 from crossview.engine.values.strategy import Moved, Weighted
-from crossview.server.wire import (
-    convert,
-    convert_evaluation,
-    convert_explanations,
-    convert_info,
-    convert_search,
-    convert_training,
-)
+from crossview.server.wire import convert, convert_conditions, convert_search
+from crossview.server.wire.convert import to_message, to_value
 from crossview.server.wire.structs import to_struct
 from crossview.v1 import collections_pb2, search_pb2
 
@@ -97,7 +91,7 @@ def test_items_survive() -> None:
         file={"camera": "x", "keywords": ["a", "b"], "width": 3},
     )
     for item in (whole, Item("bare")):
-        assert convert.to_item(convert.from_item("pets", item)) == item
+        assert to_value(Item, convert.from_item("pets", item)) == item
 
 
 def test_new_items_survive() -> None:
@@ -121,10 +115,10 @@ def test_filters_and_reports_survive() -> None:
     condition = Filter(
         labels=("a",), without_labels=("b",), keys=("k",), key_prefix="p/", attributes={"year": 1999, "ok": True}
     )
-    assert convert.to_filter(convert.from_filter(condition)) == condition
-    assert convert.to_filter(convert.from_filter(Filter())).is_empty
+    assert convert_conditions.to_filter(convert_conditions.from_filter(condition)) == condition
+    assert convert_conditions.to_filter(convert_conditions.from_filter(Filter())).is_empty
     report = ImportReport(added=1, updated=2, unchanged=3, failures=(Failure("k", "why"),), seconds=0.5)
-    assert convert.to_report(convert.from_report(report)) == report
+    assert to_value(ImportReport, to_message(collections_pb2.ImportItemsResponse, report)) == report
 
 
 @pytest.mark.parametrize("given", [{"image": b""}, {"key": ""}, {"vector": []}, {"text": ""}])
@@ -155,7 +149,7 @@ def test_infos_survive() -> None:
         description="mine",
         notion_labels={"hue": 5},
     )
-    assert convert_info.to_collection(convert_info.from_collection(info)) == info
+    assert convert.to_collection(convert.from_collection(info)) == info
 
 
 def test_what_was_tuned_survives() -> None:
@@ -173,7 +167,7 @@ def test_what_was_tuned_survives() -> None:
         constraints=counts,
         tuning=tuned,
     )
-    assert convert_info.to_space(convert_info.from_space("pets", given)) == given
+    assert convert.to_space(convert.from_space("pets", given)) == given
 
 
 def test_indexes_survive() -> None:
@@ -185,7 +179,7 @@ def test_indexes_survive() -> None:
     made = TargetIndex(target="color", kind="ivf", asked="auto", vectors="float16", recall=0.99, searches=searches)
     exact = TargetIndex(target="sift", kind="flat", asked="flat", vectors="float32", recall=0.99)
     given = replace(SPACE, indexes=(made, exact))
-    assert convert_info.to_space(convert_info.from_space("pets", given)) == given
+    assert convert.to_space(convert.from_space("pets", given)) == given
 
 
 def test_comparisons_survive() -> None:
@@ -196,7 +190,7 @@ def test_comparisons_survive() -> None:
         for lines, notions in ((None, None), (np.array([2, 9]), np.array(["wing", "head"]))):
             comparisons = replace(comparisons, notions=notions)
             given = ItemComparisons(tuple("abcdefgh"), comparisons, lines)
-            back = convert_training.to_comparisons(convert_training.from_comparisons(given))
+            back = convert.to_comparisons(convert.from_comparisons(given))
             assert back.keys == given.keys
             np.testing.assert_equal(
                 vars(back.comparisons) | {"lines": back.lines}, vars(comparisons) | {"lines": lines}
@@ -206,7 +200,7 @@ def test_comparisons_survive() -> None:
         *({"size": 3, "items": [0, 0]}, {"size": 5, "items": range(5)}, {"size": 2, "items": [0, 0]}, {}, unnamed),
     ):
         with pytest.raises(InvalidInputError):
-            convert_training.to_comparisons(collections_pb2.Comparisons(keys=["a"], **message))
+            convert.to_comparisons(collections_pb2.Comparisons(keys=["a"], **message))
 
 
 def test_what_is_asked_of_a_training_survives() -> None:
@@ -231,11 +225,11 @@ def test_what_is_asked_of_a_training_survives() -> None:
     )
     left = {name for name in set(vars(recipe)) - {"constraints"} if getattr(recipe, name) in (None, "", 0, ())}
     assert not left
-    assert convert_training.to_recipe(convert_training.from_recipe(recipe)) == recipe
-    assert convert_training.to_recipe(collections_pb2.TrainRequest(views=["v"])) == Recipe(views=("v",))
-    assert convert_training.to_tune(collections_pb2.Tune()) == Tune()
+    assert to_value(Recipe, to_message(collections_pb2.TrainRequest, recipe)) == recipe
+    assert to_value(Recipe, collections_pb2.TrainRequest(views=["v"])) == Recipe(views=("v",))
+    assert convert.to_tune(collections_pb2.Tune()) == Tune()
     single = collections_pb2.Tune(values=to_struct({"eta": 0.5}))
-    assert convert_training.to_tune(single) == Tune({"eta": (0.5,)})
+    assert convert.to_tune(single) == Tune({"eta": (0.5,)})
 
 
 def test_evaluations_survive() -> None:
@@ -247,7 +241,7 @@ def test_evaluations_survive() -> None:
     )
     found = {"databases": {"trained": 14, "unseen": 4}, "protocol": "Held out.", "codebook": "All.", "seconds": 0.25}
     evaluation = Evaluation(rows=rows, queries=4, **found)
-    assert convert_evaluation.to_evaluation(convert_evaluation.from_evaluation(evaluation)) == evaluation
+    assert to_value(Evaluation, to_message(collections_pb2.Evaluation, evaluation)) == evaluation
 
 
 def test_evaluations_of_several_spaces_survive() -> None:
@@ -274,7 +268,7 @@ def test_evaluations_of_several_spaces_survive() -> None:
         overlaps=overlaps,
         comparisons=9,
     )
-    assert convert_evaluation.to_evaluation(convert_evaluation.from_evaluation(evaluation)) == evaluation
+    assert to_value(Evaluation, to_message(collections_pb2.Evaluation, evaluation)) == evaluation
 
 
 def test_requests_survive() -> None:
@@ -282,8 +276,10 @@ def test_requests_survive() -> None:
     search = SearchRequest(
         [Query("color", key="a")], targets=("sift",), k=3, space="s", filter=Filter(labels=("x",)), merge=False
     )
-    moved = replace(search, strategy=Moved(more={"busy": 2.0}, less={"light": 1.0}, hold=("all",), sort_by="-light"))
-    weighted = replace(search, strategy=Weighted(weights={"head": 2.0, "wing": 0.5}))
+    moves = Moved(more={"busy": 2.0}, less={"light": 1.0}, hold=("all",), sort_by="-light")
+    moved, weighted = (
+        SearchRequest(search.queries, one) for one in (moves, Weighted(weights={"head": 2.0, "wing": 0.5}))
+    )
     listed = SearchRequest([Query("color")], sort_by="busy", targets=("sift",), at_least={"busy": 0.5})
     likely = SearchRequest([Query("color", key="a")], min_match=0.5, max_distance=0.0)
     probable = SearchRequest([Query("color", key="a")], probabilities=True, base_rate=0.25, at_most={"busy": 1.0})
@@ -295,7 +291,7 @@ def test_requests_survive() -> None:
         assert convert_search.to_search_request(convert_search.from_search_request(one)) == one
     query = search_pb2.Query(view="color", key="a")
     assert convert_search.to_search_request(search_pb2.SearchRequest(queries=[query])) == SearchRequest(search.queries)
-    to_request = convert_evaluation.to_evaluation_request
+    to_request = convert.to_evaluation_request
     for given in (
         EvaluationRequest(view="color", spaces=("a",), targets=("sift",), k=(2,), refit=True, test_size=0.5, seed=3),
         EvaluationRequest(view="color", spaces=("a", "raw"), seed=3, where=Filter("taken < 2021-05 or not label = x")),
@@ -304,7 +300,7 @@ def test_requests_survive() -> None:
         EvaluationRequest(view="color", refit=True, splits=5, group_by=Grouping("speaker"), max_queries=10**12),
         EvaluationRequest(view="color"),
     ):
-        assert to_request(convert_evaluation.from_evaluation_request(given)) == given
+        assert to_request(to_message(collections_pb2.EvaluateRequest, given)) == given
     assert to_request(collections_pb2.EvaluateRequest(view="color")) == EvaluationRequest(view="color")
     assert to_request(collections_pb2.EvaluateRequest(view="color", space="a")).spaces == ("a",)
     with pytest.raises(InvalidInputError, match="max_queries must be at least 1, not 0"):
@@ -345,12 +341,12 @@ def test_explanations_survive() -> None:
         agreements=(Agreement(view="color", agreement=0.5, parts=parts, other_squared_distance=0.0),),
     )
     others = [replace(given, measure=measure, rank=2) for measure in ("match", "distance")]
-    message = convert_explanations.from_explanations([given, *others])
-    assert convert_explanations.to_explanations(message) == [given, *others]
+    for one in (given, *others):
+        assert to_value(Explanation, to_message(search_pb2.Explanation, one)) == one
 
 
 @pytest.mark.parametrize("options", [{}, {"keys": ["a", "b"], "hits": 7, "parts": 0}])
 def test_requests_for_explanations_survive(options: dict[str, Any]) -> None:
     given = ExplainRequest(SearchRequest([Query("v", key="a")], k=3, merge=True), **options)
-    back = convert_explanations.to_explain_request(convert_explanations.from_explain_request(given))
+    back = to_value(ExplainRequest, to_message(search_pb2.ExplainRequest, given))
     assert back == replace(given, keys=tuple(given.keys))

@@ -13,7 +13,8 @@ from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.learn import RecipeOptions
 from crossview.server.commands.query_options import ExampleOptions
 from crossview.server.commands.search_options import ScoreOptions, SearchOptions
-from crossview.server.wire.convert_training import from_recipe, to_recipe
+from crossview.server.wire.convert import to_message, to_value
+from crossview.v1.collections_pb2 import TrainRequest
 
 
 def test_bare_commands_ask_for_what_bare_requests_do() -> None:
@@ -32,4 +33,4 @@ def test_orderings_choose_the_same_learner_everywhere(lines: str, tmp_path: Path
     orderings = read_orderings(path)
     recipe = Recipe(views=("color",), settings=orderings.settings(), constraints=orderings.items)
     assert recipe.spec == RecipeOptions(views="color", orderings=path).recipe().spec == "attributes"
-    assert to_recipe(from_recipe(recipe)).spec == recipe.space_name() == "attributes"
+    assert to_value(Recipe, to_message(TrainRequest, recipe)).spec == recipe.space_name() == "attributes"

@@ -11,9 +11,8 @@ from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.evaluation import BY, DATABASES, EvaluationRequest
 from crossview.engine.values.recipe import MEASURES
 from crossview.engine.values.strategy import COMBINE, FUSE
-from crossview.server.wire.convert_evaluation import from_evaluation_request, to_evaluation_request
-from crossview.server.wire.convert_questions import to_question_request
-from crossview.server.wire.fields import enum_number, enum_text, to_message
+from crossview.server.wire.convert import to_evaluation_request, to_message, to_value
+from crossview.server.wire.fields import enum_number, enum_text
 from crossview.v1 import changes_pb2, collections_pb2, jobs_pb2, questions_pb2, search_pb2, types_pb2
 
 CHOICES = [
@@ -56,8 +55,8 @@ def test_choices_go_there_and_back() -> None:
         EvaluationRequest(view="v", databases=("unseen", "mixed"), by="labels"),
         EvaluationRequest(view="v"),
     ):
-        assert to_evaluation_request(from_evaluation_request(request)) == request
-    assert to_question_request(questions_pb2.NextQuestionRequest(notion="n", person="p")).kind == "grid"
+        assert to_evaluation_request(to_message(collections_pb2.EvaluateRequest, request)) == request
+    assert to_value(QuestionRequest, questions_pb2.NextQuestionRequest(notion="n", person="p")).kind == "grid"
 
 
 def test_a_word_that_is_no_choice_is_refused_with_the_choices() -> None:

@@ -27,7 +27,7 @@ from crossview.server.core.dispatch.quotas import Budget
 from crossview.server.core.writing.item_writes import ItemWrites
 from crossview.server.edge.http.codecs import JSON
 from crossview.server.edge.listen import RunningServer
-from crossview.server.wire.convert import from_row
+from crossview.server.wire.convert_conditions import from_row
 from crossview.server.wire.entries import entries
 from crossview.server.wire.errors import OverloadedError
 from crossview.server.wire.methods import METHODS

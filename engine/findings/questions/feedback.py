@@ -186,7 +186,7 @@ class Feedback:
 
         Raises NotFoundError for an unknown name, NotReadyError if no judged item is left.
         """
-        name = getattr(request.strategy, "feedback", "")
+        name = request.feedback
         if not name:
             return request
         with self._catalog.read() as tx:
@@ -202,7 +202,7 @@ class Feedback:
         views = dict.fromkeys(query.view for query in request.queries) or ("",)
         judged = [judgement for judgement in kept if judgement.key in ids and ids[judgement.key] not in own]
         queries += [Query(view, key=judgement.key, weight=judgement.weight) for view in views for judgement in judged]
-        return replace(request, queries=queries, strategy=replace(request.strategy, feedback=""))  # type: ignore[call-arg]  # of Combined
+        return replace(request, queries=queries, feedback="")
 
     def list(self) -> list[FeedbackInfo]:
         """Return the names, each with the number of its judgements that count."""

@@ -174,6 +174,19 @@ def filter_of(given: FilterForm) -> Filter:
     return given if isinstance(given, Filter) else Filter(given)
 
 
+class AnyFilter:
+    """A field of a dataclass with a filter; the field takes every form of one [default: every item]."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object | None, owner: type) -> Filter:
+        return EVERY_ITEM if instance is None else vars(instance)[self._name]  # dataclasses read the class's
+
+    def __set__(self, instance: object, given: FilterForm) -> None:
+        vars(instance)[self._name] = filter_of(given)
+
+
 def field_of(name: str) -> Field:
     """Return the field of a name as a condition has it; InvalidInputError for a name that needs quotes."""
     asked = f"{name} >= 0" if name.startswith(("score", "match")) else f"{name} exists"

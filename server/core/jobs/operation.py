@@ -10,7 +10,7 @@ from google.rpc.status_pb2 import Status
 
 from crossview.engine.values.errors import InvalidInputError
 from crossview.server.core.dispatch.origin import NO_ORIGIN, Origin
-from crossview.server.wire.convert import to_filter
+from crossview.server.wire.convert_conditions import to_filter
 from crossview.server.wire.names import (
     collection_name,
     job_id,

@@ -24,7 +24,7 @@ from crossview.server.core.jobs.operation import collection_of, kind_of
 from crossview.server.core.jobs.owner import Owner
 from crossview.server.core.jobs.process import WorkerProcess
 from crossview.server.core.jobs.records import Records
-from crossview.server.wire.convert_info import from_space
+from crossview.server.wire.convert import from_space
 from crossview.server.wire.errors import JobStoppedError
 from crossview.server.wire.methods import JOBS
 from crossview.server.wire.status import error_in, refusal

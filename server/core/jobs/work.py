@@ -9,13 +9,21 @@ from crossview.engine.collections.collection import Collection
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.index_choice import AUTO, RECALL, VECTORS
+from crossview.engine.values.map import MapRequest
+from crossview.engine.values.query import CalibrationRequest
+from crossview.engine.values.recipe import Recipe
 from crossview.server.core.jobs.operation import kind_of
-from crossview.server.wire.convert import from_report, readable_entries, to_new_item, to_picture
-from crossview.server.wire.convert_evaluation import from_evaluation, to_evaluation_request
-from crossview.server.wire.convert_info import from_space, from_threshold
-from crossview.server.wire.convert_maps import from_map, to_map_request
-from crossview.server.wire.convert_training import activates, to_calibration, to_recipe
-from crossview.server.wire.fields import to_message
+from crossview.server.wire.convert import (
+    activates,
+    from_map,
+    from_space,
+    readable_entries,
+    to_evaluation_request,
+    to_message,
+    to_new_item,
+    to_picture,
+    to_value,
+)
 from crossview.server.wire.names import parse_space
 from crossview.server.wire.settings import MESSAGE_BYTES
 from crossview.v1 import collections_pb2 as pb
@@ -31,7 +39,8 @@ def carry_out(collection: Collection, request: SubmitJobRequest, progress: Progr
 
 def _train(collection: Collection, request: pb.TrainRequest, job: str, progress: Progress) -> Message:
     space, activate = request.space_id or None, activates(request)
-    made = collection.train(to_recipe(request), space=space, activate=activate, progress=progress, request_id=job)
+    recipe = to_value(Recipe, request)
+    made = collection.train(recipe, space=space, activate=activate, progress=progress, request_id=job)
     return from_space(collection.name, made)
 
 
@@ -67,11 +76,13 @@ def _reindex(collection: Collection, request: pb.ReindexSpaceRequest, job: str, 
 
 
 def _calibrate(collection: Collection, request: pb.CalibrateSpaceRequest, job: str, progress: Progress) -> Message:
-    return from_threshold(collection.spaces.calibrate(to_calibration(request), progress=progress))
+    threshold = collection.spaces.calibrate(to_value(CalibrationRequest, request), progress=progress)
+    return to_message(types_pb2.Threshold, threshold)
 
 
 def _evaluate(collection: Collection, request: pb.EvaluateRequest, job: str, progress: Progress) -> Message:
-    message = from_evaluation(collection.evaluate(to_evaluation_request(request), progress=progress))
+    evaluation = collection.evaluate(to_evaluation_request(request), progress=progress)
+    message = to_message(pb.Evaluation, evaluation)
     if (size := message.ByteSize()) > MESSAGE_BYTES:
         raise InvalidInputError(
             f"the figures and hits of each query take {size:,} bytes, and a message at most {MESSAGE_BYTES:,}: measure "
@@ -81,7 +92,7 @@ def _evaluate(collection: Collection, request: pb.EvaluateRequest, job: str, pro
 
 
 def _map(collection: Collection, request: maps_pb2.MakeMapRequest, job: str, progress: Progress) -> Message:
-    return from_map(collection.maps.make(to_map_request(request), progress=progress))
+    return from_map(collection.maps.make(to_value(MapRequest, request), progress=progress))
 
 
 def _fit(collection: Collection, request: pb.FitViewsRequest, job: str, progress: Progress) -> Message:
@@ -92,7 +103,7 @@ def _fit(collection: Collection, request: pb.FitViewsRequest, job: str, progress
 
 def _import(collection: Collection, request: pb.ImportItemsRequest, job: str, progress: Progress) -> Message:
     items, failures = readable_entries(request.items, to_new_item)
-    response = from_report(collection.items.put(items))
+    response = to_message(pb.ImportItemsResponse, collection.items.put(items))
     response.failures.extend(to_message(types_pb2.Failure, failure) for failure in failures)
     return response
 

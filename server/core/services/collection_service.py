@@ -6,33 +6,34 @@ from itertools import accumulate, chain
 
 from google.protobuf.empty_pb2 import Empty
 
+from crossview.engine.values.audit import AuditRequest
 from crossview.engine.values.errors import InvalidInputError, collected_warnings
 from crossview.engine.values.item import Picture
 from crossview.engine.values.map import POINTS_A_PAGE
-from crossview.engine.values.query import ITEMS_AT_ONCE
+from crossview.engine.values.query import ITEMS_AT_ONCE, CalibrationRequest
 from crossview.server.core.cache import OpenCollections
 from crossview.server.core.jobs.jobs import Jobs
 from crossview.server.core.writing.item_writes import ItemWrites
 from crossview.server.wire import pages
 from crossview.server.wire.convert import (
+    from_collection,
     from_item,
     from_item_embeddings,
     from_item_neighbors,
+    from_map,
+    from_map_points,
+    from_space,
     from_thumbnail_size,
-    to_filter,
+    to_message,
     to_picture,
+    to_value,
 )
-from crossview.server.wire.convert_audit import from_audit, to_audit_request
-from crossview.server.wire.convert_facets import from_facet, from_value_count
-from crossview.server.wire.convert_info import from_collection, from_space, from_threshold
-from crossview.server.wire.convert_maps import from_map, from_map_points
-from crossview.server.wire.convert_training import to_calibration
-from crossview.server.wire.fields import to_message
+from crossview.server.wire.convert_conditions import to_filter
 from crossview.server.wire.identity import identity_here
 from crossview.server.wire.message_batches import batches
 from crossview.server.wire.names import collection_name, parse_collection, parse_item, parse_space
 from crossview.server.wire.settings import THUMBNAILS_AT_ONCE
-from crossview.v1 import audit_pb2, maps_pb2, names_pb2, neighbors_pb2, types_pb2
+from crossview.v1 import audit_pb2, facets_pb2, maps_pb2, names_pb2, neighbors_pb2, types_pb2
 from crossview.v1 import collections_pb2 as pb
 
 COUNTS, MOST_COUNTS = 100, 10_000
@@ -183,8 +184,8 @@ class CollectionService(ItemWrites):
             facets = collection.items.facets(request.facets, chosen, limit, request.below) if request.facets else []
             return pb.CountItemsResponse(
                 items=collection.count(chosen),
-                counts=map(from_value_count, counts),
-                facets=map(from_facet, facets),
+                counts=[to_message(facets_pb2.ValueCount, one) for one in counts],
+                facets=[to_message(facets_pb2.Facet, one) for one in facets],
                 warnings=warnings,
             )
 
@@ -221,7 +222,8 @@ class CollectionService(ItemWrites):
     def CalibrateSpace(self, request: pb.CalibrateSpaceRequest, context: None) -> types_pb2.Threshold:
         """Calibrate the distance up to which two items are the same."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return from_threshold(collection.spaces.calibrate(to_calibration(request)))
+            threshold = collection.spaces.calibrate(to_value(CalibrationRequest, request))
+            return to_message(types_pb2.Threshold, threshold)
 
     def GetSpace(self, request: pb.GetSpaceRequest, context: None) -> types_pb2.Space:
         """Return one space."""
@@ -265,7 +267,8 @@ class CollectionService(ItemWrites):
     def GetAudit(self, request: audit_pb2.GetAuditRequest, context: None) -> audit_pb2.Audit:
         """Return the findings of an audit."""
         with self.collections.use(parse_collection(request.name)) as collection:
-            return from_audit(collection.audit(to_audit_request(request)))
+            audit = collection.audit(to_value(AuditRequest, request, files=False))  # a server opens no source files
+            return to_message(audit_pb2.Audit, audit)
 
     def ListNeighbors(
         self, request: neighbors_pb2.ListNeighborsRequest, context: None

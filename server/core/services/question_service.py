@@ -1,18 +1,11 @@
 """The question service: the next questions to people, their answers, and their judgements in searches."""
 # ruff: noqa: N802 - methods have the names of their rpcs
 
+from crossview.engine.values.comparisons import Answer, QuestionRequest
 from crossview.engine.values.errors import InvalidInputError
 from crossview.server.core.cache import OpenCollections
 from crossview.server.wire import pages
-from crossview.server.wire.convert_duplicates import from_pair_judgement
-from crossview.server.wire.convert_questions import (
-    from_answer,
-    from_feedback,
-    from_judgement,
-    from_question,
-    to_answer,
-    to_question_request,
-)
+from crossview.server.wire.convert import to_message, to_value
 from crossview.server.wire.names import parse_collection
 from crossview.v1 import duplicates_pb2
 from crossview.v1 import questions_pb2 as pb
@@ -27,18 +20,18 @@ class QuestionService:
     def NextQuestion(self, request: pb.NextQuestionRequest, context: None) -> pb.Question:
         """Return the next question for a person."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return from_question(collection.questions.next(to_question_request(request)))
+            return to_message(pb.Question, collection.questions.next(to_value(QuestionRequest, request)))
 
     def AddAnswer(self, request: pb.AddAnswerRequest, context: None) -> pb.Answer:
         """Store an answer."""
         request.answer.ClearField("create_time")  # the server sets it; the value of a client may be invalid
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return from_answer(collection.questions.answer(to_answer(request.answer)))
+            return to_message(pb.Answer, collection.questions.answer(to_value(Answer, request.answer)))
 
     def UndoAnswer(self, request: pb.UndoAnswerRequest, context: None) -> pb.Answer:
         """Delete a person's last answer in a notion."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return from_answer(collection.questions.undo(request.notion, request.person))
+            return to_message(pb.Answer, collection.questions.undo(request.notion, request.person))
 
     def ListAnswers(self, request: pb.ListAnswersRequest, context: None) -> pb.ListAnswersResponse:
         """Return a page of answers."""
@@ -47,7 +40,7 @@ class QuestionService:
             found = collection.questions.answers(request.notion, request.person, after, size + 1)
         page = found[:size]
         token = pages.to_token(str(page[-1].id)) if len(found) > size else ""
-        return pb.ListAnswersResponse(answers=map(from_answer, page), next_page_token=token)
+        return pb.ListAnswersResponse(answers=[to_message(pb.Answer, one) for one in page], next_page_token=token)
 
     def Judge(self, request: pb.JudgeRequest, context: None) -> pb.JudgeResponse:
         """Store a person's judgements of items."""
@@ -57,7 +50,7 @@ class QuestionService:
             raise InvalidInputError("a request judges one key twice: judge it once")
         with self.collections.use(parse_collection(request.parent)) as collection:
             kept = collection.feedback.judge(request.feedback, likes, unlikes, person=request.person)
-        return pb.JudgeResponse(judgements=map(from_judgement, kept))
+        return pb.JudgeResponse(judgements=[to_message(pb.Judgement, one) for one in kept])
 
     def ListFeedback(self, request: pb.ListFeedbackRequest, context: None) -> pb.ListFeedbackResponse:
         """Return a page of the names of feedback."""
@@ -66,18 +59,18 @@ class QuestionService:
             found = [one for one in collection.feedback.list() if one.name > after]
         page = found[:size]
         token = pages.to_token(page[-1].name) if len(found) > size else ""
-        return pb.ListFeedbackResponse(feedback=map(from_feedback, page), next_page_token=token)
+        return pb.ListFeedbackResponse(feedback=[to_message(pb.Feedback, one) for one in page], next_page_token=token)
 
     def ListJudgements(self, request: pb.ListJudgementsRequest, context: None) -> pb.ListJudgementsResponse:
         """Return the judgements of feedback that count."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             found = collection.feedback.get(request.feedback)
-        return pb.ListJudgementsResponse(judgements=map(from_judgement, found))
+        return pb.ListJudgementsResponse(judgements=[to_message(pb.Judgement, one) for one in found])
 
     def UndoJudgement(self, request: pb.UndoJudgementRequest, context: None) -> pb.Judgement:
         """Delete a person's last judgement."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return from_judgement(collection.feedback.undo(request.feedback, request.person))
+            return to_message(pb.Judgement, collection.feedback.undo(request.feedback, request.person))
 
     def DeleteFeedback(self, request: pb.DeleteFeedbackRequest, context: None) -> pb.DeleteFeedbackResponse:
         """Delete the judgements of feedback, or those of some keys."""
@@ -89,7 +82,7 @@ class QuestionService:
         """Store judgements as answers."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             made = collection.feedback.remember(request.feedback, request.notion, request.person)
-        return pb.RememberFeedbackResponse(answers=map(from_answer, made))
+        return pb.RememberFeedbackResponse(answers=[to_message(pb.Answer, one) for one in made])
 
     def ForgetFeedback(self, request: pb.ForgetFeedbackRequest, context: None) -> pb.ForgetFeedbackResponse:
         """Delete the answers made from judgements."""
@@ -102,14 +95,14 @@ class QuestionService:
         given = request.judgement
         with self.collections.use(parse_collection(request.parent)) as collection:
             made = collection.duplicate_judgements.judge(given.first, given.second, given.same, person=given.person)
-        return from_pair_judgement(made)
+        return to_message(duplicates_pb2.PairJudgement, made)
 
     def UndoPairJudgement(
         self, request: duplicates_pb2.UndoPairJudgementRequest, context: None
     ) -> duplicates_pb2.PairJudgement:
         """Delete a person's last judgement of a pair."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return from_pair_judgement(collection.duplicate_judgements.undo(request.person))
+            return to_message(duplicates_pb2.PairJudgement, collection.duplicate_judgements.undo(request.person))
 
     def ListPairJudgements(
         self, request: duplicates_pb2.ListPairJudgementsRequest, context: None
@@ -121,5 +114,5 @@ class QuestionService:
         page = found[:size]
         token = pages.to_token(str(page[-1].id)) if len(found) > size else ""
         return duplicates_pb2.ListPairJudgementsResponse(
-            judgements=map(from_pair_judgement, page), next_page_token=token
+            judgements=[to_message(duplicates_pb2.PairJudgement, one) for one in page], next_page_token=token
         )

@@ -7,24 +7,22 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from crossview.engine.spaces.answer_size import AnswerTooLargeError, room_for
-from crossview.engine.spaces.paging import Pages
+from crossview.engine.spaces.search import Pages
+from crossview.engine.values.changes import ChangesRequest
+from crossview.engine.values.duplicate import DuplicatesRequest
 from crossview.engine.values.errors import InvalidInputError, collected_warnings
-from crossview.engine.values.query import HitList, SearchRequest, SuggestRequest
+from crossview.engine.values.explanation import ExplainRequest
+from crossview.engine.values.query import HitList, SameRequest, SearchRequest, SuggestRequest
 from crossview.server.core.cache import OpenCollections
 from crossview.server.core.open_pages import FoundDuplicates, from_token, to_token
-from crossview.server.wire.convert_changes import from_changes, to_changes_request
-from crossview.server.wire.convert_duplicates import from_duplicates, to_duplicates_request
-from crossview.server.wire.convert_explanations import from_explanations, to_explain_request
+from crossview.server.wire.convert import to_message, to_value
 from crossview.server.wire.convert_search import (
-    from_embeddings,
+    from_embedding,
     from_hit_lists,
-    from_suggestions,
-    from_verdicts,
+    from_verdict,
     queries_of,
     to_query,
-    to_same_request,
     to_search_request,
-    to_suggest_request,
 )
 from crossview.server.wire.names import parse_collection
 from crossview.server.wire.pages import page_size
@@ -164,7 +162,8 @@ class SearchService:
         name = parse_collection(request.parent)
         with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
             queries = [to_query(query) for query in request.queries]
-            return from_embeddings(collection.embed(queries, targets=tuple(request.targets), space=request.space))
+            found = collection.embed(queries, targets=tuple(request.targets), space=request.space)
+            return search_pb2.EmbedResponse(results=map(from_embedding, found))
 
     def SuggestLabels(
         self, request: search_pb2.SuggestLabelsRequest, context: None
@@ -172,18 +171,21 @@ class SearchService:
         """Return labels for every query, by vote of the nearest labelled items."""
         self._check(request, _k(request))
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return from_suggestions(collection.suggest(to_suggest_request(request)))
+            suggestions = collection.suggest(to_value(SuggestRequest, request))
+            return to_message(search_pb2.SuggestLabelsResponse, suggestions)
 
     def Same(self, request: search_pb2.SameRequest, context: None) -> search_pb2.SameResponse:
         """Return for each pair whether its two queries are the same."""
         self._check_count(2 * len(request.pairs))
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return from_verdicts(collection.same(to_same_request(request)))
+            verdicts = collection.same(to_value(SameRequest, request))
+            return search_pb2.SameResponse(results=map(from_verdict, verdicts))
 
     def FindChanges(self, request: changes_pb2.FindChangesRequest, context: None) -> changes_pb2.FindChangesResponse:
         """Return the changes between successive pictures, and which of them are important."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return from_changes(collection.changes(to_changes_request(request)))
+            changes = collection.changes(to_value(ChangesRequest, request))
+            return to_message(changes_pb2.FindChangesResponse, changes)
 
     def FindDuplicates(
         self, request: duplicates_pb2.FindDuplicatesRequest, context: None
@@ -195,10 +197,11 @@ class SearchService:
             found = open_pages.get(name, made).duplicates
         else:
             with self.collections.use(name) as collection:
-                found = collection.duplicates(to_duplicates_request(request))
+                found = collection.duplicates(to_value(DuplicatesRequest, request))
             first = 0
             made = open_pages.add(name, FoundDuplicates(found)) if len(found.groups) > size else ""
-        response = from_duplicates(found, first, size)
+        page = replace(found, groups=found.groups[first : first + size])
+        response = to_message(duplicates_pb2.FindDuplicatesResponse, page)
         if first + size < len(found.groups):
             response.next_page_token = to_token(made, first + size)
         else:
@@ -210,7 +213,10 @@ class SearchService:
         self._check(request.search, _k(request.search))
         name = parse_collection(request.parent)
         with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
-            return from_explanations(collection.explain(to_explain_request(request)))
+            explanations = collection.explain(to_value(ExplainRequest, request))
+            return search_pb2.ExplainResponse(
+                explanations=[to_message(search_pb2.Explanation, one) for one in explanations]
+            )
 
     def _check(self, request: Any, k: int = 1) -> None:
         """Raise InvalidInputError for a request above the limits, before the engine allocates its answer."""

@@ -9,7 +9,8 @@ from google.protobuf.empty_pb2 import Empty
 from crossview.engine.values.errors import InvalidInputError, NotFoundError
 from crossview.engine.values.item import FileChanges, FileMove, ImportReport
 from crossview.server.core.cache import OpenCollections
-from crossview.server.wire.convert import from_report, readable_entries, to_new_item, to_row, to_update
+from crossview.server.wire.convert import readable_entries, to_message, to_new_item, to_update
+from crossview.server.wire.convert_conditions import to_row
 from crossview.server.wire.message_batches import merged
 from crossview.server.wire.names import item_name, parse_collection, parse_item
 from crossview.v1 import collections_pb2 as pb
@@ -31,7 +32,7 @@ class ItemWrites:
         with self.collections.use(parse_collection(request.parent)) as collection:
             items, failures = readable_entries(request.items, to_new_item)
             report = collection.items.put(items, workers=self.workers)
-        return from_report(merged([report, ImportReport(failures=failures)]))
+        return to_message(pb.ImportItemsResponse, merged([report, ImportReport(failures=failures)]))
 
     def UpdateItems(self, request: pb.UpdateItemsRequest, context: None) -> pb.ImportItemsResponse:
         """Change labels, attributes and texts."""
@@ -39,7 +40,7 @@ class ItemWrites:
         with self.collections.use(parse_collection(request.parent)) as collection:
             updates, failures = readable_entries(request.updates, to_update)
             report = collection.items.update(updates, request.match_paths)
-        return from_report(merged([report, ImportReport(failures=failures)]))
+        return to_message(pb.ImportItemsResponse, merged([report, ImportReport(failures=failures)]))
 
     def PutVectors(self, request: pb.PutVectorsRequest, context: None) -> pb.ImportItemsResponse:
         """Store rows that another program computed."""
@@ -48,7 +49,8 @@ class ItemWrites:
             raise InvalidInputError("send one or more vectors, all of the same length")
         with self.collections.use(parse_collection(request.parent)) as collection:
             rows = np.stack([to_row(row) for row in request.rows])
-            return from_report(collection.items.put_vectors(request.view, tuple(request.keys), rows))
+            report = collection.items.put_vectors(request.view, tuple(request.keys), rows)
+            return to_message(pb.ImportItemsResponse, report)
 
     def DeleteItem(self, request: pb.DeleteItemRequest, context: None) -> Empty:
         """Delete one item, which must exist."""

@@ -7,7 +7,7 @@ from crossview.engine.values.comparisons import Answer as PersonsAnswer
 from crossview.server.edge.pages.answer import Answer
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.visit import Visit
-from crossview.server.wire.convert_questions import to_answer
+from crossview.server.wire.convert import to_value
 from crossview.v1 import collections_pb2
 from crossview.v1 import questions_pb2 as pb
 
@@ -25,7 +25,7 @@ async def read_answers(visit: Visit, notion: str = "", person: str = "") -> tupl
         request = pb.ListAnswersRequest(parent=visit.collection, notion=notion, person=person, page_token=token)
         request.page_size = ANSWERS_AT_ONCE
         listed = await visit.call("ListAnswers", request)
-        found += map(to_answer, listed.answers)
+        found += [to_value(PersonsAnswer, one) for one in listed.answers]
         token = listed.next_page_token
         if not token:
             break
