@@ -14,6 +14,7 @@ from PIL import ImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 
 from crossview.features.errors import (
+    Argument,
     EmptyImageError,
     ImageError,
     ImageTooLargeError,
@@ -259,8 +260,10 @@ def _prepared(opened: ImageFile.ImageFile, max_side: int | None) -> int:
 def _check_pixels(pixels: int, max_pixels: int, size: tuple[int, int]) -> None:
     if pixels > max_pixels:
         raise ImageTooLargeError(
-            f"the picture has {size[0]} x {size[1]} pixels, and at most {max_pixels:,} may be in memory: raise the "
-            f"limit with `max_pixels={pixels}`, or save the picture smaller"
+            f"the picture has {size[0]} x {size[1]} pixels, and at most {max_pixels:,} may be in memory: "
+            "raise the limit with ",
+            Argument("max_pixels", pixels),
+            ", or save the picture smaller",
         )
 
 

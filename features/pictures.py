@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from crossview.features.errors import ImageError, ImageTooLargeError
+from crossview.features.errors import Argument, ImageError, ImageTooLargeError
 from crossview.features.files import open_regular
 
 if TYPE_CHECKING:
@@ -140,7 +140,9 @@ def check_file_bytes(size: int, max_pixels: int) -> None:
         needed = math.ceil(size / _BYTES_A_PIXEL)
         raise ImageTooLargeError(
             f"{size:,} bytes are more than a picture file may have ({max_file_bytes(max_pixels):,}): raise "
-            f"the limit with `max_pixels={needed}`, or save the picture smaller"
+            "the limit with ",
+            Argument("max_pixels", needed),
+            ", or save the picture smaller",
         )
 
 

@@ -18,7 +18,7 @@ from crossview.engine.catalog.folder import sync_folder
 from crossview.engine.catalog.leftovers import PART, PART_NAME, at_work, remove_leftovers
 from crossview.engine.catalog.private import make_file
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.engine.values.errors import AlreadyExistsError, InvalidInputError, StorageError
+from crossview.engine.values.errors import AlreadyExistsError, InvalidInputError, StorageError, call
 from crossview.features.files import open_regular
 
 _PAGES_AT_ONCE = 1024
@@ -180,8 +180,9 @@ def _check_seal(path: Path, file: BinaryIO) -> None:
     """Raise InvalidInputError for a file that is not a database, has a wrong checksum, or lacks its end."""
     begins = file.read(18)
     if not begins.startswith(_MAGIC):
-        remedy = "make a copy with: `home.backup('NAME', 'FILE')`"
-        raise InvalidInputError(f"{path} is not a copy of a collection: {remedy}")
+        raise InvalidInputError(
+            f"{path} is not a copy of a collection: make a copy with: ", call("home.backup", "NAME", "FILE")
+        )
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _SEAL_LENGTH))
     end = file.read()

@@ -13,11 +13,15 @@ from crossview.engine.catalog.catalog import NamedViews, Transaction
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.values.errors import (
     AlreadyExistsError,
+    Argument,
+    Call,
     InvalidInputError,
     NotFoundError,
     NotInstalledError,
     NotReadyError,
     StorageError,
+    Text,
+    call,
 )
 from crossview.engine.values.info import ViewInfo
 from crossview.features.base import READING, Extractor, ImageExtractor, Input, TextExtractor
@@ -62,7 +66,9 @@ def parse_view(spec: str, home: Path) -> tuple[str, Extractor]:
     head, *pairs = spec.strip().split(":")
     first, named, second = head.partition("=")
     if "+" in first:
-        raise InvalidInputError(f"{first!r} cannot name a view: '+' joins existing views, as in `views=[{first!r}]`")
+        raise InvalidInputError(
+            f"{first!r} cannot name a view: '+' joins existing views, as in ", Argument("views", [first])
+        )
     params, kind = dict[str, Any](), second if named else first
     for number, pair in enumerate(pairs):
         key, found, value = pair.partition("=")
@@ -79,7 +85,7 @@ def parse_view(spec: str, home: Path) -> tuple[str, Extractor]:
         else:
             made = extractor(kind, params)
     except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"view {spec!r}: {error}") from error
+        raise InvalidInputError(f"view {spec!r}: ", error) from error
     return check_view_name(first), made
 
 
@@ -152,8 +158,8 @@ def find_view(tx: NamedViews, name: str) -> ViewRecord:
     if name not in views:
         added = name if name in INPUTS else f"{name}=EXTRACTOR"
         raise NotFoundError(
-            f"no view {name!r} in collection {tx.name()!r}; there are: {', '.join(views)}; "
-            f"or add it with: `collection.views.add({added!r})`"
+            f"no view {name!r} in collection {tx.name()!r}; there are: {', '.join(views)}; or add it with: ",
+            call("collection.views.add", added),
         )
     return views[name]
 
@@ -194,16 +200,21 @@ def check_fitted(tx: NamedViews, view: ViewRecord) -> None:
     name = tx.name()
     pictures = [] if "text" in inputs_of(view) else ["PATH"]
     raise NotReadyError(
-        f"view {view.name!r} of collection {name!r} is not fitted: fit it and index items with: "
-        f"{step_for_rows(view)}; or fit it only, with: `collection.views.fit({pictures})`"
+        f"view {view.name!r} of collection {name!r} is not fitted: fit it and index items with: ",
+        step_for_rows(view),
+        "; or fit it only, with: ",
+        call("collection.views.fit", pictures),
     )
 
 
 def unfitted_note(view: ViewRecord, what: str = "pictures") -> str:
     """Return a note for pictures, or texts, that get no row of a view, because it is not fitted."""
-    sample, after = ("['PATH']", ", then add them again") if what == "pictures" else ("[]", "")
-    fit = f"`collection.views.fit({sample}, views=[{view.name!r}])`"
-    return f"view {view.name!r} is not fitted, so these {what} have no rows of it: fit it with: {fit}{after}"
+    sample, after = (["PATH"], ", then add them again") if what == "pictures" else ([], "")
+    return Text(
+        f"view {view.name!r} is not fitted, so these {what} have no rows of this view: fit it with: ",
+        call("collection.views.fit", sample, views=[view.name]),
+        after,
+    )
 
 
 def profile_note(extractors: Mapping[str, ImageExtractor], pictures: int) -> str:
@@ -211,20 +222,21 @@ def profile_note(extractors: Mapping[str, ImageExtractor], pictures: int) -> str
     views = [view for view, one in extractors.items() if one.reading < READING]
     if not views or not pictures:
         return ""
-    return (
-        f"pictures with a colour profile: {pictures:,}; views of an earlier version read pictures without it "
-        f"({', '.join(views)}): change this with `collection.views.fit(['PATH'], views={views}, refit=True)`, then "
-        "index and train again"
+    return Text(
+        f"pictures with a colour profile: {pictures:,}; views of an earlier version read pictures "
+        f"without it ({', '.join(views)}): change this with ",
+        call("collection.views.fit", ["PATH"], views=views, refit=True),
+        ", then index and train again",
     )
 
 
-def step_for_rows(view: ViewRecord) -> str:
+def step_for_rows(view: ViewRecord) -> Call:
     """Return the call that gives the items of a collection rows of a view."""
     if "image" in inputs_of(view):
-        return "`collection.index(['PATH'])`"
+        return call("collection.index", ["PATH"])
     if "text" in inputs_of(view):
-        return "`collection.index(['PATH'], IndexOptions(captions='FILE.csv'))`"
-    return f"`collection.items.index_vectors(view={view.name!r}, path='FILE.npy', keys='FILE.txt')`"
+        return call("collection.index", ["PATH"], call("IndexOptions", captions="FILE.csv"))
+    return call("collection.items.index_vectors", view=view.name, path="FILE.npy", keys="FILE.txt")
 
 
 def unfitted_extractor(view: ViewRecord) -> Extractor:
@@ -241,7 +253,7 @@ def unfitted_extractor(view: ViewRecord) -> Extractor:
     try:
         return stored_extractor(view.extractor, view.params)
     except (ValueError, TypeError) as error:
-        raise NotInstalledError(f"view {view.name!r} cannot compute rows: {error}") from error
+        raise NotInstalledError(f"view {view.name!r} cannot compute rows: ", error) from error
 
 
 def next_extractor(view: ViewRecord) -> Extractor:
@@ -277,7 +289,7 @@ def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
         return made.load_state(state.unpack(packed or b"")["fitted"])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise StorageError(
-            f"the fitted state of view {view.name!r} is damaged ({error}): fit it again, or restore the collection"
+            f"the fitted state of view {view.name!r} is damaged (", error, "): fit it again, or restore the collection"
         ) from error
 
 

@@ -23,6 +23,7 @@ from crossview.engine.values.errors import (
     InvalidInputError,
     ModelError,
     NotFoundError,
+    call,
 )
 from crossview.features.base import Input
 from crossview.features.inputs import models_of
@@ -150,14 +151,15 @@ class Models:
 
     def _unknown(self, name: str) -> NotFoundError:
         known = ", ".join(self.names())
-        remedy = f"there are: {known}" if known else "add one with: `home.models.add('NAME', 'FOLDER')`"
-        return NotFoundError(f"no model {name!r}; {remedy}")
+        if known:
+            return NotFoundError(f"no model {name!r}; there are: {known}")
+        return NotFoundError(f"no model {name!r}; add one with: ", call("home.models.add", "NAME", "FOLDER"))
 
     def _check_free(self, name: str) -> None:
         if name in self.names():
             raise AlreadyExistsError(
-                f"a model {name!r} exists already: choose another name, or remove it first with: "
-                f"`home.models.remove({name!r})`"
+                f"a model {name!r} exists already: choose another name, or remove it first with: ",
+                call("home.models.remove", name),
             )
 
     @contextmanager

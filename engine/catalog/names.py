@@ -17,6 +17,8 @@ from crossview.engine.values.errors import (
     NotFoundError,
     NotReadyError,
     StorageError,
+    Text,
+    call,
 )
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -89,8 +91,8 @@ class Names:
             raise AlreadyExistsError(f"collection {name!r} exists already")
         if (target := self.collection_of(name)) != name:
             raise AlreadyExistsError(
-                f"{name!r} is an alias of collection {target!r}: choose another name, or delete the alias with: "
-                f"`home.delete_alias({name!r})`"
+                f"{name!r} is an alias of collection {target!r}: choose another name, or delete the alias with: ",
+                call("home.delete_alias", name),
             )
 
     def check_exists(self, name: str) -> None:
@@ -100,21 +102,21 @@ class Names:
             return
         if found != name:
             raise NotFoundError(
-                f"alias {name!r} stands for collection {found!r}, which does not exist: point it to another one with: "
-                f"`home.set_alias({name!r}, 'NAME')`"
+                f"alias {name!r} stands for collection {found!r}, which does not exist: point it to another one with: ",
+                call("home.set_alias", name, "NAME"),
             )
         known = f"there are: {', '.join(names)}" if names else "there are none"
         if aliases := self.aliases():
             known += f"; aliases: {', '.join(aliases)}"
-        remedy = f"; create the collection with: `home.create({name!r})`" if NAME.fullmatch(name) else ""
-        raise NotFoundError(f"no collection {name!r}; {known}{remedy}", detail=None if names else self.emptiness())
+        remedy = Text("; create the collection with: ", call("home.create", name)) if NAME.fullmatch(name) else ""
+        raise NotFoundError(f"no collection {name!r}; {known}", remedy, detail=None if names else self.emptiness())
 
     def check_collection(self, name: str) -> None:
         """Raise the errors of ``check_exists``, and InvalidInputError for an alias."""
         if name not in self.collections() and (found := self.collection_of(name)) != name:
             raise InvalidInputError(
-                f"{name!r} is an alias of collection {found!r}: name the collection itself, or delete the alias with: "
-                f"`home.delete_alias({name!r})`"
+                f"{name!r} is an alias of collection {found!r}: name the collection itself, or delete the alias with: ",
+                call("home.delete_alias", name),
             )
         self.check_exists(name)
 
@@ -122,8 +124,10 @@ class Names:
         """Raise NotReadyError if an alias stands for a collection."""
         if found := [alias for alias, named in self.aliases().items() if named == collection]:
             raise NotReadyError(
-                f"collection {collection!r} has the alias {found[0]!r}: point the alias to another collection with: "
-                f"`home.set_alias({found[0]!r}, 'NAME')`, or delete it with: `home.delete_alias({found[0]!r})`"
+                f"collection {collection!r} has the alias {found[0]!r}: point the alias to another collection with: ",
+                call("home.set_alias", found[0], "NAME"),
+                ", or delete it with: ",
+                call("home.delete_alias", found[0]),
             )
 
     def set_alias(self, alias: str, collection: str) -> str:
@@ -132,8 +136,8 @@ class Names:
         with self._changing():
             if alias in self.collections():
                 raise AlreadyExistsError(
-                    f"{alias!r} is a collection: give the alias another name, or first give the collection one with: "
-                    f"`home.rename({alias!r}, 'NEW')`"
+                    f"{alias!r} is a collection: give the alias another name, or first give the collection one with: ",
+                    call("home.rename", alias, "NEW"),
                 )
             if alias not in self.aliases():
                 self.check_new(alias)
@@ -148,7 +152,7 @@ class Names:
         known = self.aliases()
         if alias in self.collections():
             raise InvalidInputError(
-                f"{alias!r} is a collection, not an alias: delete a collection with: `home.delete({alias!r})`"
+                f"{alias!r} is a collection, not an alias: delete a collection with: ", call("home.delete", alias)
             )
         if alias not in known:
             there = f"there are: {', '.join(known)}" if known else "there are none"

@@ -13,7 +13,8 @@ from crossview.engine.catalog.description import check_space_name, collection_in
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.collections.items import Items
 from crossview.engine.collections.maps import Maps
-from crossview.engine.collections.opened import Memory, Opened
+from crossview.engine.collections.memory import Memory
+from crossview.engine.collections.opened import Opened
 from crossview.engine.collections.spaces import Spaces
 from crossview.engine.collections.storage import Storage
 from crossview.engine.collections.views import Views

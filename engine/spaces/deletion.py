@@ -9,7 +9,7 @@ from crossview.engine.catalog.extractors import find_view
 from crossview.engine.catalog.joined import part_names
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.target import sketch_name
-from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError, call
 
 _log = logging.getLogger(__name__)
 
@@ -24,8 +24,8 @@ def delete_space(tx: Transaction, space: str, generation: int | None = None) -> 
     """
     if space == RAW:
         raise InvalidInputError(
-            f"space {RAW!r} contains the views themselves and cannot be deleted; delete a view with: "
-            "`collection.views.delete('VIEW')`"
+            f"space {RAW!r} contains the views themselves and cannot be deleted; delete a view with: ",
+            call("collection.views.delete", "VIEW"),
         )
     if space not in tx.spaces.in_use():
         raise no_space(tx, space)
@@ -44,12 +44,16 @@ def _check_generation(tx: Transaction, space: str, generation: int) -> None:
     if tx.spaces.in_use()[space] != generation:
         return
     others = [one for one in known if one != generation]
-    remedy = f"delete the whole space with: `collection.spaces.delete({space!r})`"
     if not others:
-        raise NotReadyError(f"generation {generation} is the only one of space {space!r}: {remedy}")
+        raise NotReadyError(
+            f"generation {generation} is the only one of space {space!r}: delete the whole space with: ",
+            call("collection.spaces.delete", space),
+        )
     raise NotReadyError(
-        f"generation {generation} of space {space!r} is in use: activate another one first with: "
-        f"`collection.spaces.activate({space!r}, generation={others[-1]})`; or {remedy}"
+        f"generation {generation} of space {space!r} is in use: activate another one first with: ",
+        call("collection.spaces.activate", space, generation=others[-1]),
+        "; or delete the whole space with: ",
+        call("collection.spaces.delete", space),
     )
 
 
@@ -61,8 +65,9 @@ def delete_view(tx: Transaction, name: str) -> None:
     view = find_view(tx, name)
     if len(tx.views.all()) == 1:
         raise InvalidInputError(
-            f"{name!r} is the only view of collection {tx.name()!r}: add another one first, "
-            f"or delete the collection with: `home.delete({tx.name()!r})`"
+            f"{name!r} is the only view of collection {tx.name()!r}: add another one first, or delete the "
+            "collection with: ",
+            call("home.delete", tx.name()),
         )
     used: dict[str, list[int]] = defaultdict(list)
     for one in tx.spaces.generations():
@@ -71,8 +76,8 @@ def delete_view(tx: Transaction, name: str) -> None:
     if used:
         spaces = ", ".join(f"{space} (generation {', '.join(map(str, numbers))})" for space, numbers in used.items())
         raise NotReadyError(
-            f"these spaces use view {name!r}: {spaces}; delete them first, for example with: "
-            f"`collection.spaces.delete({next(iter(used))!r})`"
+            f"these spaces use view {name!r}: {spaces}; delete them first, for example with: ",
+            call("collection.spaces.delete", next(iter(used))),
         )
     tx.rows.remove_view(view)
     tx.spaces.forget_view(RAW, name)  # a later view of this name is a different view

@@ -28,7 +28,7 @@ from crossview.engine.spaces.queries import Asked, described, familiarity, query
 from crossview.engine.spaces.rankings import Ranking
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.version import SearchState
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError
 from crossview.engine.values.labels import LABELLING, without_labels
 from crossview.engine.values.query import Query
 from crossview.engine.values.strategy import DISTANCE, LEARN, MATCH, RANK, Nearest
@@ -98,8 +98,11 @@ class Teacher:
         found = self._remembered(what, lambda: self._from_comparisons(near, far, named))
         if found is None:
             raise NotReadyError(
-                f"nothing states which items of collection {self.state.version.name()!r} are similar, which the fusion "
-                f"by learning needs: leave out `fuse='learn'`, or {LABELLING}"
+                f"nothing states which items of collection {self.state.version.name()!r} are similar, which the "
+                "fusion by learning needs: leave out ",
+                Argument("fuse", "learn"),
+                ", or ",
+                LABELLING,
             )
         return found
 

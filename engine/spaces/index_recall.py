@@ -20,6 +20,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Target
+from crossview.engine.values.errors import call
 from crossview.engine.values.index_choice import Curve, IndexChoice, LiveFigure, MeasuredRecall, Point, SearchRecall
 from crossview.engine.values.info import SpaceInfo
 from crossview.features.background import begun
@@ -337,11 +338,11 @@ class LiveRecall:
         known.warned = now
         _log.warning(
             "searches of %s in target %s of space %s find %.3f of the nearest items, not %g: measure the index again "
-            "with: `collection.spaces.reindex('%s')`",
+            "with: %s",
             place.view,
             place.target,
             place.space,
             recall,
             known.choice.recall,
-            place.space,
+            call("collection.spaces.reindex", place.space),
         )

@@ -15,7 +15,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Target
 from crossview.engine.values.comparisons import ItemComparisons
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError
 from crossview.engine.values.labels import LABELLING, without_labels
 
 MOST_ITEMS = 1_000
@@ -150,11 +150,14 @@ def labelled_pairs(tx: Transaction, space: Space, view: str, target: Target, see
             warning = _TRAINED if trained and chosen is labelled else ""
             return replace(found, what=f"pairs of {which}{warning}")
     raise NotReadyError(
-        f"the {len(labelled)} {what} lack pairs of the same or of different labels: give `pairs`, or {LABELLING}"
+        f"the {len(labelled)} {what} lack pairs of the same or of different labels: give ",
+        Argument("pairs"),
+        ", or ",
+        LABELLING,
     )
 
 
-_TRAINED = ", some of which it was trained on, so the threshold suits new items less: train with `holdout=0.2`"
+_TRAINED = ", some of which it was trained on, so the threshold suits new items less: hold out items in the training"
 
 
 def drawn_pairs(items: Sequence[int], labels: Mapping[int, Sequence[str]], generator: np.random.Generator) -> ItemPairs:

@@ -13,7 +13,7 @@ from crossview.engine.catalog.joined import joined_view
 from crossview.engine.catalog.soundness import mistyped
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.runtime.locks import Locks, held
-from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotInstalledError, StorageError
+from crossview.engine.values.errors import Argument, CrossviewError, InvalidInputError, NotInstalledError, StorageError
 from crossview.engine.values.info import SpaceDescription
 from crossview.features.pictures import IN_PROCESS, Pictures
 
@@ -97,12 +97,14 @@ def stored_space(tx: Transaction, name: str) -> "Space":
         raise
     except ImportError as error:
         raise NotInstalledError(
-            f"space {name!r} cannot be loaded: {error}; install the package, train the space again, or search another "
-            f"space, such as `space={RAW!r}`"
+            f"space {name!r} cannot be loaded: ",
+            error,
+            "; install the package, train the space again, or search another space, such as ",
+            Argument("space", RAW),
         ) from error
     except Exception as error:  # a state from an untrusted copy can contain anything
         raise StorageError(
-            f"generation {number} of space {name!r} is damaged ({error}): train it again, or activate another one"
+            f"generation {number} of space {name!r} is damaged (", error, "): train it again, or activate another one"
         ) from error
     return space
 

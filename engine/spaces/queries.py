@@ -19,7 +19,15 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import SearchState, Version
-from crossview.engine.values.errors import CrossviewError, InvalidInputError, ModelInputError, NotFoundError, few
+from crossview.engine.values.errors import (
+    CrossviewError,
+    InvalidInputError,
+    ModelInputError,
+    NotFoundError,
+    Text,
+    call,
+    few,
+)
 from crossview.engine.values.query import Query
 from crossview.features.base import Extractor, FeatureRows, ImageExtractor, QueryWords, TextExtractor
 from crossview.features.contract import extracted
@@ -89,8 +97,8 @@ def views_of(version: Version, space: Space, query: Query, names: Sequence[str])
     if not views:
         what = {"image": "a picture", "text": "a text"}[given]
         no_texts = given == "text" and not any("text" in inputs_of(view) for view in version.views)
-        remedy = f": {ADD_TEXTS}" if no_texts else ""
-        raise InvalidInputError(f"no view of space {space.name!r} accepts a query by {what}{remedy}")
+        remedy = (": ", ADD_TEXTS) if no_texts else ()
+        raise InvalidInputError(f"no view of space {space.name!r} accepts a query by {what}", *remedy)
     return views
 
 
@@ -298,7 +306,7 @@ class _naming:  # noqa: N801 -- used as a function; one written with contextmana
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, InvalidInputError | ImageError | ModelInputError) and len(self._queries) > 1:
-            raise type(error)(f"query {self._number}: {error}") from error
+            raise type(error)(f"query {self._number}: ", error) from error
 
 
 def _stored(
@@ -362,10 +370,10 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= _TEXT_QUOTED else text[:_TEXT_QUOTED] + "...")
 
 
-ADD_TEXTS = "add a view of texts with: `collection.views.add('text')`"
+ADD_TEXTS = Text("add a view of texts with: ", call("collection.views.add", "text"))
 
 
-def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, given: str) -> str:
+def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, given: str) -> Text:
     """Return why a part of a view does not accept queries by picture or by text, and the remedy."""
     names = {"image": "pictures", "text": "texts"}
     inputs = " or ".join(names[one] for one in sorted(inputs_of(part)))
@@ -379,7 +387,8 @@ def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, given: st
     )
     if not others and given == "text":
         remedy = ADD_TEXTS
-    return (
-        f"view {part.name!r} is {source}, so it does not accept a query by {what}: {remedy}; "
-        f"or give a vector of {view.dim} numbers or an item's key"
+    return Text(
+        f"view {part.name!r} is {source}, so it does not accept a query by {what}: ",
+        remedy,
+        f"; or give a vector of {view.dim} numbers or an item's key",
     )

@@ -21,7 +21,7 @@ from crossview.engine.spaces.rankings import Floats, Ranking, by_distance, by_ra
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Near, Target, on_common_scale
 from crossview.engine.spaces.version import SearchState
-from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotReadyError
+from crossview.engine.values.errors import Argument, CrossviewError, InvalidInputError, NotReadyError
 from crossview.engine.values.query import Query
 from crossview.engine.values.strategy import LEARN, RANK, Combined, Listed, Moved, Nearest, Strategy, Weighted
 from crossview.features.stages import stage
@@ -196,7 +196,8 @@ class WeightedScan(QueryScan[Weighted]):
         """Raise InvalidInputError for a space without notions."""
         if not space.pipeline.capabilities.notions:
             raise InvalidInputError(
-                f"space {space.name!r} has no notions of similarity to weigh: train a space with `spec='joint'`"
+                f"space {space.name!r} has no notions of similarity to weigh: train a space with ",
+                Argument("spec", "joint"),
             )
 
     def of_group(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:

@@ -16,7 +16,7 @@ from crossview.engine.catalog.words import COMPARED
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.target import Near
 from crossview.engine.values.conditions.tree import All, Condition, Either, FieldTest, Not, Visitor
-from crossview.engine.values.errors import InvalidInputError, NotFoundError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotFoundError, call
 from crossview.engine.values.query import SearchRequest
 from crossview.engine.values.strategy import EVERY_AXIS, Moved
 from crossview.index.base import Ids, Index, Selection
@@ -204,13 +204,15 @@ def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None
     wanted = [name for name in request.axes if name in names or name not in of_items]
     if request.strategy.lists_items and order not in names:
         raise InvalidInputError(
-            f"space {space!r} has no scores of {order!r}: to list items by an attribute, use "
-            f"`collection.items(sort_by={order!r})`; to sort hits, give a query"
+            f"space {space!r} has no scores of {order!r}: to list items by an attribute, use ",
+            call("collection.items", sort_by=order),
+            "; to sort hits, give a query",
         )
     if wanted and not names:
         raise InvalidInputError(
-            f"space {space!r} has no named attributes, so it cannot use {wanted[0]!r}: train a space with "
-            "`spec='attributes'` and orderings of the classes"
+            f"space {space!r} has no named attributes, so it cannot use {wanted[0]!r}: train a space with ",
+            Argument("spec", "attributes"),
+            " and orderings of the classes",
         )
     if unknown := [name for name in wanted if name not in names]:
         raise NotFoundError(f"space {space!r} has no attribute {unknown[0]!r}; there are: {', '.join(names)}")

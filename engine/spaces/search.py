@@ -21,7 +21,7 @@ from crossview.engine.spaces.version import SearchState, StaleError, Version
 from crossview.engine.spaces.versions import TargetsOf, Versions
 from crossview.engine.values.conditions.filter import Filter, field_of
 from crossview.engine.values.conditions.tree import EVERY, Field, FieldTest, Not
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError, call
 from crossview.engine.values.index_choice import check_recall
 from crossview.engine.values.numbers import check_count
 from crossview.engine.values.query import (
@@ -50,7 +50,9 @@ def check_weights(request: SearchRequest) -> None:
     weights = [query.weight for query in request.queries]
     if not isinstance(request.strategy, Combined):
         if any(weight != 1 for weight in weights):
-            raise InvalidInputError("queries have weights only as examples of one question: give `combine`, too")
+            raise InvalidInputError(
+                "queries have weights only as examples of one question: give ", Argument("combine"), ", too"
+            )
         return
     if not all(math.isfinite(weight) and weight for weight in weights):
         raise InvalidInputError("the weight of an example is a number other than 0: below 0 for a counter-example")
@@ -64,7 +66,7 @@ def check_arrangement(request: SearchRequest) -> None:
         raise InvalidInputError(f"hits are grouped by label, duplicate or an attribute, not by {request.per}")
     check_count("hits_per", request.hits_per)
     if request.hits_per > 1 and not request.per:
-        raise InvalidInputError("hits_per limits the hits of a group: also give `per`")
+        raise InvalidInputError("hits_per limits the hits of a group: also give ", Argument("per"))
     if not 0 <= request.diversity <= 1:
         raise InvalidInputError(f"diversity must be between 0 and 1, not {request.diversity:g}")
     if request.diversity and request.k > MOST_IN_POOL:
@@ -83,8 +85,10 @@ def check_without_view(request: SearchRequest) -> None:
             continue
         if strategy.lists_items:
             raise InvalidInputError(
-                f"a list of items by a score needs the `view` of the score; to list items by an attribute, use "
-                f"`collection.items(sort_by={strategy.sort_by!r})`"
+                "a list of items by a score needs the ",
+                Argument("view"),
+                " of the score; to list items by an attribute, use ",
+                call("collection.items", sort_by=strategy.sort_by),
             )
         if query.vector is not None or query.label is not None:
             raise InvalidInputError(f"query {number}: a vector or a class needs a view: give the view that it is of")

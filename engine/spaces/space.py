@@ -34,7 +34,7 @@ from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.training_keys import NO_KEYS, PackedKeys, packed_keys, renamed_keys, unpacked_keys
 from crossview.engine.values.comparisons import ItemComparisons
-from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotFoundError, NotReadyError, Text, call
 from crossview.engine.values.info import ConstraintCounts, SpaceDescription
 from crossview.engine.values.recipe import Grouping
 from crossview.index.base import Index
@@ -214,12 +214,15 @@ class Space(SpaceDescription):
     def _no_view(self, view: str) -> str:
         known = f"space {self.name!r} has no view {view!r}; there are: {', '.join(self.views)}"
         if self.name != RAW:
-            return f"{known}; or name another space, such as `space={RAW!r}`"
+            return Text(f"{known}; or name another space, such as ", Argument("space", RAW))
         if JOINT not in view:
             return known
-        return (
-            f"{known}. A joined view needs learned scales of its parts, and {RAW!r} learns nothing: "
-            f"train a space, for example with: `spec='scale'` `views=[{view!r}]`"
+        return Text(
+            f"{known}. A joined view needs learned scales of its parts, and {RAW!r} learns nothing: train "
+            "a space, for example with: ",
+            Argument("spec", "scale"),
+            " ",
+            Argument("views", [view]),
         )
 
     def place(
@@ -421,7 +424,10 @@ def _pipeline(name: str, stored: Mapping[str, Any]) -> Chain:
     except ValueError as error:
         raise NotReadyError(
             f"space {name!r} was trained by an earlier version, whose learner does not exist any more ({error}): "
-            f"train it again as `space={name!r}`, or delete it with: `collection.spaces.delete({name!r})`"
+            "train it again as ",
+            Argument("space", name),
+            ", or delete it with: ",
+            call("collection.spaces.delete", name),
         ) from error
 
 

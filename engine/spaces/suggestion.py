@@ -117,7 +117,7 @@ def calibrate(voters: Voters) -> VoteCalibration:
         found = joined_view(tx, voters.view).rows(tx, ids)
     shares, right = _outcomes(voters.shares(found.rows, found.ids.tolist()), found.ids.tolist(), voters.labels)
     if not len(shares):
-        raise NotReadyError(f"too few labelled items with view {voters.view!r} can vote: {LABELLING}")
+        raise NotReadyError(f"too few labelled items with view {voters.view!r} can vote: ", LABELLING)
     return fitted_calibration(shares, right, protocol)
 
 
@@ -151,7 +151,7 @@ def _items(voters: Voters, tx: Transaction) -> tuple[list[int], str]:
         return chosen, f"{what} that space {space.name!r} was not trained on"
     return chosen, (
         f"{what}, none of which votes on itself; space {space.name!r} was trained on all of them, so shares are too "
-        "high for new items: train with `holdout=0.2`"
+        "high for new items: hold out items in the training"
     )
 
 
@@ -204,7 +204,7 @@ def labels_of(version: Version, ignored: tuple[str, ...]) -> Mapping[int, tuple[
     with version.read() as tx:
         labels = without_labels(tx.items.labels(), ignored)
     if not labels:
-        raise NotReadyError(f"no item of collection {version.name()!r} has a label: {LABELLING}")
+        raise NotReadyError(f"no item of collection {version.name()!r} has a label: ", LABELLING)
     return labels
 
 

@@ -29,7 +29,7 @@ from crossview.engine.spaces.loaded import Identity, LoadedSpaces
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.values.conditions.tree import Condition, Field, FieldTest, Value
-from crossview.engine.values.errors import NotReadyError
+from crossview.engine.values.errors import Argument, NotReadyError
 from crossview.engine.values.info import Threshold
 from crossview.engine.values.query import calibration_step
 from crossview.features.stages import stage
@@ -290,8 +290,10 @@ class Version:
         if place not in self._thresholds:
             raise NotReadyError(
                 f"generation {space.generation} of space {space.name!r} has no threshold for queries of view {view!r} "
-                f"and items in {target!r}: calibrate it, by labels or `pairs`, with: "
-                f"{calibration_step(space.name, view, target)}"
+                f"and items in {target!r}: calibrate it, by labels or ",
+                Argument("pairs"),
+                ", with: ",
+                calibration_step(space.name, view, target),
             )
         return self._thresholds[place]
 

@@ -17,7 +17,7 @@ from crossview.engine.training.by_comparisons import overlap_of, overlap_sentenc
 from crossview.engine.training.estimate import Estimate, Figures, OfPairs, Sample, area_under_curve, differences, rows
 from crossview.engine.training.examples import codebooks
 from crossview.engine.values.comparisons import ItemComparisons
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Call, InvalidInputError, Text
 from crossview.engine.values.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.values.info import Threshold
 from crossview.engine.values.query import calibration_step
@@ -52,14 +52,14 @@ def verify(
 
     def measure() -> Evaluation:
         measured: dict[str, Figures] = {}
-        notes = []
+        notes = list[str]()
         for space, target, calibrated in judges:
             distances = compared.distances(space, target)
             figures = _figures(distances, pairs.similar)
             correct, sentence = calibrated.correct(distances)
             if correct is not None:
                 figures = {"accuracy": correct, **figures}
-            notes.append(f"{space.name}: {sentence}")
+            notes += [f"; {space.name}: ", sentence]
             name = request.targets[0] if request.targets else target.view
             measured[space.name] = {("", name, metric, None): figure for metric, figure in figures.items()}
         comparisons = _comparisons(pairs, keys, named)
@@ -67,7 +67,7 @@ def verify(
         return Evaluation(
             rows=rows(view, measured),
             queries=0,
-            protocol="; ".join([_protocol(pairs, note), *notes, *map(overlap_sentence, overlaps)]),
+            protocol=Text(_protocol(pairs, note), *notes, *(f"; {overlap_sentence(one)}" for one in overlaps)),
             codebook=codebook,
             seconds=time.monotonic() - began,
             differences=differences(view, measured),
@@ -147,7 +147,7 @@ class _Calibrated(NamedTuple):
     threshold: Threshold | None
     set_it: NDArray[np.bool_]
     """(n,)"""
-    command: str
+    step: Call
     """The call that calibrates it."""
 
     @classmethod
@@ -168,7 +168,7 @@ class _Calibrated(NamedTuple):
         Pairs that set the threshold do not count.
         """
         if self.threshold is None:
-            return None, f"it has no threshold: calibrate it with: {self.command}"
+            return None, Text("it has no threshold: calibrate it with: ", self.step)
         distance, count = self.threshold.distance, int(self.set_it.sum())
         if self.set_it.all():
             return None, f"every pair helped to set its threshold, {distance:.5g}, so its accuracy is unknown"

@@ -11,13 +11,13 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target, view_of
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.splits import split
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError, Text
 from crossview.engine.values.evaluation import ITEMS, MIXED, OWN_ITEM, TRAINED, UNSEEN, EvaluationRequest
 from crossview.engine.values.labels import LABELLING
 from crossview.engine.values.recipe import Grouping
 
 Ids = NDArray[np.int64]
-NO_LABEL = f"no item with these views has a label: {LABELLING}"
+NO_LABEL = Text("no item with these views has a label: ", LABELLING)
 _ENOUGH = 2
 """Minimum number of labels, and of held-out items with each, for a default evaluation on unseen items."""
 FEW = (
@@ -73,7 +73,9 @@ def grouping_of(spaces: Sequence[Space], request: EvaluationRequest) -> Grouping
     if not request.refit:
         return None
     names = ", ".join(dict.fromkeys(grouping.name for grouping in groupings))
-    raise InvalidInputError(f"the spaces were trained with different groups ({names}): choose them by `group_by`")
+    raise InvalidInputError(
+        f"the spaces were trained with different groups ({names}): choose them by ", Argument("group_by")
+    )
 
 
 def divide(
@@ -150,7 +152,9 @@ def _random(
         held_out = split(len(items), request.test_size, seed, items.groups)
         parts.append(Division(items.ids[held_out], items.ids[held_out], items.ids[~held_out]))
         if not held_out.any():
-            raise NotReadyError(f"{request.test_size:.0%} of {len(items)} {what} are none: raise `test_size`")
+            raise NotReadyError(
+                f"{request.test_size:.0%} of {len(items)} {what} are none: raise ", Argument("test_size")
+            )
     fitted = "the space was fitted again on the others only"
     if len(spaces) > 1:
         fitted = f"each of {_names(spaces)} was fitted again on the others only"
@@ -190,14 +194,22 @@ def _names(spaces: Sequence[Space]) -> str:
     return ", ".join(f"{space.name} (generation {space.generation})" for space in spaces if space.name != RAW)
 
 
-def _nothing(spaces: Sequence[Space], lacking: str, trained: str) -> str:
+def _nothing(spaces: Sequence[Space], lacking: str, trained: str) -> Text:
     """Return the reason for missing queries or trained items, and the remedy."""
     if len(spaces) == 1:
-        remedy = "train with `holdout=0.2`, or evaluate with `refit=True`"
-        return f"space {spaces[0].name!r} was trained on {trained}: {remedy}"
-    return (
-        f"{lacking}, of the spaces {_names(spaces)}: "
-        "train them with the same `holdout=0.2` and `seed`, or evaluate with `refit=True`"
+        return Text(
+            f"space {spaces[0].name!r} was trained on {trained}: train with ",
+            Argument("holdout", 0.2),
+            ", or evaluate with ",
+            Argument("refit", True),
+        )
+    return Text(
+        f"{lacking}, of the spaces {_names(spaces)}: train them with the same ",
+        Argument("holdout", 0.2),
+        " and ",
+        Argument("seed"),
+        ", or evaluate with ",
+        Argument("refit", True),
     )
 
 
@@ -240,8 +252,9 @@ def check_database(database: str, items: Examples, division: Division, crossing:
             raise NotReadyError(f"fewer than two held-out items have both {view} and {target}: hold out more")
     elif database == UNSEEN and not _shared_labels(items, division, target):
         raise NotReadyError(
-            f"no two held-out items with view {target!r} share a label, so no query can find a relevant one: "
-            "hold out more, or measure `databases=['trained']`"
+            f"no two held-out items with view {target!r} share a label, so no query can find a relevant "
+            "one: hold out more, or measure ",
+            Argument("databases", ["trained"]),
         )
     if database != UNSEEN and not np.isin(division.trained, offered).any():
         raise NotReadyError(f"no item of the database has view {target!r}")
@@ -302,7 +315,7 @@ def target_views(
     across = f"items find their own other view in a space across views, in other views than {request.view!r}"
     if request.by:
         raise InvalidInputError(f"{across}: measure such a space, as of multi-npp or cca, or by labels")
-    raise NotReadyError(f"{NO_LABEL}; without labels {across}")
+    raise NotReadyError(NO_LABEL, f"; without labels {across}")
 
 
 def _matched(space: Space, request: EvaluationRequest, notion: str) -> Sequence[Target]:

@@ -16,7 +16,7 @@ from crossview.engine.catalog.values import REMOTE, remoteness
 from crossview.engine.learners.frame.comparisons import AnyComparisons, Taxonomy
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.pipeline import class_of, labels_of
-from crossview.engine.values.errors import InvalidInputError, NotReadyError, few
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError, few
 from crossview.engine.values.labels import without_labels
 
 FEWEST = 2
@@ -157,7 +157,9 @@ def listed(tx: Transaction, names: Sequence[str], ignored: Sequence[str] = ()) -
     NotReadyError for a view that no item has.
     """
     if not names or len(set(names)) < len(names):
-        raise InvalidInputError("name the views to learn from, each once, such as `views=['color', 'sift']`")
+        raise InvalidInputError(
+            "name the views to learn from, each once, such as ", Argument("views", ["color", "sift"])
+        )
     found = {name: joined_view(tx, name).ids(tx) for name in names}
     for name, having in found.items():
         if not len(having):
@@ -218,7 +220,8 @@ def _no_rows(tx: Transaction, name: str) -> NotReadyError:
     lacking = f"all parts of view {name!r}, and the fewest have {part.name!r}" if several else f"view {name!r}"
     return NotReadyError(
         f"no item of collection {tx.name()!r} has {lacking}: leave {name!r} out of the views, "
-        f"or give the items this view with: {step_for_rows(part)}"
+        "or give the items this view with: ",
+        step_for_rows(part),
     )
 
 

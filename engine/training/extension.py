@@ -19,7 +19,7 @@ from crossview.engine.training.examples import check_rows, listed, with_rows
 from crossview.engine.training.learning import fit_added_views, refitting, score_scales, sketches_of, some_rows
 from crossview.engine.training.supervision import count_constraints, with_supervision
 from crossview.engine.training.training_sample import sampled
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError
 
 
 def added_views(
@@ -34,7 +34,7 @@ def added_views(
     NotReadyError.
     """
     if not views or len(set(views)) < len(views):
-        raise InvalidInputError("name the views to add, each once, such as `views=['text']`")
+        raise InvalidInputError("name the views to add, each once, such as ", Argument("views", ["text"]))
     if repeated := [view for view in views if view in space.views]:
         raise InvalidInputError(f"space {space.name!r} already has view {repeated[0]!r}: leave it out")
     space.check_revisions(tx.views.all())

@@ -18,7 +18,7 @@ from crossview.engine.learners.registry import MAX_ITEMS, learners_of_taxonomies
 from crossview.engine.spaces.pipeline import Part, build, parts_of
 from crossview.engine.training.examples import views_with_items
 from crossview.engine.values.comparisons import ItemComparisons, left_out
-from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError, few
+from crossview.engine.values.errors import Argument, InvalidInputError, NotFoundError, NotReadyError, call, few
 from crossview.engine.values.labels import without_labels
 from crossview.engine.values.recipe import DEFAULT, KERNEL, LEARNER, NO_KERNEL, Pair, Recipe, Tune
 from crossview.features.inputs import space_of
@@ -162,7 +162,9 @@ def _check(recipe: Recipe) -> None:
                 "a taxonomy needs labels, which pairs, constraints and answers replace: give a taxonomy or one of those"
             )
         if recipe.spec == DEFAULT:
-            raise InvalidInputError(f"name a learner that accepts a taxonomy as `spec`: {learners_of_taxonomies()}")
+            raise InvalidInputError(
+                "name a learner that accepts a taxonomy as ", Argument("spec"), f": {learners_of_taxonomies()}"
+            )
     if recipe.sample is not None:
         if not FEWEST_SAMPLED <= recipe.sample <= MOST_SAMPLED:
             raise InvalidInputError(
@@ -219,8 +221,8 @@ def _of_answers(tx: Transaction) -> ItemComparisons:
     ]
     if not any(answer.triplets for answer in usable):
         raise NotReadyError(
-            f"collection {tx.name()!r} has no answers about its items: ask for comparisons with: "
-            "`collection.questions.next(QuestionRequest(notion='NOTION'))`"
+            f"collection {tx.name()!r} has no answers about its items: ask for comparisons with: ",
+            call("collection.questions.next", call("QuestionRequest", notion="NOTION")),
         )
     return ItemComparisons.of_answers(usable)
 

@@ -16,7 +16,7 @@ from crossview.engine.catalog.lookup import named_keys
 from crossview.engine.training.examples import Examples
 from crossview.engine.values.conditions.filter import Filter
 from crossview.engine.values.conditions.tree import EVERY
-from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError, few
+from crossview.engine.values.errors import Argument, InvalidInputError, NotFoundError, NotReadyError, few
 from crossview.engine.values.recipe import Grouping, Recipe
 
 Groups = NDArray[np.intp]
@@ -166,8 +166,9 @@ class Holdout(NamedTuple):
         parted = np.intersect1d(items.apart[held_out], items.apart[~held_out])
         if len(parted) and recipe.group_by is not None:
             raise InvalidInputError(
-                f"the items to hold out part {len(parted)} groups by {recipe.group_by.name}: hold out whole groups, or "
-                "leave out `group_by`"
+                f"the items to hold out part {len(parted)} groups by {recipe.group_by.name}: hold out whole "
+                "groups, or leave out ",
+                Argument("group_by"),
             )
         return held_out
 
@@ -175,7 +176,9 @@ class Holdout(NamedTuple):
 def _predefined(tx: Transaction, recipe: Recipe, held_out: Filter) -> Ids:
     """Return the ascending ids of the items that pass a filter, whose keys can also be paths of the items' files."""
     if recipe.holdout:
-        raise InvalidInputError("hold out either a share of the items (`holdout`) or the items of a filter, not both")
+        raise InvalidInputError(
+            "hold out either a share of the items (", Argument("holdout"), ") or the items of a filter, not both"
+        )
     if held_out.is_empty:
         raise InvalidInputError("an empty filter would hold out every item: name an attribute, a prefix or keys")
     rest, names = held_out.without_keys()

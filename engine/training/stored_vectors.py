@@ -109,7 +109,7 @@ def repeats_sentence(repeats: NDArray[np.bool_]) -> str:
         return ""
     return (
         f"{count} of {len(repeats)} queries nearly repeat a trained item: in some view, their distance to it is at "
-        f"most {SHARE:.0%} of the median of such distances; keep items that belong together on one side by `group_by`"
+        f"most {SHARE:.0%} of the median of such distances; group items that belong together, to keep them on one side"
     )
 
 

@@ -13,7 +13,7 @@ from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import learners_of_comparisons, learners_of_taxonomies
 from crossview.engine.training.examples import Examples
 from crossview.engine.values.comparisons import ItemComparisons
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError
 from crossview.engine.values.info import ConstraintCounts
 from crossview.engine.values.labels import LABELLING
 
@@ -78,7 +78,7 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
     by_labels = unsaid and can.takes_comparisons and can.needs_labels
     if by_labels and np.unique(classes).size == len(classes):
         raise NotReadyError(
-            f"no two training items have the same labels: compare items by `constraints`, or {LABELLING}"
+            "no two training items have the same labels: compare items by ", Argument("constraints"), ", or ", LABELLING
         )
     in_notions = can.notions and bool(training.notion_classes)
     shared = training.similar is None and can.multilabel and training.several_labels()

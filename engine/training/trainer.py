@@ -23,7 +23,7 @@ from crossview.engine.training.splits import Holdout, groups_of
 from crossview.engine.training.supervision import count_constraints, with_supervision
 from crossview.engine.training.training_sample import sampled
 from crossview.engine.training.tuning import check_dimensions, tuned
-from crossview.engine.values.errors import NotEnoughMemoryError, NotReadyError, few
+from crossview.engine.values.errors import Argument, NotEnoughMemoryError, NotReadyError, few
 from crossview.engine.values.info import TrainingCost, memory_size
 from crossview.engine.values.numbers import check_seed
 from crossview.engine.values.recipe import Recipe
@@ -145,7 +145,7 @@ def _check_memory(tx: Transaction, settled: Settled, pipeline: Chain, cost: Trai
     while fewer > _LEAST_ITEMS:
         fewer = max(_LEAST_ITEMS, fewer * 3 // 4 // 100 * 100)
         if _estimated(tx, settled, pipeline.set_params(max_items=fewer), holdout).memory <= available:
-            raise NotEnoughMemoryError(f"{message}learn from fewer, with `sample={fewer}`")
+            raise NotEnoughMemoryError(f"{message}learn from fewer, with ", Argument("sample", fewer))
     raise NotEnoughMemoryError(f"{message}name fewer views, choose another learner, or free memory")
 
 
@@ -156,8 +156,8 @@ def _unlike(pipeline: Chain, training: Examples) -> tuple[str, ...]:
     if stated or not pipeline.needs_labels or np.unique(training.classes()).size < len(training):
         return ()
     note = (
-        "no two training items have the same labels, so each is similar to nothing but itself: label them, "
-        "or name similar items by `pairs`"
+        "no two training items have the same labels, so each is similar to nothing but itself: label them, or name "
+        "similar items by pairs"
     )
     return (note,)
 

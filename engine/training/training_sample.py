@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.measures import Members, members
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError
 
 _LEAST = 5
 """Number of items of a label, and of a label and a set of views, that are drawn before its share, if it has so many."""
@@ -43,7 +43,9 @@ def sampled(pipeline: Chain, examples: Examples, seed: int) -> Examples:
     chosen = units.named.copy()
     chosen[first] = chosen[others] = True
     if not chosen.any():
-        raise InvalidInputError(f"every group has more than {most:,} items, and groups stay whole: raise `sample`")
+        raise InvalidInputError(
+            f"every group has more than {most:,} items, and groups stay whole: raise ", Argument("sample")
+        )
     return examples.take(chosen[units.of_item])
 
 

@@ -17,7 +17,7 @@ from crossview.engine.spaces.pipeline import build
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.settling import OF_KERNEL, Settled
 from crossview.engine.training.validation import Scored, by_crossing, validate_order, validate_retrieval
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError
 from crossview.engine.values.info import Trial, Tuning
 from crossview.engine.values.labels import LABELLING
 from crossview.engine.values.recipe import ITEMS, KERNEL, LEARNER, MEASURES, NO_KERNEL, ORDER, Tune
@@ -143,7 +143,7 @@ def _score(settled: Settled, tune: Tune, sample: Examples) -> tuple[str, Callabl
                 where = f"{len(folds)} of {len(first)} folds"
                 _check_hope(by_crossing(folds), by_crossing(first[: len(folds)]), where)
         if not (scores := by_crossing(folds)):
-            raise InvalidInputError(f"no query has a similar item to find: {LABELLING}")
+            raise InvalidInputError("no query has a similar item to find: ", LABELLING)
         first.extend(folds if not first else ())
         return scores
 
@@ -168,7 +168,9 @@ def _check(tune: Tune, training: Examples) -> None:
         raise InvalidInputError(f"tuning needs at least 2 folds, not {tune.folds}")
     if tune.measure == ORDER:
         if training.constraints is None:
-            raise InvalidInputError(f"{ORDER} is that of constraints: give `constraints`, or tune by {MEASURES[0]}")
+            raise InvalidInputError(
+                f"{ORDER} is that of constraints: give ", Argument("constraints"), f", or tune by {MEASURES[0]}"
+            )
         if len(training.constraints) < tune.folds:
             raise NotReadyError(f"{len(training.constraints)} constraints are too few for {tune.folds} folds")
         return
@@ -183,8 +185,12 @@ def _check(tune: Tune, training: Examples) -> None:
     counts = np.unique([label for labels in training.labels for label in labels], return_counts=True)[1]
     if not (counts > 1).any():
         raise NotReadyError(
-            "tuning compares the hits of labelled items, and no label is on two training items: "
-            f"give `pairs`, or `constraints` and tune by {ORDER}, or {LABELLING}"
+            "tuning compares the hits of labelled items, and no label is on two training items: give ",
+            Argument("pairs"),
+            ", or ",
+            Argument("constraints"),
+            f" and tune by {ORDER}, or ",
+            LABELLING,
         )
     if (labelled := sum(map(bool, training.labels))) < tune.folds:
         raise NotReadyError(f"{labelled} labelled items are too few for {tune.folds} folds")
@@ -216,8 +222,8 @@ def grid(settled: Settled, tune: Tune, training: Examples) -> dict[str, tuple[An
         raise InvalidInputError(f"no values of {empty[0]} to try")
     if not any(len(tried) > 1 for tried in values.values()):
         raise InvalidInputError(
-            f"there is nothing to tune of {format_stages(settled.stages)}: give values, as in "
-            "`values={'n_components': [10, 50]}`"
+            f"there is nothing to tune of {format_stages(settled.stages)}: give values, as in ",
+            Argument("values", {"n_components": [10, 50]}),
         )
     return values
 

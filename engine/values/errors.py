@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from crossview.features.errors import Argument as Argument
+from crossview.features.errors import Call as Call
 from crossview.features.errors import CrossviewError as CrossviewError
 from crossview.features.errors import EmptyImageError as EmptyImageError
 from crossview.features.errors import ExtractorError as ExtractorError
@@ -17,7 +19,11 @@ from crossview.features.errors import ModelError as ModelError
 from crossview.features.errors import ModelInputError as ModelInputError
 from crossview.features.errors import NotAnImageError as NotAnImageError
 from crossview.features.errors import NotEnoughMemoryError as NotEnoughMemoryError
+from crossview.features.errors import Remedy as Remedy
+from crossview.features.errors import Text as Text
 from crossview.features.errors import TruncatedImageError as TruncatedImageError
+from crossview.features.errors import call as call
+from crossview.features.errors import worded as worded
 from crossview.features.extras import lacking as lacking
 
 _SHOWN = 3

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crossview.engine.values.conditions.filter import EVERY_ITEM, FilterForm
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError
 from crossview.engine.values.item import let_one_be_several
 from crossview.engine.values.markup import Markup
 from crossview.engine.values.notebook import Figure, figures_html, shown
@@ -108,7 +108,7 @@ class EvaluationRequest:
         check_seed(self.seed)
         check_count("splits", self.splits)
         if not self.refit and (self.splits > 1 or self.group_by is not None):
-            raise InvalidInputError("splits and groups of items need a refit: also use `refit=True`")
+            raise InvalidInputError("splits and groups of items need a refit: also use ", Argument("refit", True))
         self._check_pairs()
         self._check_per_query()
         if self.constraints is not None and (self.targets or self.refit or self.databases or self.by):

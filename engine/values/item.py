@@ -100,7 +100,7 @@ def encoded(given: object) -> bytes:
         return encoded_picture(path, MAX_PIXELS)
     except ImageError as error:
         raise InvalidInputError(
-            f"the picture {path} cannot be read ({error}): name a file, or give its bytes"
+            f"the picture {path} cannot be read (", error, "): name a file, or give its bytes"
         ) from error
 
 

@@ -10,14 +10,18 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from crossview.engine.values.errors import Argument, Text, call
+
 FEW_ITEMS, NOT_RECOGNIZED = "few_items", "not_recognized"
 DATE, CAMERA_FOLDER, GENERIC_NAME = "date", "camera_folder", "generic_name"
 FEWEST_ITEMS = 4
 """Minimum number of training items of a label: metric learners pull an item to the three nearest others of its class,
 and tuning needs one in each of three folds and another to find."""
-LABELLING = (
-    "label some items with: `collection.index(['PATH'], IndexOptions(labels='folder'))`, "
-    "or with: `collection.items.annotate('FILE.csv')`"
+LABELLING = Text(
+    "label some items with: ",
+    call("collection.index", ["PATH"], call("IndexOptions", labels="folder")),
+    ", or with: ",
+    call("collection.items.annotate", "FILE.csv"),
 )
 """How items get labels, for messages: from the names of their folders, or from a file."""
 MOST_NAMED = 100
@@ -94,7 +98,8 @@ def advice(reports: Iterable[LabelReport]) -> str:
     if not faulty:
         return ""
     named = "; ".join(f"{one.label} ({one.reason()})" for one in faulty[:MOST_NAMED])
-    return f"labels that are perhaps not classes: {named}; train without them: {remedy(one.label for one in faulty)}"
+    faults = remedy(one.label for one in faulty)
+    return Text(f"labels that are perhaps not classes: {named}; train without them: ", faults)
 
 
 def without_labels(labels: Mapping[int, tuple[str, ...]], ignored: Iterable[str]) -> Mapping[int, tuple[str, ...]]:
@@ -106,11 +111,11 @@ def without_labels(labels: Mapping[int, tuple[str, ...]], ignored: Iterable[str]
     return {item: found for item, found in kept.items() if found}
 
 
-def remedy(labels: Iterable[str]) -> str:
+def remedy(labels: Iterable[str]) -> Text:
     """Return the remedy for labels that a training should not see, for a message."""
     listed = list(labels)
     more = f" and {len(listed) - MOST_NAMED} more" if len(listed) > MOST_NAMED else ""
-    return f"`ignore_labels={listed[:MOST_NAMED]!r}`{more}"
+    return Text(Argument("ignore_labels", listed[:MOST_NAMED]), more)
 
 
 def listed_names(text: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from crossview.engine.values.conditions.filter import AnyFilter, FilterForm, field_of
 from crossview.engine.values.conditions.tree import Condition, FieldTest, all_of
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, Call, InvalidInputError, call
 from crossview.engine.values.hits import Hit as Hit
 from crossview.engine.values.hits import HitList as HitList
 from crossview.engine.values.index_choice import EXACT
@@ -116,9 +116,14 @@ class SearchRequest(StrategyOptions):
         """Determine the strategy; InvalidInputError for options that contradict, such as ``weights`` and ``more``."""
         chosen, match = self.filter.without_match()
         if match and self.min_match:
-            raise InvalidInputError("the filter has a minimum match: leave out `min_match`")
+            raise InvalidInputError("the filter has a minimum match: leave out ", Argument("min_match"))
         if exact and self.recall not in (0.0, EXACT):
-            raise InvalidInputError(f"an exact search has recall 1, not {self.recall:g}: leave out `recall` or `exact`")
+            raise InvalidInputError(
+                f"an exact search has recall 1, not {self.recall:g}: leave out ",
+                Argument("recall"),
+                " or ",
+                Argument("exact"),
+            )
         settled = {"filter": chosen.within(at_least, at_most), "recall": EXACT if exact else self.recall}
         vars(self).update(settled, min_match=match or self.min_match)
         strategy = by or strategy_of(self, not self.sort_by or any(query.inputs() for query in self.queries))
@@ -229,14 +234,14 @@ class CalibrationRequest:
 
     def __post_init__(self) -> None:
         if self.group_by is not None and not self.refit:
-            raise InvalidInputError("groups of items need a refit: also use `refit=True`")
+            raise InvalidInputError("groups of items need a refit: also use ", Argument("refit", True))
 
 
-def calibration_step(space: str, view: str, target: str) -> str:
+def calibration_step(space: str, view: str, target: str) -> Call:
     """Return the call that calibrates a view and a target of a space, for messages."""
     named = {"space": space, "view": view} | ({} if target == view else {"target": target})
     arguments = ", ".join(f"{name}={one!r}" for name, one in named.items())
-    return f"`collection.spaces.calibrate(CalibrationRequest({arguments}))`"
+    return call("collection.spaces.calibrate", call("CalibrationRequest", arguments))
 
 
 @dataclass(frozen=True)

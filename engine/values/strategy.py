@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar
 
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError
 from crossview.engine.values.item import let_one_be_several
 
 EVERY_AXIS = "all"
@@ -141,7 +141,7 @@ class Nearest(Strategy):
         if self.base_rate is not None:
             check_base_rate(self.base_rate)
             if not self.probabilities:
-                raise InvalidInputError("a base rate needs probabilities: also use `probabilities=True`")
+                raise InvalidInputError("a base rate needs probabilities: also use ", Argument("probabilities", True))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crossview.features.base import Input
-from crossview.features.errors import ModelError
+from crossview.features.errors import ModelError, Text, call
 from crossview.features.files import open_regular
 from crossview.features.models.manifest import Manifest
 
@@ -110,7 +110,7 @@ class StoredModels:
         return sorted(one.stem for one in self.path.glob("*.json") if NAME.fullmatch(one.stem))
 
     def find(self, name: str) -> Model | None:
-        """Return a model; None if there is none of this name. Raises ModelError for a damaged one."""
+        """Return a model; None if no model has this name. Raises ModelError for a damaged one."""
         if not NAME.fullmatch(name):
             return None
         try:
@@ -136,8 +136,10 @@ class StoredModels:
         if self.find(name) is None:
             raise ModelError(without(name))
         raise ModelError(
-            f"the model {name!r} is another one than the model that the view was made by: add that one under another "
-            f"name, with: `home.models.add('NAME', 'FOLDER')`; {_STAY}"
+            f"the model {name!r} is another one than the model that the view was made by: add that one "
+            "under another name, with: ",
+            call("home.models.add", "NAME", "FOLDER"),
+            f"; {_STAY}",
         )
 
     def file(self, model: Model, name: str) -> ModelFile:
@@ -155,17 +157,20 @@ class StoredModels:
 _STAY = "until then, searches by items and by vectors use the stored rows"
 
 
-def without(name: str) -> str:
+def without(name: str) -> Text:
     """Return the message about a view whose model is not in the home."""
-    return (
-        f"the home has no model {name!r}, by which the view was made: add it with: "
-        f"`home.models.add({name!r}, 'FOLDER')`; {_STAY}"
+    return Text(
+        f"the home has no model {name!r}, by which the view was made: add it with: ",
+        call("home.models.add", name, "FOLDER"),
+        f"; {_STAY}",
     )
 
 
-def damaged(name: str, reason: str) -> str:
+def damaged(name: str, reason: str) -> Text:
     """Return the message about a model that cannot be used as it is."""
-    return (
-        f"the model {name!r} is damaged ({reason}): remove it with: `home.models.remove({name!r})`, and add it again "
-        f"with: `home.models.add({name!r}, 'FOLDER')`"
+    return Text(
+        f"the model {name!r} is damaged ({reason}): remove it with: ",
+        call("home.models.remove", name),
+        ", and add it again with: ",
+        call("home.models.add", name, "FOLDER"),
     )

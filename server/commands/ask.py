@@ -1,7 +1,6 @@
 """The ask command: asks people which items are similar, and shows and exports their answers."""
 
 import getpass
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -117,7 +116,7 @@ def answered(collection: "CollectionBackend", notion: str = "", person: str = ""
         name = collection.name
         raise NotReadyError(
             f"nobody has compared such items of {name!r}: ask for comparisons with: "
-            f"crossview ask {name} --notion {shlex.quote(notion or 'NOTION')}"
+            f"{hint('ask', name, '--notion', notion or 'NOTION')}"
         )
     return ItemComparisons.of_answers(answers)
 

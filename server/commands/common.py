@@ -73,7 +73,7 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
         except Exception as error:
             if debug.get():
                 raise
-            fail(completed(describe(error)))
+            fail(describe(error))
 
     return run
 
@@ -109,12 +109,12 @@ def utf8(value: _Value) -> _Value:
 
 
 def describe(error: Exception) -> str:
-    """Return one line that states what went wrong."""
+    """Return one line that states what went wrong, with commands as remedies."""
     from crossview.engine.values.errors import CrossviewError
     from crossview.features.background import refused
 
     if isinstance(error, CrossviewError):
-        text = str(error)
+        text = completed(str(error))
     elif limit := refused(error):
         text = limit
     elif isinstance(error, OSError) and error.filename is not None:

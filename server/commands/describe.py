@@ -11,7 +11,7 @@ from crossview.server.commands.common import JsonOption, NameArgument, print_jso
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.count import CountOptions, print_counts
 from crossview.server.commands.filter_options import FilterOptions
-from crossview.server.commands.hints import completed, hint
+from crossview.server.commands.hints import hint
 from crossview.server.commands.items import pixels
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
 from crossview.server.commands.spaces import show_spaces
@@ -200,7 +200,7 @@ def _training(space: "SpaceInfo") -> Iterator[str]:
     if space.constraints is not None:
         yield space.constraints.sentence()
     for threshold in space.thresholds:
-        yield completed(threshold.sentence())
+        yield threshold.sentence()
     for index in space.indexes:
         yield index.sentence()
     if space.tuning is not None:

@@ -250,7 +250,7 @@ def _print(evaluation: "Evaluation") -> None:
     if evaluation.comparisons:
         measured = f"{evaluation.comparisons} comparisons"
     say(f"{measured}; {evaluation.seconds:.1f} s")
-    say(completed("; ".join(sentence for sentence in (evaluation.protocol, evaluation.codebook) if sentence)))
+    say("; ".join(completed(sentence) for sentence in (evaluation.protocol, evaluation.codebook) if sentence))
 
 
 def _print_databases(evaluation: "Evaluation") -> None:

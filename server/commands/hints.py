@@ -1,22 +1,18 @@
 """Hints: complete command lines in messages, ready to paste into a shell.
 
-This module alone knows which option or command does the same as a remedy in Python, see ``server.wire.remedies``.
+This module alone knows which option does the same as an argument in Python; ``server.wire.remedies`` has the commands.
 """
 
-import ast
 import math
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
 from crossview.engine.values.labels import as_list
-from crossview.server.commands.command import NOUNS
-from crossview.server.wire.remedies import Words, reworded
+from crossview.features.errors import Argument, Call, Remedy, worded
+from crossview.server.wire.remedies import STEPS
 
-_COMMAND = re.compile(rf"(?<=with: )crossview ((?:(?:{'|'.join(NOUNS)}) )?[a-z][a-z-]*)")
-"""A command line in a message; other mentions of the program are not commands to paste."""
 _ELSEWHERE = ("serve ", "model ")
 """Beginnings of the commands that work on this machine, and so cannot use ``--server``."""
 
@@ -64,31 +60,7 @@ OPTIONS = {
     "view": "--view",
     "views": "--views",
 }
-"""The option of a command for each argument in Python that a message names."""
-STEPS = {
-    "collection.spaces.activate": ("space activate",),
-    "collection.views.add": ("view add",),
-    "collection.items.annotate": ("annotate", "--from"),
-    "collection.spaces.calibrate": ("calibrate",),
-    "collection.spaces.delete": ("space delete",),
-    "collection.spaces.reindex": ("space reindex", "--space"),
-    "collection.views.delete": ("view delete",),
-    "collection.views.fit": ("view fit",),
-    "collection.index": ("index",),
-    "collection.items": ("list",),
-    "collection.items.index_vectors": ("index",),
-    "collection.questions.next": ("ask",),
-    "collection.feedback.judge": ("search", "--feedback"),
-    "home.backup": ("backup",),
-    "home.delete_alias": ("alias", "--delete"),
-    "home.rename": ("rename",),
-    "home.set_alias": ("alias",),
-    "home.create": ("create",),
-    "home.delete": ("delete",),
-    "home.models.add": ("model add",),
-    "home.models.remove": ("model remove",),
-}
-"""The command for each call in Python that a message names, and the option of its first argument, where it has one."""
+"""The option of a command for each argument that a message names."""
 _MEGA = 1e6
 
 _where: ContextVar[tuple[str, ...]] = ContextVar("where", default=())
@@ -120,31 +92,31 @@ def hint(command: str, *words: object) -> str:
 
 
 def completed(message: str) -> str:
-    """Return a message of the engine with options and commands instead of Python.
+    """Return a message of the engine with options and commands as remedies instead of Python.
 
     Each command line has the home or server of the running command.
     """
-    message = _COMMAND.sub(lambda found: shlex.join(["crossview", *found[1].split(), *_flags(found[1])]), message)
-    return reworded(message, _LINES)
+    return worded(message, _line)
 
 
-def _line(step: str, call: ast.Call) -> str:
-    """Return the command line for a call in Python."""
-    command, *option = STEPS[step]
-    named = [_collection.get() or "NAME"] if step.startswith("collection.") else []
-    return hint(command, *named, *option, *_words(call))
+def _line(remedy: Remedy) -> str:
+    """Return an option, or the command line for a call."""
+    if isinstance(remedy, Argument):
+        return OPTIONS[remedy.name] if remedy.value is ... else shlex.join(_option(remedy.name, remedy.value))
+    _, command, option = STEPS[remedy.name]
+    named = [_collection.get() or "NAME"] if remedy.name.startswith("collection.") else []
+    return hint(command, *named, *filter(None, [option]), *_words(remedy))
 
 
-def _words(call: ast.Call) -> Iterator[str]:
+def _words(call: Call) -> Iterator[str]:
     """Yield the words of a command for the arguments of a call, those of a request within it included."""
-    for argument in call.args:
-        if isinstance(argument, ast.Call):
+    for argument in call.arguments:
+        if isinstance(argument, Call):
             yield from _words(argument)
         else:
-            value = ast.literal_eval(argument)
-            yield from map(str, value) if isinstance(value, list) else (str(value),)
-    for keyword in call.keywords:
-        yield from _option(str(keyword.arg), ast.literal_eval(keyword.value))
+            yield from map(str, argument) if isinstance(argument, list) else (str(argument),)
+    for name, value in call.options.items():
+        yield from _option(name, value)
 
 
 def _option(name: str, value: object) -> Iterator[str]:
@@ -159,13 +131,6 @@ def _option(name: str, value: object) -> Iterator[str]:
         yield str(math.ceil(int(str(value)) / _MEGA))
     elif value is not True:
         yield str(value)
-
-
-_LINES = Words(
-    argument=lambda name: OPTIONS[name],
-    setting=lambda name, value: shlex.join(_option(name, value)),
-    call=_line,
-)
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str], list[str]]:

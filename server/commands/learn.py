@@ -347,6 +347,6 @@ def _show_labels(made: "SpaceInfo") -> None:
         if len(made.labels) > SHOWN:
             say(f"and {len(made.labels) - SHOWN} more labels; --json lists them all")
     elif made.labels:
-        say(completed("labels: not tested, because no labelled item is outside the training: train with `holdout=0.2`"))
+        say("labels: not tested, because no labelled item is outside the training: train with --holdout 0.2")
     if warning := advice(made.labels):
         say(f"warning: {completed(warning)}", err=True)

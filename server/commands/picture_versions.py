@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import typer
 
 from crossview.server.commands.connection_options import ConnectionOptions
-from crossview.server.commands.hints import completed, remember_collection
+from crossview.server.commands.hints import completed, hint, remember_collection
 from crossview.server.commands.output import say
 from crossview.server.commands.progress_bar import progress_bar
 
@@ -226,7 +226,7 @@ def _view(collection: "CollectionBackend", grid: int | None) -> str:
             return view.name
     raise NotFoundError(
         f"collection {collection.name!r} has no view gist of {grid} x {grid} regions: add one with: "
-        f"crossview view add {collection.name} {view_spec(grid)}, then index its pictures again"
+        f"{hint('view add', collection.name, view_spec(grid))}, then index its pictures again"
     )
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from crossview.engine.values.errors import Argument, call
+
 if TYPE_CHECKING:
     from crossview.engine.values.query import Query
     from crossview.server.commands.backend import CollectionBackend
@@ -154,8 +156,10 @@ def judge(collection: "CollectionBackend", feedback: str, named: Sequence[tuple[
         key = name if name in keys else _key_of_file(collection, name)
         if not key and Path(name).is_file():
             raise InvalidInputError(
-                f"{name} is a picture that is not an item, and feedback keeps items: index it first, with: "
-                f"`collection.index([{name!r}])`, or leave out `feedback`"
+                f"{name} is a picture that is not an item, and feedback keeps items: index it first, with: ",
+                call("collection.index", [name]),
+                ", or leave out ",
+                Argument("feedback"),
             )
         of_sign = likes if weight > 0 else unlikes
         if of_sign.setdefault(key or name, abs(weight)) != abs(weight):

@@ -13,7 +13,7 @@ from crossview.engine.values.errors import NotFoundError
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
 from crossview.server.commands.filter_options import FilterOptions
-from crossview.server.commands.hints import completed, hint
+from crossview.server.commands.hints import hint
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
 from crossview.server.commands.query_options import TargetsOption, existing_keys, query_of
 
@@ -144,7 +144,7 @@ def _print(inputs: Sequence[str], found: "Suggestions") -> None:
     show(rows)
     if likeliest:
         say(LIKELIEST)
-    say(completed(found.calibration))
+    say(found.calibration)
 
 
 def _likeliest(one: "LikeliestClass | None") -> str:

@@ -93,7 +93,7 @@ def calibrate(
         return
     with connection.collection(name) as collection, progress_bar(not as_json and refit) as progress:
         made = collection.spaces.calibrate(request, progress=progress)
-    print_result(made, completed(made.sentence()), as_json)
+    print_result(made, made.sentence(), as_json)
 
 
 def verify(

@@ -7,7 +7,7 @@ does not send those.
 """
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -21,8 +21,9 @@ from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, Call, InvalidInputError, Remedy, Text
 from crossview.server.wire.structs import from_struct, to_struct
+from crossview.v1 import types_pb2 as pb
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NAMES = {"created": "create_time", "started": "start_time", "ended": "end_time", "dim": "dims", "spec": "learner"}
@@ -52,6 +53,11 @@ def to_value(kind: type[_Value], message: Message, /, **others: Any) -> _Value:
     for name, read in _readers(cast(Hashable, kind), message.DESCRIPTOR):
         if name not in others and (value := read(message)) is not _ABSENT:
             others[name] = value
+    for name, one in others.items() if (remedies := getattr(message, "remedies", ())) else ():
+        if isinstance(one, str):
+            others[name] = text_of(one, remedies)
+        elif isinstance(one, tuple):
+            others[name] = tuple(text_of(text, remedies) if isinstance(text, str) else text for text in one)
     return kind(**others)
 
 
@@ -63,6 +69,9 @@ def to_message(kind: type[_Message], value: object, /, **others: Any) -> _Messag
     for attribute, name, write in _writers(kind.DESCRIPTOR, cast(Hashable, type(value))):
         if name not in others and (content := getattr(value, attribute)) is not None:
             others[name] = content if write is None else write(content)
+    if "remedies" in kind.DESCRIPTOR.fields_by_name:
+        texts = (one if isinstance(one, tuple) else (one,) for one in vars(value).values())
+        others["remedies"] = remedies_of(text for several in texts for text in several)
     return kind(**others)
 
 
@@ -192,3 +201,40 @@ def enum_number(field: Any, text: str) -> int:
 def _prefix(enum: Any) -> str:
     """Return the prefix of the names of an enum's values: ``QUESTION_KIND_`` for ``QuestionKind``."""
     return f"{_WORD.sub('_', enum.name).upper()}_"
+
+
+def remedies_of(texts: Iterable[str]) -> list[pb.Remedy]:
+    """Return the messages of the remedies that texts name."""
+    found = (remedy for text in texts for remedy in getattr(text, "remedies", ()))
+    return [_message(remedy) for remedy in {str(remedy): remedy for remedy in found}.values()]
+
+
+def text_of(text: str, messages: Iterable[pb.Remedy]) -> Text:
+    """Return a text with those of the remedies that it names."""
+    return Text.of(text, map(_remedy, messages))
+
+
+def _message(remedy: Remedy) -> pb.Remedy:
+    if isinstance(remedy, Argument):
+        return pb.Remedy(arguments=[_argument(*remedy)])
+    arguments = [("", value) for value in remedy.arguments] + list(remedy.options.items())
+    return pb.Remedy(call=remedy.name, arguments=[_argument(name, value) for name, value in arguments])
+
+
+def _argument(name: str, value: Any) -> pb.Remedy.Argument:
+    if isinstance(value, Call):
+        return pb.Remedy.Argument(name=name, call=_message(value))
+    return pb.Remedy.Argument(name=name, value=None if value is ... else to_struct({"": value}).fields[""])
+
+
+def _remedy(message: pb.Remedy) -> Remedy:
+    values = [(one.name, _value(one)) for one in message.arguments]
+    if not message.call:
+        return Argument(*values[0])
+    return Call(message.call, tuple(one for name, one in values if not name), {n: one for n, one in values if n})
+
+
+def _value(argument: pb.Remedy.Argument) -> Any:
+    if argument.HasField("call"):
+        return _remedy(argument.call)
+    return from_struct(Struct(fields={"": argument.value}))[""] if argument.HasField("value") else ...

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 
-from crossview.engine.values.errors import NotFoundError
+from crossview.engine.values.errors import NotFoundError, Text, call
 from crossview.server.wire.names import job_id
 
 
@@ -59,15 +59,16 @@ class Identity:
         """Return whether the caller sees and cancels the jobs of a key, by the id of the key."""
         return self.scope is Scope.ADMIN or (bool(self.id) and self.id == key)
 
-    def shown(self, message: str) -> str:
+    def shown(self, message: str) -> Text:
         """Return the message of an error as the caller may see it.
 
         The message on a missing collection lists others, and so becomes that on a refused one. Ids of the caller's own
         jobs lose the id of its key.
         """
-        message = message.replace(job_id("", self.id), "")
-        found = None if self.collections is None else _MISSING.match(message)
-        return message if found is None else _missing(ast.literal_eval(found[1]))
+        named = None if self.collections is None else _MISSING.match(message)
+        if named is not None:
+            return _missing(ast.literal_eval(named[1]))
+        return Text.of(message.replace(job_id("", self.id), ""), getattr(message, "remedies", ()))
 
 
 LOCAL = Identity()
@@ -75,9 +76,11 @@ LOCAL = Identity()
 _acting: ContextVar[Identity] = ContextVar("acting", default=LOCAL)
 
 
-def _missing(collection: str) -> str:
+def _missing(collection: str) -> Text:
     """Return the message on a collection that does not exist, or that the key does not reach: it does not say which."""
-    return f"no collection {collection!r} for this key; list the collections of the key with: crossview list"
+    return Text(
+        f"no collection {collection!r} for this key; list the collections of the key with: ", call("home.names")
+    )
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 from crossview.engine.values import errors
 from crossview.features import errors as image_errors
+from crossview.features.errors import Text
 from crossview.server.wire import errors as server_errors
 from crossview.server.wire.errors import (
     DeadlineExceededError,
@@ -26,7 +27,9 @@ from crossview.server.wire.errors import (
     ServerUnavailableError,
     UnauthenticatedError,
 )
+from crossview.server.wire.fields import remedies_of, text_of
 from crossview.server.wire.remedies import for_programs
+from crossview.v1.types_pb2 import Remedy
 
 Code = IntEnum(
     "Code",
@@ -43,6 +46,8 @@ MESSAGE_LIMIT = 1200
 base64 makes the others a third longer, and gRPC limits all metadata to 8 KiB."""
 _PYTHON = "python"
 """Key of the message with remedies in Python, in ``google.rpc.ErrorInfo``, if it differs from that of the status."""
+_REMEDIES_BYTES = 500
+"""Maximum size of the remedies of a status, by the same limit of gRPC; larger ones stay Python in the message."""
 DOMAIN = "crossview"
 """The domain of the names of errors in ``google.rpc.ErrorInfo``."""
 DETAILS_KEY = "grpc-status-details-bin"
@@ -115,7 +120,7 @@ class Refusal:
 
     code: Code
     message: str
-    """With remedies in Python."""
+    """A ``Text``, with remedies in Python."""
     error_name: str
     """Name of the class that a client raises."""
     retry_seconds: float | None
@@ -127,12 +132,15 @@ class Refusal:
 
     @property
     def status(self) -> status_pb2.Status:
-        """The status message, with details for programs: the name of the error, and the time to wait before a retry."""
+        """The status message, with details for programs: the error's name and remedies, and when to retry."""
         found, info = status_pb2.Status(code=self.code.value, message=self.worded), error_details_pb2.ErrorInfo()
         info.reason, info.domain = self.error_name, DOMAIN
         if found.message != self.message:
             info.metadata[_PYTHON] = self.message
         found.details.add().Pack(info)
+        remedies = remedies_of([self.message])
+        for remedy in remedies if sum(one.ByteSize() for one in remedies) <= _REMEDIES_BYTES else ():
+            found.details.add().Pack(remedy)
         if self.retry_seconds is not None:
             after = error_details_pb2.RetryInfo()
             after.retry_delay.FromMilliseconds(round(1000 * self.retry_seconds))
@@ -159,21 +167,28 @@ def refusal(error: Exception, error_id: str = "") -> Refusal:
     elif message != str(error):
         _log.warning("%s", error)
     retry = _RETRY_BUSY if isinstance(error, errors.BusyError) else getattr(error, "retry_seconds", None)
-    return Refusal(code, _short(message), _known_name(type(error)), retry)
+    message = Text.of(_short(message), getattr(message, "remedies", ()))
+    return Refusal(code, message, _known_name(type(error)), retry)
 
 
 def error_in(status: status_pb2.Status) -> Exception:
     """Return the error of a status message, such as that of one message of a stream."""
     info = _info(status)
     if info.reason in BY_NAME:
-        return error_named(info.reason, message_in(status) or status.message, retry_delay(status))
+        return error_named(info.reason, message_in(status), retry_delay(status))
     code = Code(status.code) if status.code in set(Code) else Code.UNKNOWN
     return BY_CODE.get(code, ServerFaultError)(status.message)
 
 
-def message_in(status: status_pb2.Status) -> str:
-    """Return the message with remedies in Python; "" if it is that of the status."""
-    return str(_info(status).metadata.get(_PYTHON, ""))
+def message_in(status: status_pb2.Status) -> Text:
+    """Return the message with its remedies, in Python."""
+    remedies = [remedy for one in status.details if one.Unpack(remedy := Remedy())]
+    return text_of(_info(status).metadata.get(_PYTHON, status.message), remedies)
+
+
+def with_message(status: status_pb2.Status, message: Text) -> status_pb2.Status:
+    """Return the status of an error with another message."""
+    return Refusal(Code(status.code), message, _info(status).reason, retry_delay(status)).status
 
 
 def _info(status: status_pb2.Status) -> error_details_pb2.ErrorInfo:

@@ -11,7 +11,7 @@ from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.collections.items import Items
 from crossview.engine.collections.maps import Maps
-from crossview.engine.collections.opened import Memory
+from crossview.engine.collections.memory import Memory
 from crossview.engine.collections.spaces import Spaces
 from crossview.engine.collections.storage import Storage
 from crossview.engine.collections.views import Views

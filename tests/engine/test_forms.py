@@ -133,7 +133,7 @@ def test_texts_without_a_fitted_view_are_noted(home: Home) -> None:
     with home.create("words", ["text:dim=2"]) as made:
         (note,) = made.items.put([NewItem(f"{number}", text=f"red word {number % 3}") for number in range(6)]).notes
         assert note == (
-            "view 'text' is not fitted, so these texts have no rows of it: fit it with: "
+            "view 'text' is not fitted, so these texts have no rows of this view: fit it with: "
             "`collection.views.fit([], views=['text'])`"
         )
         made.views.fit([], views=["text"])

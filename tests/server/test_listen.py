@@ -10,7 +10,7 @@ from long_jobs import until
 from terminal import run
 
 from crossview.engine.collections.home import Home
-from crossview.engine.collections.opened import Memory
+from crossview.engine.collections.memory import Memory
 from crossview.engine.values.errors import BusyError, NotFoundError, StorageError
 from crossview.engine.values.query import Query, SearchRequest
 from crossview.server.client.client import Client

@@ -1,23 +1,30 @@
 """Remedies are worded for their reader: Python, command lines, or names of methods and fields."""
 
 import base64
+import pickle
 from collections.abc import Iterator
+from contextvars import Context
 from pathlib import Path
 from typing import Any
 
 import grpc
 import httpx
 import pytest
+from messages import library_remedies
 from terminal import run
 from web import JSON
 
 from crossview.engine.collections.home import Home
-from crossview.engine.values.errors import NotFoundError
+from crossview.engine.values.errors import Argument, Call, NotFoundError, Remedy, Text, call
+from crossview.engine.values.item import Failure, ImportReport
 from crossview.server.client.client import Client
-from crossview.server.commands.hints import STEPS
+from crossview.server.commands.hints import completed
 from crossview.server.edge.listen import RunningServer
-from crossview.server.wire import remedies
+from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.wire.convert import from_report, to_report
 from crossview.server.wire.methods import METHODS
+from crossview.server.wire.remedies import STEPS, for_programs
+from crossview.server.wire.status import error_in, refusal
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import collections_pb2_grpc
 
@@ -32,29 +39,112 @@ def web(server: RunningServer, nothing_stays: None) -> Iterator[httpx.Client]:
 
 
 def test_each_call_in_a_remedy_has_a_method_or_a_command() -> None:
-    assert remedies.METHODS_OF_STEPS.keys() | remedies.ON_SERVER.keys() == STEPS.keys()
-    assert set(remedies.METHODS_OF_STEPS.values()) <= {method.name for method in METHODS.values()}
-    for command in remedies.ON_SERVER.values():
-        assert run(*command.split()[1:], "--help").exit_code == 0
+    """The library names every call of the table but those that the server names."""
+    methods = {step.method for step in STEPS.values() if step.method}
+    assert methods - {"ListOperations"} <= {method.name for method in METHODS.values()}
+    for step in STEPS.values():
+        assert run(*step.command.split(), "--help").exit_code == 0
+    named = {remedy.name for _, remedy in library_remedies() if isinstance(remedy, Call)}
+    requests = {name for name in named if "." not in name}
+    assert named - requests == STEPS.keys() - {"client.jobs.list", "home.names", "keys.revoke"}
 
 
-def test_words_of_users_between_backticks_stay() -> None:
-    for text in ("`", "`x y`", "`unknown.call()`", "``", "`rm -rf /`", "`1/0`"):
-        assert remedies.for_programs(text) == text
+REMEDIES: list[tuple[tuple[Remedy, ...], str, str]] = [
+    ((Argument("holdout", 0.2),), "`holdout=0.2`", "`holdout: 0.2`"),
+    (
+        (Argument("refit", True), Argument("views", ["color", "ü"])),
+        "`refit=True` or `views=['color', 'ü']`",
+        '`refit: true` or `views: ["color", "ü"]`',
+    ),
+    ((Argument("pairs"),), "`pairs`", "`pairs`"),
+    ((Argument("columns", {"COLUMN": "text"}),), "`columns={'COLUMN': 'text'}`", '`columns: {"COLUMN": "text"}`'),
+    (
+        (call("collection.views.fit", [], views=["text"]),),
+        "`collection.views.fit([], views=['text'])`",
+        "`FitViews`",
+    ),
+    (
+        (call("collection.index", ["PATH"], call("IndexOptions", labels="folder")),),
+        "`collection.index(['PATH'], IndexOptions(labels='folder'))`",
+        "`ImportItems`",
+    ),
+    (
+        (call("home.models.add", "NAME", "FOLDER"),),
+        "`home.models.add('NAME', 'FOLDER')`",
+        "`crossview model add` on the server",
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    ("python", "words"),
+    ("remedy", "words"),
     [
-        ("try `holdout=0.2`", "try `holdout: 0.2`"),
-        ("use `refit=True` or `views=['color', 'ü']`", 'use `refit: true` or `views: ["color", "ü"]`'),
-        ("give `pairs`", "give `pairs`"),
-        ("with: `collection.views.fit([], views=['text'])`", "with: `FitViews`"),
-        ("with: `home.models.add('NAME', 'FOLDER')`", "with: `crossview model add` on the server"),
+        (Argument("refit", True), "--refit"),
+        (Argument("max_queries"), "--max-queries"),
+        (Argument("views", ["color", "sift"]), "--views color,sift"),
+        (Argument("values", {"n_components": [10, 50]}), "--try n_components=10,50"),
+        (Argument("settings", {"max_items": 400}), "--set max_items=400"),
+        (Argument("max_pixels", 1500000), "--max-megapixels 2"),
+        (
+            call("collection.spaces.activate", "two words", generation=3),
+            "crossview space activate NAME 'two words' --generation 3",
+        ),
+        (call("collection.unknown"), "`collection.unknown()`"),
     ],
 )
-def test_words_for_programs(python: str, words: str) -> None:
-    assert remedies.for_programs(python) == words
+def test_remedies_become_words_of_the_command_line(remedy: Remedy, words: str) -> None:
+    """A remedy that this version does not know stays Python. Other text between backticks does not change."""
+    assert Context().run(completed, Text("`no remedy`: ", remedy, "!")) == f"`no remedy`: {words}!"
+
+
+@pytest.mark.parametrize(("remedies", "python", "words"), REMEDIES)
+def test_remedies_are_words_and_data(remedies: tuple[Remedy, ...], python: str, words: str) -> None:
+    """An error is a message in Python, a status has other words and the remedies as data, and a client has both."""
+    parts = [part for remedy in remedies for part in (" or ", remedy)][1:]
+    error = NotFoundError("try ", *parts)
+    assert (str(error), error.remedies) == (f"try {python}", remedies)
+    assert for_programs(str(error)) == f"try {words}"
+    status = refusal(error).status
+    assert status.message == f"try {words}"
+    for again in (error_in(status), pickle.loads(pickle.dumps(error))):  # noqa: S301  # our own
+        assert (type(again), str(again), again.remedies) == (NotFoundError, str(error), remedies)
+
+
+def test_a_status_of_an_earlier_server_has_its_message_alone() -> None:
+    status = refusal(NotFoundError("try ", Argument("refit", True))).status
+    del status.details[1]
+    assert str(error_in(status)) == "try `refit=True`"
+    del status.details[0]
+    assert str(error_in(status)) == "try `refit: true`"
+
+
+def test_large_remedies_stay_words() -> None:
+    """The trailers of a response are limited."""
+    error = NotFoundError("ignore ", Argument("ignore_labels", ["a" * 60] * 12))
+    status = refusal(error).status
+    assert len(status.details) == 1
+    assert str(error_in(status)) == str(error)
+
+
+def test_answers_keep_the_remedies_of_their_texts() -> None:
+    note = Text("fit it with: ", call("collection.views.fit", [], views=["text"]))
+    failure = Failure("a", Text("raise ", Argument("max_pixels", 3)))
+    report = to_report(from_report(ImportReport(notes=("plain", note), failures=(failure,))))
+    assert [getattr(one, "remedies", ()) for one in report.notes] == [(), note.remedies]
+    assert report.failures[0].reason.remedies == failure.reason.remedies
+
+
+def test_people_read_places_of_the_pages() -> None:
+    """A call without a page is a command."""
+    parts = (
+        "ask: ",
+        call("collection.questions.next"),
+        ", ",
+        call("home.backup", "N", "F"),
+        ", ",
+        Argument("holdout", 0.2),
+    )
+    assert PageError(400, Text(*parts)).message == "ask: Teach, the command crossview backup, “Held out to measure” 0.2"
 
 
 def test_every_door_has_its_own_words(server: RunningServer, web: httpx.Client, channel: grpc.Channel) -> None:

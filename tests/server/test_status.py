@@ -43,7 +43,9 @@ def test_every_error_has_a_status() -> None:
 
 def test_full_disk_is_resource_exhausted() -> None:
     """Any layer may have noticed it."""
-    assert status_of(errors.StorageError(errno.ENOSPC, "no space left")) is status.Code.RESOURCE_EXHAUSTED
+    error = errors.StorageError("cannot write")
+    error.__cause__ = OSError(errno.ENOSPC, "no space left")
+    assert status_of(error) is status.Code.RESOURCE_EXHAUSTED
     full = sqlite3.OperationalError("database or disk is full")
     full.sqlite_errorcode = sqlite3.SQLITE_FULL
     error = errors.StorageError("cannot write")

@@ -50,7 +50,7 @@ def test_pictures_of_programs_get_rows_of_the_other_views(backend: Backend, plai
         report = made.items.put(items)
         assert (report.added, report.failures) == (2, ())
         (note,) = report.notes
-        assert "view 'sift' is not fitted, so these pictures have no rows of it" in note
+        assert "view 'sift' is not fitted, so these pictures have no rows of this view" in note
         assert made.items.put(items).unchanged == 2
         made.items.put([NewItem("a", text="red roof"), NewItem("b", text="blue sea and sky")])
         made.views.fit(())

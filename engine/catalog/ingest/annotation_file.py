@@ -15,7 +15,7 @@ from crossview.engine.catalog.checks import check_label, check_text, normal
 from crossview.engine.catalog.ingest.cells import json_or_text, labels_of
 from crossview.engine.catalog.ingest.near_names import NEAR, near_names
 from crossview.engine.catalog.ingest.table import Table
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError
 from crossview.engine.values.item import Failure, ItemUpdate
 
 FOLDER = "folder"
@@ -181,7 +181,8 @@ class AnnotationFile:
             if not new_attributes and (near := near_names(name, (*_MISSPELT, *known), NEAR)):
                 raise InvalidInputError(
                     f"{self.path} has a column {name!r}, which no item has as an attribute. If you mean {near[0]!r}, "
-                    "rename the column; if it is a new attribute, give `new_attributes=True`"
+                    "rename the column; if it is a new attribute, give ",
+                    Argument("new_attributes", True),
                 )
         return (f"new attributes: {', '.join(new)}",) if new else ()
 

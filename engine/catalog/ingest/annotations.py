@@ -18,7 +18,7 @@ from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.values.comparisons import check_notion
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError, Text
 from crossview.engine.values.item import Failure, ImportReport, Item, ItemUpdate, Stored
 from crossview.engine.values.labels import fault_of_name, remedy
 from crossview.features.errors import ImageError
@@ -50,10 +50,14 @@ class Annotations:
         notion: str = "",
     ) -> None:
         if notion and labels is None:
-            raise InvalidInputError(f"the notion {notion!r} needs labels: give `labels='folder'` or a CSV file")
+            raise InvalidInputError(
+                f"the notion {notion!r} needs labels: give ", Argument("labels", "folder"), " or a CSV file"
+            )
         self.notion: str = notion and check_notion(notion)
         if replace_labels and labels is None:
-            raise InvalidInputError("replacing labels needs new labels: give `labels='folder'` or a CSV file")
+            raise InvalidInputError(
+                "replacing labels needs new labels: give ", Argument("labels", "folder"), " or a CSV file"
+            )
         self.by_folder, self.by_keywords = (labels is not None and str(labels) == word for word in (FOLDER, KEYWORDS))
         self._keywords: dict[Path, tuple[str, ...]] = {}
         self.replace_labels = replace_labels
@@ -239,12 +243,15 @@ def label_notes(
         return ()
     if not annotations.have_labels:
         if annotations.text_from_labels and not any(stored[key].labels for key in keyed.keys() & stored.keys()):
-            return ("no picture has a label, and so none got a text: give `labels='folder'`, too",)
+            return (
+                Text("no picture has a label, and so none got a text: give ", Argument("labels", "folder"), ", too"),
+            )
         return ()
     found = [annotations.of(file, key) for key, file in keyed.items()]
     if not any(one.labels or any(one.notion_labels.values()) for one in found):
         return ("no picture got a label",)
     names = sorted({label for one in found for label in one.labels or ()}) if annotations.by_folder else []
     if odd := [name for name in names if fault_of_name(name)]:
-        return (f"labels that are names of dates or folders rather than classes; train without them: {remedy(odd)}",)
+        what = "labels that are names of dates or folders rather than classes"
+        return (Text(what, "; train without them: ", remedy(odd)),)
     return ()

@@ -14,6 +14,7 @@ from crossview.engine.catalog.ingest.walk import SourceFile, Walk
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import follow_files
+from crossview.engine.values.errors import Text
 from crossview.engine.values.item import Failure, IndexOptions, ItemUpdate, Stored
 
 MIN_SAMPLE, MAX_SAMPLE = 200, 1000
@@ -150,4 +151,4 @@ def sample_size(count: int) -> int:
 
 def waiting_note(reason: str, others: Iterable[str]) -> str:
     """Return a note on a view that waits for more pictures, and on the views that do not."""
-    return f"{reason}; the items have rows of {', '.join(sorted(others))}, and a later run fits the view again"
+    return Text(reason, f"; the items have rows of {', '.join(sorted(others))}, and a later run fits the view again")

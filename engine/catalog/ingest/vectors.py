@@ -23,7 +23,7 @@ from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import check_views, put_matrix, until_not_overtaken
 from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.values.errors import AlreadyExistsError, InvalidInputError
+from crossview.engine.values.errors import AlreadyExistsError, Argument, InvalidInputError
 from crossview.engine.values.info import ViewInfo
 from crossview.engine.values.item import Failure, ImportReport
 from crossview.features.files import open_regular
@@ -308,7 +308,8 @@ def _all_keys(items: VectorItems, file: _File) -> tuple[str, ...]:
     keys = items.keys()
     if len(keys) != len(file.rows):
         raise InvalidInputError(
-            f"{file.path} has {len(file.rows):,} rows and the collection {len(keys):,} items: "
-            "without keys they must be as many (rows then go to the items in the order of keys); give `keys`"
+            f"{file.path} has {len(file.rows):,} rows and the collection {len(keys):,} items: without keys "
+            "they must be as many (rows then go to the items in the order of keys); give ",
+            Argument("keys"),
         )
     return keys

@@ -134,8 +134,8 @@ def fit_texts(catalog: Catalog, view: ViewRecord, seed: int) -> None:
         texts, keys = tx.items.texts(ids), tx.items.keys()
         if not texts:
             raise NotReadyError(
-                f"view {view.name!r} learns from texts, but no item has a text: "
-                f"give the items texts with: {step_for_rows(view)}"
+                f"view {view.name!r} learns from texts, but no item has a text: give the items texts with: ",
+                step_for_rows(view),
             )
     fit_view(catalog, view, list(texts.values()), seed, [keys[item] for item in texts], "texts")
 
@@ -175,7 +175,7 @@ def fit_view(
     try:
         fitted = next_extractor(view).fit(samples, seed, labels)
     except ValueError as error:
-        raise NotReadyError(f"view {view.name!r} cannot be fitted: {error}") from error
+        raise NotReadyError(f"view {view.name!r} cannot be fitted: ", error) from error
     fit = state.pack({"fitted": fitted.to_state(), "pictures": len(samples), "keys": keys, "seed": seed, "kind": kind})
     with catalog.write() as tx:
         _add_revision(tx, view, fit, fitted)

@@ -21,7 +21,7 @@ from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.values.any_collection import AnyCollection
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError, Text, call
 from crossview.engine.values.item import Failure, ImportReport, NewItem, Picture
 from crossview.features.files import read_regular
 
@@ -41,8 +41,9 @@ def opened(path: Path, keys: Path | None = None) -> Source:
         if keys is None and (folder := dataset_folder(path)) is not None:
             return folder
         raise InvalidInputError(
-            f"the folder {path} contains no export, no Hugging Face data set and no Parquet files: name a file, or "
-            f"index a folder of pictures with: `collection.index([{str(path)!r}])`"
+            f"the folder {path} contains no export, no Hugging Face data set and no Parquet files: name a "
+            "file, or index a folder of pictures with: ",
+            call("collection.index", [str(path)]),
         )
     if not path.exists():
         raise InvalidInputError(f"{path} does not exist: name a file or folder ({_FORMATS})")
@@ -118,8 +119,10 @@ class ForeignData:
         found = [*(chosen or computed), *given]
         if not found:
             raise InvalidInputError(
-                f"{self._path} has no column of pictures, texts or vectors, from which items of a new collection could "
-                "be found: name one with `columns={'COLUMN': 'text'}`, or import into a collection that has the items"
+                f"{self._path} has no column of pictures, texts or vectors, from which items of a new "
+                "collection could be found: name one with ",
+                Argument("columns", {"COLUMN": "text"}),
+                ", or import into a collection that has the items",
             )
         return found
 
@@ -127,8 +130,10 @@ class ForeignData:
         """Return a sentence on each column that names pictures which are not there."""
         folder = self._images or self.source.folder
         return [
-            f"the pictures that the column {column.name!r} names are not below {folder}: "
-            "name their folder with `images='DIR'`"
+            Text(
+                f"the pictures that the column {column.name!r} names are not below {folder}: name their folder with ",
+                Argument("images", "DIR"),
+            )
             for column in self._columns
             if column.kind == "lost"
         ]
@@ -139,8 +144,9 @@ class ForeignData:
         for name, width in self.vectors.items():
             if known.get(name, width) != width:
                 raise InvalidInputError(
-                    f"{self._path} has vectors of {width} numbers, and the view {name!r} has {known[name]}: "
-                    f"name another view with `columns={{{self._column(name)!r}: 'vector:VIEW'}}`"
+                    f"{self._path} has vectors of {width} numbers, and the view {name!r} has {known[name]}: name "
+                    "another view with ",
+                    Argument("columns", {self._column(name): "vector:VIEW"}),
                 )
 
     def import_into(self, collection: AnyCollection, progress: Progress | None = None) -> ImportReport:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from crossview.engine.catalog.ingest.near_names import near_names
 from crossview.engine.catalog.transfer.source import UNNAMED, Column, Source
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError
 
 ROLES = ("key", "label", "text", "attribute", "picture", "vector", "skip")
 """The meanings that a column can have."""
@@ -66,7 +66,7 @@ def mapping(
     for role in _ONE:
         found = [name for name, (one, _) in roles.items() if one == role]
         if len(found) > 1:
-            raise InvalidInputError(f"the columns {' and '.join(found)} are both the {role}: only one can be it")
+            raise InvalidInputError(f"the columns {' and '.join(found)} are both the {role}: only one can be")
     return tuple(_meaning(known[name], role, named, example_length) for name, (role, named) in roles.items())
 
 
@@ -78,8 +78,8 @@ def views_of(meanings: Iterable[Meaning], columns: Sequence[Column]) -> dict[str
         if one.role == "vector":
             if one.name in found:
                 raise InvalidInputError(
-                    f"two columns fill the view {one.name}: name another view with "
-                    f"`columns={{{one.column!r}: 'vector:VIEW'}}`"
+                    f"two columns fill the view {one.name}: name another view with ",
+                    Argument("columns", {one.column: "vector:VIEW"}),
                 )
             if not widths[one.column]:
                 raise InvalidInputError(

@@ -149,7 +149,7 @@ class RowReader:
         try:
             return encoded_picture(file, MAX_PIXELS), str(file.absolute()), path
         except (ImageError, ValueError) as error:
-            raise InvalidInputError(f"the picture {file} cannot be read ({error})") from error
+            raise InvalidInputError(f"the picture {file} cannot be read (", error, ")") from error
 
 
 def _number_text(value: Any) -> str:

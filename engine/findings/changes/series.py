@@ -13,7 +13,7 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.extractors import find_view
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.findings.changes.times import Timeline, timeline
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import InvalidInputError, NotReadyError, call
 from crossview.engine.values.item import Capture
 from crossview.features.gist import GRID
 from crossview.features.page import Page
@@ -92,7 +92,8 @@ def read_series(tx: Transaction, view: str = "", gone: Collection[str] = ()) -> 
     if len(present) < FEWEST:
         raise NotReadyError(
             f"learning changes needs {FEWEST} or more versions, and collection {tx.name()!r} has {len(present)} "
-            f"pictures with view {record.name!r}: add some with: `collection.index(['PATH'])`"
+            f"pictures with view {record.name!r}: add some with: ",
+            call("collection.index", ["PATH"]),
         )
     numbers = list(present)
     paths = [PurePath(present[number].source) for number in numbers]
@@ -138,7 +139,8 @@ def _view(tx: Transaction, name: str) -> ViewRecord:
     views = [one for one in tx.views.all() if one.extractor == EXTRACTOR]
     if not views:
         raise NotReadyError(
-            f"collection {tx.name()!r} has no view {EXTRACTOR} to compare regions by: add one with: "
-            "`collection.views.add('regions=gist:grid=10:size=320')`, and index its pictures again"
+            f"collection {tx.name()!r} has no view {EXTRACTOR} to compare regions by: add one with: ",
+            call("collection.views.add", "regions=gist:grid=10:size=320"),
+            ", and index its pictures again",
         )
     return max(views, key=grid_of)

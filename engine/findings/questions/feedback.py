@@ -8,7 +8,7 @@ from dataclasses import replace
 from crossview.engine.catalog.catalog import Catalog, Transaction, now
 from crossview.engine.catalog.checks import normal
 from crossview.engine.values.comparisons import Answer, check_notion, check_person, left_out
-from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError, warn_of
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError, call, warn_of
 from crossview.engine.values.feedback import (
     MOST_JUDGED,
     FeedbackInfo,
@@ -155,9 +155,9 @@ class Feedback:
             if not answers:
                 who = person or "nobody"
                 raise NotReadyError(
-                    f"{who} has {'not ' if person else ''}judged two examples and a counter-example in feedback "
-                    f"{name!r}, which comparisons need: judge more items, with: "
-                    f"`collection.feedback.judge({name!r}, likes=['KEY'], unlikes=['OTHER'])`"
+                    f"{who} has {('not ' if person else '')}judged two examples and a counter-example in feedback "
+                    f"{name!r}, which comparisons need: judge more items, with: ",
+                    call("collection.feedback.judge", name, likes=["KEY"], unlikes=["OTHER"]),
                 )
             old = _remembered(tx, name, notion, person)
             if list(map(_content, old)) == list(map(_content, answers)):
@@ -218,8 +218,8 @@ def _all(tx: Transaction, name: str) -> list[Judgement]:
         names = tx.judgements.names()
         there = f"there is: {', '.join(names)}" if names else "there is none"
         raise NotFoundError(
-            f"no feedback {name!r} in collection {tx.name()!r}; {there}: judge items first, with: "
-            f"`collection.feedback.judge({name!r}, likes=['KEY'])`"
+            f"no feedback {name!r} in collection {tx.name()!r}; {there}: judge items first, with: ",
+            call("collection.feedback.judge", name, likes=["KEY"]),
         )
     return judgements
 

@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 from crossview.server.wire.errors import PermissionDeniedError
 from crossview.server.wire.identity import Identity
 from crossview.server.wire.methods import JOBS, Method
+from crossview.server.wire.status import message_in, with_message
 from crossview.v1 import collections_pb2, duplicates_pb2, jobs_pb2, questions_pb2
 
 _NAMES = frozenset({"parent", "collection", "collection_id", "alias_id", "against"})
@@ -119,7 +120,9 @@ def hide(identity: Identity, response: Message) -> None:
     for operation in _operations(response):
         operation.name = identity.shown(operation.name)
         if operation.HasField("error"):
-            operation.error.message = identity.shown(operation.error.message)
+            error, message = operation.error, message_in(operation.error)
+            if (shown := identity.shown(message)) != message:
+                error.CopyFrom(with_message(error, shown))
     if not identity.paths:
         for holder in _sources(response):
             if _ABSOLUTE.match(holder.source):

@@ -18,6 +18,7 @@ from crossview.engine.values.errors import (
     NotEnoughMemoryError,
     NotFoundError,
     StorageError,
+    call,
 )
 from crossview.features.background import NO_MORE, begun
 from crossview.features.picture_pool import PicturePool
@@ -236,7 +237,8 @@ class Jobs:
         if found := self.records.unfinished_of(collection_name(collection)):
             raise BusyError(
                 f"collection {collection!r} has jobs that have not ended, such as {found[0]!r}: wait for them, or "
-                "cancel them, with: crossview job list"
+                "cancel them, with: ",
+                call("client.jobs.list"),
             )
 
     def cancel_all(self, collection: str) -> None:

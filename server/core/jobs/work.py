@@ -7,7 +7,7 @@ from google.protobuf.message import Message
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.values.errors import InvalidInputError
+from crossview.engine.values.errors import Argument, InvalidInputError
 from crossview.engine.values.index_choice import AUTO, RECALL, VECTORS
 from crossview.engine.values.map import MapRequest
 from crossview.engine.values.query import CalibrationRequest
@@ -85,8 +85,12 @@ def _evaluate(collection: Collection, request: pb.EvaluateRequest, job: str, pro
     message = to_message(pb.Evaluation, evaluation)
     if (size := message.ByteSize()) > MESSAGE_BYTES:
         raise InvalidInputError(
-            f"the figures and hits of each query take {size:,} bytes, and a message at most {MESSAGE_BYTES:,}: measure "
-            "fewer spaces, targets and databases, lower `max_queries` or `hits`, or evaluate without a server"
+            f"the figures and hits of each query take {size:,} bytes, and a message at most {MESSAGE_BYTES:,}: "
+            "measure fewer spaces, targets and databases, lower ",
+            Argument("max_queries"),
+            " or ",
+            Argument("hits"),
+            ", or evaluate without a server",
         )
     return message
 

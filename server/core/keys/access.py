@@ -3,7 +3,7 @@
 import logging
 from dataclasses import replace
 
-from crossview.engine.values.errors import StorageError
+from crossview.engine.values.errors import Argument, StorageError
 from crossview.server.core.dispatch.call import Call
 from crossview.server.core.dispatch.dispatcher import Gate
 from crossview.server.core.dispatch.permission import check_scope
@@ -43,8 +43,9 @@ class Access(Gate):
         given = [value for name, value in call.caller.metadata() if name == HEADER]
         if not given:
             raise UnauthenticatedError(
-                "the server needs a key: give it as `key`, in the variable CROSSVIEW_KEY of commands, or in the header "
-                "authorization: Bearer KEY"
+                "the server needs a key: give it as ",
+                Argument("key"),
+                ", in the variable CROSSVIEW_KEY of commands, or in the header authorization: Bearer KEY",
             )
         text = given[0]
         if len(given) > 1 or not isinstance(text, str) or not text[: len(_SCHEME)].lower() == _SCHEME:

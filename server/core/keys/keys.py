@@ -29,7 +29,14 @@ from crossview.engine.catalog.folder import CollectionFolder, sync_folder
 from crossview.engine.catalog.lock import WriterLock
 from crossview.engine.catalog.names import NAME, Names
 from crossview.engine.catalog.private import make_file, make_folder, open_file
-from crossview.engine.values.errors import AlreadyExistsError, BusyError, InvalidInputError, NotFoundError, StorageError
+from crossview.engine.values.errors import (
+    AlreadyExistsError,
+    BusyError,
+    InvalidInputError,
+    NotFoundError,
+    StorageError,
+    call,
+)
 from crossview.server.core.keys.grants import Grant, HomeNames, LiveNames, Reach
 from crossview.server.wire.errors import UnauthenticatedError
 from crossview.server.wire.identity import Identity, Scope
@@ -114,8 +121,8 @@ class Keys:
             made = Key(name, scope, only, _time(now), None if ends is None else _time(ends), public, _hash(secret))
             if any(one.name == name for one in keys):
                 raise AlreadyExistsError(
-                    f"a key {name!r} exists already: choose another name, or revoke it first with: "
-                    f"crossview key revoke {name}"
+                    f"a key {name!r} exists already: choose another name, or revoke it first with: ",
+                    call("keys.revoke", name),
                 )
             keys.append(made)
         return secret, made

@@ -1,12 +1,15 @@
 """The encoding of messages as JSON."""
 
+from typing import Any
+
 from google.protobuf.message import Message
 
 from crossview.server.core.dispatch.call import DECODED_AT_ONCE
+from crossview.server.wire.fields import text_of
 from crossview.server.wire.json_reading import from_json
 from crossview.server.wire.json_writing import to_json
 from crossview.server.wire.methods import Method
-from crossview.server.wire.remedies import with_notes_for_programs
+from crossview.server.wire.remedies import for_programs
 
 JSON_BYTES = 1 << 24
 """Maximum size of a request in JSON: Python parses it in one step, during which the event loop waits."""
@@ -38,7 +41,17 @@ class Json:
 
     def encode(self, message: Message) -> bytes:
         """See ``Codec``."""
-        return to_json(with_notes_for_programs(message))
+        return to_json(_with_notes_for_programs(message))
+
+
+def _with_notes_for_programs(response: Any) -> Any:
+    """Return the message of a response, or a copy whose notes have names of methods and fields as remedies."""
+    if not (getattr(response, "notes", ()) and getattr(response, "remedies", ())):
+        return response
+    reworded = type(response)()
+    reworded.CopyFrom(response)
+    reworded.notes[:] = [for_programs(text_of(note, response.remedies)) for note in response.notes]
+    return reworded
 
 
 JSON = Json()

@@ -6,12 +6,12 @@ from typing import Any
 from google.longrunning import operations_pb2
 
 from crossview.server.edge.pages.answer import Answer
-from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.edge.pages.page_calls import PageError, for_people
 from crossview.server.edge.pages.search_requests import short
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.templates import url
 from crossview.server.edge.pages.visit import Visit
-from crossview.server.wire.status import Code
+from crossview.server.wire.status import Code, message_in
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import jobs_pb2, types_pb2
 
@@ -83,7 +83,7 @@ async def _work(visit: Visit, job: str, kind: type[Any]) -> Work | None:
     state = jobs_pb2.JobMetadata()
     one.metadata.Unpack(state)
     if not one.HasField("response"):
-        return Work(job, state, one.done, error=one.error.message if one.done else "")
+        return Work(job, state, one.done, error=for_people(message_in(one.error)) if one.done else "")
     response = kind()
     one.response.Unpack(response)
     return Work(job, state, one.done, response)

@@ -6,11 +6,11 @@ from typing import Any
 from google.longrunning import operations_pb2
 
 from crossview.server.edge.pages.answer import NO_STORE, Answer
-from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.edge.pages.page_calls import PageError, for_people
 from crossview.server.edge.pages.search_requests import short
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.visit import Visit
-from crossview.server.wire.status import Code
+from crossview.server.wire.status import Code, message_in
 from crossview.v1 import collections_pb2, jobs_pb2, maps_pb2
 
 _LISTED = 60
@@ -60,7 +60,7 @@ async def _job(visit: Visit) -> Any:
     operation.metadata.Unpack(facts)
     step = facts.progress
     share = step.done / step.total if step.total else 0.0
-    return {"done": operation.done, "error": operation.error.message, "what": step.what, "share": share}
+    return {"done": operation.done, "error": for_people(message_in(operation.error)), "what": step.what, "share": share}
 
 
 def _points(visit: Visit, number: int, field: str, size: int, token: str = "") -> maps_pb2.ListMapPointsRequest:

@@ -5,12 +5,13 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from crossview.engine.values.errors import CrossviewError
+from crossview.engine.values.errors import Call, CrossviewError, Remedy, worded
 from crossview.server.core.dispatch.call import PROTOBUF, Caller
 from crossview.server.core.dispatch.dispatcher import RefusedError
 from crossview.server.edge.http.calls import Calls
 from crossview.server.wire.connect import HTTP_STATUSES
 from crossview.server.wire.methods import METHODS
+from crossview.server.wire.remedies import STEPS
 from crossview.server.wire.status import Code, Refusal, refusal
 
 _METHODS = {method.name: method for method in METHODS.values() if not method.streams and method.each is None}
@@ -19,6 +20,19 @@ _CALL_SECONDS = 120.0
 """Maximum time of a call; what takes longer is a job."""
 _HEADERS = ("x-request-id", "traceparent")
 """Headers of the browser's request that a call keeps."""
+
+
+_PLACES = {
+    "collection.feedback.judge": "the marks below the hits of a search",
+    "collection.items": "Browse",
+    "collection.questions.next": "Teach",
+    "collection.spaces.activate": "the button Use of Teach, Train",
+    "collection.spaces.calibrate": "Teach, Same or different",
+    "home.names": "All collections",
+}
+"""The place on the pages for a call that messages name; people do other calls by commands."""
+_LABELS = {"holdout": "Held out to measure", "space": "Space", "spec": "Learner", "view": "View", "views": "Views"}
+"""The labels of fields for arguments that messages name."""
 
 
 class PageError(Exception):
@@ -33,7 +47,22 @@ class PageError(Exception):
         self, status: int, message: str, code: Code = Code.INVALID_ARGUMENT, wait: float | None = None
     ) -> None:
         super().__init__(message)
+        message = for_people(message)
         self.status, self.message, self.code, self.retry_seconds = status, message, code, wait
+
+
+def for_people(message: str) -> str:
+    """Return a message with places of the pages as remedies."""
+    return worded(message, _place)
+
+
+def _place(remedy: Remedy) -> str:
+    """Return where the pages do what a message tells people to do."""
+    if isinstance(remedy, Call):
+        return _PLACES.get(remedy.name) or f"the command crossview {STEPS[remedy.name].command}"
+    label = f"“{_LABELS.get(remedy.name, remedy.name.replace('_', ' '))}”"
+    value = ", ".join(map(str, remedy.value)) if isinstance(remedy.value, list) else remedy.value
+    return label if value is ... or value is True else f"{label} {value}"
 
 
 def page_error(refused: Refusal) -> PageError:

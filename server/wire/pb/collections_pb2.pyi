@@ -856,6 +856,7 @@ class ImportItemsResponse(_message.Message):
     FAILURES_FIELD_NUMBER: _builtins.int
     SECONDS_FIELD_NUMBER: _builtins.int
     NOTES_FIELD_NUMBER: _builtins.int
+    REMEDIES_FIELD_NUMBER: _builtins.int
     added: _builtins.int
     updated: _builtins.int
     unchanged: _builtins.int
@@ -866,6 +867,10 @@ class ImportItemsResponse(_message.Message):
     def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Notes on the import, such as on a view that has no rows yet because it is not fitted, one sentence each."""
 
+    @_builtins.property
+    def remedies(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Remedy]:
+        """The calls and arguments that the notes name."""
+
     def __init__(
         self,
         *,
@@ -875,10 +880,11 @@ class ImportItemsResponse(_message.Message):
         failures: _abc.Iterable[_types_pb2.Failure] | None = ...,
         seconds: _builtins.float = ...,
         notes: _abc.Iterable[_builtins.str] | None = ...,
+        remedies: _abc.Iterable[_types_pb2.Remedy] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "failures", b"failures", "notes", b"notes", "seconds", b"seconds", "unchanged", b"unchanged", "updated", b"updated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "failures", b"failures", "notes", b"notes", "remedies", b"remedies", "seconds", b"seconds", "unchanged", b"unchanged", "updated", b"updated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2480,6 +2486,7 @@ class Evaluation(_message.Message):
     CURVES_FIELD_NUMBER: _builtins.int
     CONFUSIONS_FIELD_NUMBER: _builtins.int
     EXAMPLES_FIELD_NUMBER: _builtins.int
+    REMEDIES_FIELD_NUMBER: _builtins.int
     queries: _builtins.int
     protocol: _builtins.str
     """A sentence about the measurement, and one about the training data of the fitted views."""
@@ -2512,6 +2519,10 @@ class Evaluation(_message.Message):
     def examples(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Example]:
         """The best queries, the best first, and the worst, the worst first, by space, target and database."""
 
+    @_builtins.property
+    def remedies(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Remedy]:
+        """The calls and arguments that the protocol names."""
+
     def __init__(
         self,
         *,
@@ -2528,10 +2539,11 @@ class Evaluation(_message.Message):
         curves: _abc.Iterable[Global___Evaluation.Curve] | None = ...,
         confusions: _abc.Iterable[Global___Evaluation.Confusion] | None = ...,
         examples: _abc.Iterable[Global___Evaluation.Example] | None = ...,
+        remedies: _abc.Iterable[_types_pb2.Remedy] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["codebook", b"codebook", "comparisons", b"comparisons", "confusions", b"confusions", "curves", b"curves", "databases", b"databases", "differences", b"differences", "examples", b"examples", "overlaps", b"overlaps", "per_query", b"per_query", "protocol", b"protocol", "queries", b"queries", "rows", b"rows", "seconds", b"seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["codebook", b"codebook", "comparisons", b"comparisons", "confusions", b"confusions", "curves", b"curves", "databases", b"databases", "differences", b"differences", "examples", b"examples", "overlaps", b"overlaps", "per_query", b"per_query", "protocol", b"protocol", "queries", b"queries", "remedies", b"remedies", "rows", b"rows", "seconds", b"seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -508,21 +508,85 @@ class Failure(_message.Message):
 
     KEY_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    REMEDIES_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     reason: _builtins.str
+    @_builtins.property
+    def remedies(self) -> _containers.RepeatedCompositeFieldContainer[Global___Remedy]:
+        """The calls and arguments that the reason names."""
+
     def __init__(
         self,
         *,
         key: _builtins.str = ...,
         reason: _builtins.str = ...,
+        remedies: _abc.Iterable[Global___Remedy] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "reason", b"reason", "remedies", b"remedies"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Failure: _TypeAlias = Failure  # noqa: Y015
+
+@_typing.final
+class Remedy(_message.Message):
+    """A remedy that a message names: a call of the Python library, or one of its arguments. Messages name it as
+    Python, such as `home.create('pets')` or `refit=True`. The details of an error contain its remedies.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class Argument(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        NAME_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        CALL_FIELD_NUMBER: _builtins.int
+        name: _builtins.str
+        """Empty for the arguments of a call that go by their order."""
+        @_builtins.property
+        def value(self) -> _struct_pb2.Value:
+            """Absent if the message names the argument only."""
+
+        @_builtins.property
+        def call(self) -> Global___Remedy:
+            """A request as an argument."""
+
+        def __init__(
+            self,
+            *,
+            name: _builtins.str = ...,
+            value: _struct_pb2.Value | None = ...,
+            call: Global___Remedy | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "name", b"name", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    CALL_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_FIELD_NUMBER: _builtins.int
+    call: _builtins.str
+    """Empty for an argument alone."""
+    @_builtins.property
+    def arguments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Remedy.Argument]: ...
+    def __init__(
+        self,
+        *,
+        call: _builtins.str = ...,
+        arguments: _abc.Iterable[Global___Remedy.Argument] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "call", b"call"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Remedy: _TypeAlias = Remedy  # noqa: Y015
 
 @_typing.final
 class Filter(_message.Message):
