@@ -301,6 +301,7 @@ def cycles(graph: Graph) -> list[tuple[str, ...]]:
 def floors(graph: Graph) -> dict[str, int]:
     """Return the floor of every box, from 1; arrows along a cycle are left out."""
     reach, floor = reachable(graph), dict[str, int]()
-    for box in sorted(graph, key=lambda box: len(reach[box])):
+    # of two boxes that reach equally many, the one on a cycle is below the one that leads to the cycle
+    for box in sorted(graph, key=lambda box: (len(reach[box]), box not in reach[box])):
         floor[box] = 1 + max((floor[below] for below in reach[box] if box not in reach[below]), default=0)
     return floor
