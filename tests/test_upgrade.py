@@ -11,9 +11,13 @@ import typer
 import crossview
 from crossview.engine.values.conditions.filter import filter_of
 from crossview.server.commands.cli import COMMANDS, app
+from crossview.server.commands.command import EARLIER
 
 NOTES = (Path(__file__).parents[1] / "docs" / "upgrade.md").read_text(encoding="utf-8")
-MOVED = re.findall(r"^\| `crossview (.*?)` \| `crossview (.*?)` \|$", NOTES, re.M)
+RECENT, _, OLD = NOTES.partition("## From 0.1.0")
+RENAMED = re.findall(r"^\| `crossview (.*?)` \| `crossview (.*?)` \|$", RECENT, re.M)
+"""The commands whose old names still work, and their new names."""
+MOVED = re.findall(r"^\| `crossview (.*?)` \| `crossview (.*?)` \|$", OLD, re.M)
 """The old and the new command of each row."""
 
 
@@ -39,9 +43,19 @@ def test_the_new_command_exists_and_the_old_one_does_not(old: str, new: str) -> 
         assert not {word for word in words if word.startswith("--")} <= options
 
 
+@pytest.mark.parametrize(("old", "new"), RENAMED)
+def test_the_command_of_the_version_before_is_the_new_one(old: str, new: str) -> None:
+    """An earlier command takes the options of the new one."""
+    _, options = options_of(new)
+    words = list(EARLIER.get(old.split()[0], ("publish", "add")))
+    assert [*words, *old.split()[1:]] == [*new.replace("NAME --count", "--count NAME").split()]
+    assert {word for word in old.split() if word.startswith("--")} <= options
+
+
 def test_every_renamed_command_is_in_the_table() -> None:
     """The tests above read its rows."""
     assert len(MOVED) > 15
+    assert {old.split()[0] for old, _ in RENAMED} == {*EARLIER, "publish"}
 
 
 def test_the_python_names_exist(tmp_path: Path) -> None:

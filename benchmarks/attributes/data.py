@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from benchmarks.frame.benchmark import read_arrays
 from benchmarks.more_less.orderings import ranks_of_classes
 from benchmarks.photographs import photographs
-from crossview.engine.spaces.parts import Part
+from crossview.engine.spaces.pipeline import Part
 
 FACES = "pubfig_relattr.npz"
 TRAIN = 30

@@ -15,7 +15,7 @@ from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.attributes.class_scores import log_densities
 from crossview.engine.learners.papers.attributes.described_odds import ODDS, Shares, held_out_in_turn, shares_at_odds
 from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
-from crossview.engine.spaces.parts import own_learners
+from crossview.engine.spaces.pipeline import own_learners
 
 HELD_OUT_WEIGHTS = (30.0, 100.0, 300.0)
 AS_PUBLISHED, UNCERTAIN = "Gaussians as published", "places are uncertain"

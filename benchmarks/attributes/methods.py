@@ -26,7 +26,7 @@ from crossview.engine.learners.papers.attributes.class_relations import (
     usable,
 )
 from crossview.engine.learners.papers.metrics.lmnn import LMNN
-from crossview.engine.spaces.parts import own_learners
+from crossview.engine.spaces.pipeline import own_learners
 
 Codes = NDArray[np.int64]
 T = TypeVar("T")

@@ -41,7 +41,7 @@ from benchmarks.frame.journal import by_seed, run_trials
 from benchmarks.frame.paired import Trials, gains_table, rows_of, values
 from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import mean_and_error, summary, table
-from crossview.engine.spaces.parts import Part
+from crossview.engine.spaces.pipeline import Part
 
 FILE = "pubfig_relattr.npz"
 TRAIN = 30

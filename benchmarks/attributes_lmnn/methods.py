@@ -18,7 +18,7 @@ from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.attributes.relative import RelativeAttributes
 from crossview.engine.learners.papers.metrics.lmnn import LMNN
 from crossview.engine.learners.selection import search
-from crossview.engine.spaces.parts import Part, own_learners
+from crossview.engine.spaces.pipeline import Part, own_learners
 
 FOLDS, REPEATS = 5, 2
 CLASSES = 8

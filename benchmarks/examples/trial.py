@@ -21,7 +21,7 @@ from benchmarks.sets.split import Split
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.spaces.examples import BACKGROUND, standard
-from crossview.engine.spaces.item_embeddings import every_page
+from crossview.engine.spaces.item_files import every_page
 from crossview.engine.values.item import NewItem
 from crossview.engine.values.query import Query, SearchRequest
 from crossview.engine.values.recipe import Recipe
@@ -161,7 +161,7 @@ def _pools(collection: Collection, split: Split, seed: int) -> Iterator[Pool]:
     for space, chosen, filter in ((RAW, every, ""), (LEARNED, np.sort(split.held_out), _LATER)):
         vectors = {}
         for view in split.rows:
-            pages = list(every_page(collection.items, view, space, filter=filter))
+            pages = list(every_page(collection.items.embed, view, space=space, filter=filter))
             rows = np.concatenate([page.vectors for page in pages]).astype(np.float64)
             vectors[view] = rows / np.sqrt(np.mean(np.vecdot(rows, rows)))
         places = {f"item/{place:06d}": position for position, place in enumerate(chosen.tolist())}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.store.data import KEPT, VIEW, Data, K, keys
 from benchmarks.store.timing import OURS, Run, compared, figure, take_turns
 from crossview.engine.collections.collection import Collection
-from crossview.engine.spaces.item_embeddings import every_page
+from crossview.engine.spaces.item_files import every_page
 from crossview.engine.values.conditions.filter import EVERY_ITEM, Filter
 from crossview.engine.values.query import HitList, Query, SearchRequest
 
@@ -47,7 +47,7 @@ def measure_searches(collection: Collection, data: Data, index: Any, rounds: int
 def measure_codes(collection: Collection, data: Data, rounds: int) -> Figures:
     """Return the figures of searches in the space of codes; ours make codes of their queries, FAISS has them ready."""
     index = faiss.IndexBinaryFlat(64)
-    index.add(np.concatenate([page.vectors for page in every_page(collection.items, VIEW, CODES)]))
+    index.add(np.concatenate([page.vectors for page in every_page(collection.items.embed, VIEW, space=CODES)]))
     queries = [Query(VIEW, vector=row) for row in data.queries]
     ready = np.stack([one.vector for one in collection.embed(queries, space=CODES)])
     rows: Figures = []

@@ -19,7 +19,7 @@ from crossview.engine.learners.frame.comparisons import Taxonomy
 from crossview.engine.learners.frame.normalization import Scale
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.subspace.pca import PCA
-from crossview.engine.spaces.parts import Part, own_learners
+from crossview.engine.spaces.pipeline import Part, own_learners
 
 LETTERS, PHOTOGRAPHS = "letters", "photographs"
 FOLDERS = ("merged20", "merged10")

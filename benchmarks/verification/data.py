@@ -15,7 +15,7 @@ from crossview.engine.learners.frame.normalization import L1, Scale, Sqrt
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.samplers.likeness import draw_tuples, likeness_by_class
 from crossview.engine.learners.subspace.pca import PCA
-from crossview.engine.spaces.parts import Part, own_learners
+from crossview.engine.spaces.pipeline import Part, own_learners
 
 KINSHIP = "kinfacew_I"
 KINSHIP_FILE = "kinfacew_I.npz"

@@ -15,7 +15,7 @@ from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.comparisons import Comparisons
-from crossview.engine.spaces.parts import own_learners
+from crossview.engine.spaces.pipeline import own_learners
 from crossview.engine.values.comparisons import ItemComparisons
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.item import NewItem

@@ -41,7 +41,15 @@ class Shown(NamedTuple):
         labels = sum(map(len, self.labels)) if self.labels else 0
         return _HIT + len(self.key) + labels + len(self.attributes) + len(self.source) + len(self.text)
 
-    def hit(self, distance: float, target: str, scores: Mapping[str, float] = _NO_SCORES) -> Hit:
+    def hit(
+        self,
+        distance: float,
+        target: str,
+        scores: Mapping[str, float] = _NO_SCORES,
+        match: float | None = None,
+        probability: float | None = None,
+        base_rate: float | None = None,
+    ) -> Hit:
         """Return the item as a hit, with its scores if the space has axes."""
         # the constructor of a frozen dataclass sets fields one by one, which takes four times as long
         hit = object.__new__(Hit)
@@ -55,8 +63,9 @@ class Shown(NamedTuple):
             source=self.source,
             missing=bool(self.missing),
             scores=scores,
-            match=None,
-            probability=None,
+            match=match,
+            probability=probability,
+            base_rate=base_rate,
             stored=self,
         )
         return hit

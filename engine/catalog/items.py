@@ -84,7 +84,7 @@ class Items:
             for r in found
         }
 
-    def deleted_pictures(self, after: str = "", limit: int | None = None) -> list[DeletedPicture]:
+    def deleted(self, after: str = "", limit: int | None = None) -> list[DeletedPicture]:
         """Return the tombstones of items that had a picture, the latest of each key, in the order of keys.
 
         They are those with keys above ``after``, at most ``limit`` [default: all].

@@ -72,7 +72,7 @@ def is_deleted_picture(table: sa.FromClause) -> "sa.ColumnElement[bool]":
     return sa.and_(table.c.deleted.is_(True), table.c.content_hash != sa.literal_column("''"))
 
 
-deleted_pictures: sa.Index = sa.Index("ix_items_deleted_pictures", items.c.key, sqlite_where=is_deleted_picture(items))
+sa.Index("ix_items_deleted_pictures", items.c.key, sqlite_where=is_deleted_picture(items))
 # An index, because reading the column itself would pass over long texts.
 given_labels: sa.Index = sa.Index(
     "ix_items_labels_given", items.c.labels_given, sqlite_where=items.c.labels_given.is_(True)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from crossview.engine.findings.duplicates.judging import DuplicateJudgements
     from crossview.engine.findings.questions.asking import Questions
     from crossview.engine.findings.questions.feedback import Feedback
-    from crossview.engine.spaces.paging import Pages
+    from crossview.engine.spaces.search import Pages
     from crossview.engine.values.audit import Audit, AuditRequest
     from crossview.engine.values.changes import Changes, ChangesRequest
 
@@ -190,7 +190,7 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
-        return self._continued(request_of(request, cast(OneQuery, query)), self._found)
+        return self._continued(request_of(request, cast(OneQuery, query)), self._searched)
 
     def _continued(self, request: SearchRequest, answer: Callable[[SearchRequest], T]) -> T:
         """Return the answer to a request, with the judgements of its feedback if it names one."""
@@ -201,17 +201,15 @@ class Collection:
         except NotFoundError:  # another call may just have deleted a judged item
             return answer(self.feedback.continued(request))
 
-    def _found(self, wanted: SearchRequest) -> list[HitList]:
-        from crossview.engine.spaces.search import answer, check_request, searched_targets
+    def _searched(self, request: SearchRequest) -> list[HitList]:
+        from crossview.engine.spaces.search import answer, check_search, searched_targets
 
-        check_request(wanted)
-        found = self._opened.versions().answered(
-            wanted.space,
-            searched_targets(wanted),
-            lambda version, space: answer(version, space, self._opened.loaded, wanted),
+        check_search(request)
+        lists = self._opened.versions().answered(
+            request.space, searched_targets(request), lambda state: answer(state, request)
         )
-        self._opened.warn_of_unmet(wanted.named_fields, not any(one.hits for one in found))
-        return HitLists(one.illustrated(self.items.thumbnail) for one in found)
+        self._opened.warn_of_unmet(request.named_fields, not any(hits.hits for hits in lists))
+        return HitLists(hits.illustrated(self.items.thumbnail) for hits in lists)
 
     @overload
     def search_pages(self, request: SearchRequest, size: int = HITS_A_PAGE) -> Iterator[list[HitList]]: ...
@@ -233,18 +231,17 @@ class Collection:
         pages = self.open_pages(request_of(request, cast(OneQuery, query)))
         try:
             for lists in pages.each(size):
-                yield HitLists(one.illustrated(self.items.thumbnail) for one in lists)
+                yield HitLists(hits.illustrated(self.items.thumbnail) for hits in lists)
         finally:
             pages.close()
 
     def open_pages(self, request: SearchRequest) -> "Pages":
         """Return the pages of ``search_pages`` for reading them in any order; close them after use."""
-        from crossview.engine.spaces.paging import Pages, pages_of
-        from crossview.engine.spaces.search import check_pages
+        from crossview.engine.spaces.search import Pages, check_pages, pages_of
 
         def opened(wanted: SearchRequest) -> Pages:
             check_pages(wanted)
-            return pages_of(self._opened.versions(), self._opened.loaded, wanted)
+            return pages_of(self._opened.versions(), wanted)
 
         pages = self._continued(request, opened)
         self._opened.pages.add(pages)
@@ -266,7 +263,7 @@ class Collection:
         return self._opened.versions().answered(
             request.search.space,
             searched_targets(request.search),
-            lambda version, space: explain(version, space, self._opened.loaded, request),
+            lambda state: explain(state, request),
         )
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
@@ -279,9 +276,7 @@ class Collection:
 
         check_request(request)
         targets = targets_of(request.queries, request.targets)
-        return self._opened.versions().answered(
-            request.space, targets, lambda version, space: suggest(version, space, self._opened.loaded, request)
-        )
+        return self._opened.versions().answered(request.space, targets, lambda state: suggest(state, request))
 
     def same(self, request: SameRequest) -> list[Verdict | Failure]:
         """Return whether the two queries of each pair are the same, by the threshold of the generation in use.
@@ -290,15 +285,15 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError (not calibrated), ImageError, StorageError.
         """
-        from crossview.engine.spaces.same import same
         from crossview.engine.spaces.search import check_queries, no_targets
+        from crossview.engine.spaces.thresholds import same
 
         queries = [query for pair in request.pairs for query in pair]
         check_queries(queries)
         return self._opened.versions().answered(
             request.space,
             no_targets(queries),
-            lambda version, one: same(version, one.space, self._opened.loaded, request),
+            lambda state: same(state, request),
         )
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
@@ -306,13 +301,14 @@ class Collection:
 
         Arguments and errors are those of ``search``.
         """
-        from crossview.engine.spaces.search import check_queries, embed, no_targets
+        from crossview.engine.spaces.item_vectors import embed
+        from crossview.engine.spaces.search import check_queries, no_targets
 
         check_queries(queries)
         return self._opened.versions().answered(
             space,
             no_targets(queries),
-            lambda version, one: embed(version, one.space, self._opened.loaded, queries, one_or_several(targets)),
+            lambda state: embed(state, queries, one_or_several(targets)),
         )
 
     def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Evaluation:

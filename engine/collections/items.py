@@ -182,12 +182,12 @@ class Items:
     def deleted(self) -> list[DeletedPicture]:
         """Return the pictures of deleted items, in the order of keys."""
         with self._opened.read() as tx:
-            return tx.items.deleted_pictures()
+            return tx.items.deleted()
 
     def deleted_after(self, after: str, limit: int) -> list[DeletedPicture]:
         """Return up to ``limit`` pictures of deleted items with keys above ``after``, in the order of keys."""
         with self._opened.read() as tx:
-            return tx.items.deleted_pictures(after, limit)
+            return tx.items.deleted(after, limit)
 
     def put(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
         """Add or update items by key, in one change; a bad item is a failure of the report.
@@ -196,9 +196,9 @@ class Items:
 
         Raises NotReadyError while a view that is needed is not fitted, BusyError, StorageError.
         """
-        from crossview.engine.catalog.ingest.importing import import_items
+        from crossview.engine.catalog.ingest.importing import put_items
 
-        return import_items(self._opened.writable, list(new_items(items)), self._opened.pictures, workers)
+        return put_items(self._opened.writable, list(new_items(items)), self._opened.pictures, workers)
 
     def update(
         self, updates: Collection[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
@@ -290,11 +290,11 @@ class Items:
         """Return the vectors of the items that have a view and pass the filter, for keys above ``after``.
 
         A page contains at most ``limit`` items, fewer if vectors are wide. ``target`` is necessary if the space has
-        several metrics of the view. ``every_page`` of ``engine.spaces.item_embeddings`` goes through all items.
+        several metrics of the view. ``every_page`` of ``engine.spaces.item_files`` goes through all items.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
         """
-        from crossview.engine.spaces.search import Page, embed_items
+        from crossview.engine.spaces.item_vectors import Page, embed_items
 
         chosen = check_filter(filter)
         with self._opened.read() as tx:
@@ -316,12 +316,11 @@ class Items:
 
         Both pass the filter. ``target`` is the view itself by default. Distances are those of the target, also to near
         copies, which come first in lists of searches. ``every_page`` and ``write_graph`` of
-        ``engine.spaces.item_neighbors`` go through all items.
+        ``engine.spaces.item_files`` go through all items.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
         """
-        from crossview.engine.spaces.item_neighbors import neighbors_of
-        from crossview.engine.spaces.search import Page, target_of
+        from crossview.engine.spaces.item_vectors import Page, neighbors_of, target_of
 
         chosen = check_filter(filter)
         check_count("limit", limit)
@@ -331,8 +330,8 @@ class Items:
         return self._opened.versions().answered(
             space,
             lambda _, one: [target_of(one, view, target)],
-            lambda version, indexed: neighbors_of(
-                version, indexed, view, target_of(indexed.space, view, target), k, Page(after, limit, among), chosen
+            lambda state: neighbors_of(
+                state, view, target_of(state.space, view, target), k, Page(after, limit, among), chosen
             ),
         )
 

@@ -8,7 +8,7 @@ from crossview.engine.values.index_choice import LiveFigure
 from crossview.engine.values.query import HitList, SearchRequest
 
 if TYPE_CHECKING:
-    from crossview.engine.spaces.live_recall import Place
+    from crossview.engine.spaces.index_recall import Place
 
 
 class Memory:
@@ -22,7 +22,7 @@ class Memory:
 
         Raises NotFoundError, NotReadyError, StorageError.
         """
-        self._opened.versions().answered(space, lambda _, loaded: loaded.indexed_targets, lambda *_: None)
+        self._opened.versions().answered(space, lambda _, loaded: loaded.indexed_targets, lambda _: None)
 
     def search(self, request: SearchRequest, most_bytes: int, most_hits: int) -> list[HitList] | None:
         """Return the answer of ``Collection.search`` if all its data is in memory; otherwise None. It never waits.
@@ -34,7 +34,7 @@ class Memory:
         self._opened.check_open()
         if self._opened.reader is None:
             return None
-        return answer_at_hand(self._opened.reader, self._opened.loaded, request, most_bytes, most_hits)
+        return answer_at_hand(self._opened.reader, request, most_bytes, most_hits)
 
     def least_bytes(self, space: str = "") -> int:
         """Return roughly the least bytes that a search in a space reads, in any state; 0 without an index in memory."""

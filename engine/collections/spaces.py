@@ -116,7 +116,7 @@ class Spaces:
 
         Raises InvalidInputError, NotFoundError, NotReadyError, BusyError, StorageError.
         """
-        from crossview.engine.spaces.reindexing import reindex
+        from crossview.engine.spaces.generations import reindex
 
         asked = checked_choice(index, recall, vectors)
         with self._opened.folder.working():
@@ -131,7 +131,7 @@ class Spaces:
         Raises InvalidInputError (pairs of only one kind), NotFoundError (an item, a space), NotReadyError (no pairs and
         no labels), BusyError, StorageError.
         """
-        from crossview.engine.spaces.threshold_calibration import put_threshold, training_of
+        from crossview.engine.spaces.thresholds import put_threshold, training_of
         from crossview.engine.training.calibration import threshold_by_refits
 
         with self._opened.folder.working():

@@ -19,12 +19,13 @@ from crossview.engine.publishing.records import Record
 from crossview.engine.publishing.serving import Serving, current_bundle
 from crossview.engine.publishing.source import records_of
 from crossview.engine.publishing.suggesting import suggest
-from crossview.engine.publishing.version import PublishedSpace, PublishedVersion
+from crossview.engine.publishing.version import PublishedSpace
 from crossview.engine.spaces.arranging import is_arranged
-from crossview.engine.spaces.same import same
-from crossview.engine.spaces.search import answer, check_queries, check_request, embed, no_targets, searched_targets
+from crossview.engine.spaces.item_vectors import embed
+from crossview.engine.spaces.search import answer, check_queries, check_search, no_targets, searched_targets
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import on_common_scale
+from crossview.engine.spaces.thresholds import same
 from crossview.engine.values.errors import EngineUnavailableError, InvalidInputError, NotFoundError
 from crossview.engine.values.hits import HitLists
 from crossview.engine.values.info import CollectionInfo, SpaceInfo
@@ -119,12 +120,12 @@ class PublishedCollection:
         Raises InvalidInputError for what an engine cannot do, such as fusions, groups, sorted lists and scores.
         """
         wanted = request_of(request, query)
-        check_request(wanted)
+        check_search(wanted)
         _check_possible(wanted)
 
-        def answered(serving: Serving, version: PublishedVersion, space: PublishedSpace) -> list[HitList]:
-            _check_merged(wanted, space.space)
-            return answer(version, space, serving.loaded, wanted)
+        def answered(_: Serving, indexed: PublishedSpace) -> list[HitList]:
+            _check_merged(wanted, indexed.space)
+            return answer(indexed.state, wanted)
 
         return HitLists(self._answered(wanted.space, searched_targets(wanted), answered))
 
@@ -134,7 +135,7 @@ class PublishedCollection:
         return self._answered(
             space,
             no_targets(queries),
-            lambda serving, version, one: embed(version, one.space, serving.loaded, queries, one_or_several(targets)),
+            lambda _, indexed: embed(indexed.state, queries, one_or_several(targets)),
         )
 
     def same(self, request: SameRequest) -> list[Verdict | Failure]:
@@ -144,7 +145,7 @@ class PublishedCollection:
         return self._answered(
             request.space,
             no_targets(queries),
-            lambda serving, version, one: same(version, one.space, serving.loaded, request),
+            lambda _, indexed: same(indexed.state, request),
         )
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
@@ -152,12 +153,12 @@ class PublishedCollection:
         return self._answered(
             request.space,
             no_targets(request.queries),
-            lambda serving, version, one: suggest(version, one, serving.loaded, serving.votes, request),
+            lambda serving, indexed: suggest(indexed, serving.votes, request),
         )
 
     def _answered(self, space: str, targets_of: Any, make: Callable[..., T]) -> T:
         with self.using() as serving:
-            return serving.answered(space, targets_of, lambda version, one: make(serving, version, one))
+            return serving.answered(space, targets_of, lambda indexed: make(serving, indexed))
 
     @contextmanager
     def using(self) -> Iterator[Serving]:

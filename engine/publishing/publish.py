@@ -23,9 +23,8 @@ from crossview.engine.publishing.source import changed_since, ids_after, records
 from crossview.engine.publishing.suggesting import calibrations
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState
 from crossview.engine.spaces.versions import TargetsOf
 
 T = TypeVar("T")
@@ -133,23 +132,23 @@ class CatalogFilling(Filling):
         """Return the number of items that the engine should have in each target."""
         left_out = {one.key for one in self._failures}
 
-        def counted(version: Version, indexed: IndexedSpace) -> dict[Target, int]:
-            gone = np.array(sorted(version.ids_of(left_out).values()), np.int64)
+        def counted(state: SearchState) -> dict[Target, int]:
+            gone = np.array(sorted(state.version.ids_of(left_out).values()), np.int64)
             return {
                 target: len(one.index) - int(np.isin(gone, one.index.ids()).sum())
-                for target, one in indexed.indexes.items()
+                for target, one in state.indexed.indexes.items()
             }
 
         return self._answered(lambda _, one: one.indexed_targets, counted)
 
-    def _answered(self, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
+    def _answered(self, targets_of: TargetsOf, answer: Callable[[SearchState], T]) -> T:
         """Return what a function makes of the embedded space; OvertakenError if it is another generation by now."""
         bundle = self._serving.bundle
 
-        def answered(version: Version, indexed: IndexedSpace) -> T:
-            if bundle.space != RAW and indexed.space.generation != bundle.generation:
+        def answered(state: SearchState) -> T:
+            if bundle.space != RAW and state.space.generation != bundle.generation:
                 raise OvertakenError(f"space {bundle.space!r} was trained again meanwhile: publish it again")
-            return answer(version, indexed)
+            return answer(state)
 
         return self._opened.versions().answered(bundle.space, targets_of, answered)
 
@@ -161,7 +160,8 @@ class CatalogFilling(Filling):
         if not keys:
             return None
 
-        def answered(version: Version, indexed: IndexedSpace) -> Truth:
+        def answered(state: SearchState) -> Truth:
+            version, indexed = state
             ids, left_out = version.ids_of(keys), {-1, *version.ids_of(lost).values()}
             rows = version.rows(target.view, ids.values())
             key_of = {number: key for key, number in ids.items()}

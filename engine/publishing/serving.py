@@ -21,11 +21,9 @@ from crossview.engine.publishing.milvus import Milvus
 from crossview.engine.publishing.object_storage import ObjectStorage
 from crossview.engine.publishing.suggesting import read_calibrations
 from crossview.engine.publishing.version import PublishedSpace, PublishedVersion
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.suggestion import VoteCalibration
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState
 from crossview.engine.spaces.versions import TargetsOf
 from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotReadyError
 from crossview.features.pictures import IN_PROCESS, Pictures
@@ -74,11 +72,6 @@ class Serving:
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidInputError(f"the votes of bundle {self.bundle.folder} are damaged: {error}") from error
 
-    @property
-    def loaded(self) -> LoadedSpaces:
-        """The extractors of the views."""
-        return self.collection.opened.loaded
-
     @cached_property
     def parts(self) -> Mapping[str, Sequence[str]]:
         """The single views of each view of the space."""
@@ -120,19 +113,19 @@ class Serving:
         """Return the index of each target for so many items."""
         return {str(one): engine_index(asked, one, count) for one in self.space.indexed_targets}
 
-    def answered(self, space: str, targets_of: TargetsOf, answer: Callable[[PublishedVersion, PublishedSpace], T]) -> T:
+    def answered(self, space: str, targets_of: TargetsOf, answer: Callable[[PublishedSpace], T]) -> T:
         """Return what a function makes of the generation; ``targets_of`` checks the request.
 
         Raises NotFoundError for an unknown space, NotReadyError for one that is not published, and the errors of the
         functions.
         """
 
-        def answered(local: Version, indexed: IndexedSpace) -> T:
-            if indexed.space.name != self.bundle.space:
+        def answered(local: SearchState) -> T:
+            if local.space.name != self.bundle.space:
                 raise NotReadyError(f"only space {self.bundle.space!r} of {self.bundle.name!r} is published")
-            version = PublishedVersion.over(local, self.in_use)
-            targets_of(version, indexed.space)
-            return answer(version, PublishedSpace.over(indexed, version))
+            version = PublishedVersion.over(local.version, self.in_use)
+            targets_of(version, local.space)
+            return answer(PublishedSpace.over(local.indexed, version))
 
         versions = self.collection.opened.versions()
         return versions.answered(space or self.bundle.space, lambda *_: [], answered)

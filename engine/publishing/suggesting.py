@@ -12,11 +12,8 @@ import numpy as np
 from crossview.engine.catalog.words import Mask
 from crossview.engine.collections.collection import Collection
 from crossview.engine.publishing.expression import expression_of
-from crossview.engine.publishing.version import EngineSelection, PublishedSpace, PublishedVersion
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.matching import by_view, neighbours
-from crossview.engine.spaces.query_rows import query_rows
+from crossview.engine.publishing.version import EngineSelection, PublishedSpace
+from crossview.engine.spaces.queries import by_view, query_rows
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.suggestion import (
     VoteCalibration,
@@ -29,7 +26,7 @@ from crossview.engine.spaces.suggestion import (
     vote_shares,
 )
 from crossview.engine.spaces.target import Target, on_common_scale
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.conditions.tree import Field, FieldTest
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.item import Item
@@ -44,9 +41,9 @@ def calibrations(collection: Collection, space: str) -> bytes:
     found = {}
     for view in collection.spaces.get(space).views:
 
-        def calibrated(version: Version, indexed: IndexedSpace, view: str = view) -> VoteCalibration:
-            labels = labels_of(version, indexed.space.ignored_labels)
-            return calibrate(Voters(version, indexed, view, (), SuggestRequest.k, labels))
+        def calibrated(state: SearchState, view: str = view) -> VoteCalibration:
+            labels = labels_of(state.version, state.space.ignored_labels)
+            return calibrate(Voters(state, view, (), SuggestRequest.k, labels))
 
         def targets(_: Version, one: Space, view: str = view) -> Sequence[Target]:
             return one.targets_for(view)
@@ -86,25 +83,19 @@ class _LabelledItems(EngineSelection):
         return np.array([any(label not in self.ignored for label in item.labels) for item in items], bool)
 
 
-def suggest(
-    version: PublishedVersion,
-    indexed: PublishedSpace,
-    loaded: LoadedSpaces,
-    votes: Mapping[str, VoteCalibration],
-    request: SuggestRequest,
-) -> Suggestions:
+def suggest(indexed: PublishedSpace, votes: Mapping[str, VoteCalibration], request: SuggestRequest) -> Suggestions:
     """Return the labels of every query. Raises NotReadyError for a view without calibrated votes."""
     check_request(request)
     if request.k != SuggestRequest.k:
         raise InvalidInputError(f"votes of a published collection are calibrated for k={SuggestRequest.k}: leave k out")
-    results, protocols = {}, []
+    version, results, protocols = indexed.version, {}, []
     for view, numbers in by_view(request.queries).items():
         calibration = votes.get(view)
         if calibration is None:
             raise NotReadyError(f"no votes of view {view!r} are calibrated: label items, and publish the collection")
-        rows = query_rows(version, loaded, view, request.queries, numbers)
+        rows = query_rows(version, view, request.queries, numbers)
         probes = indexed.space.probe(view, rows.rows, tuple(request.targets))
-        found = neighbours(indexed, probes, rows.own, request.k, lambda _: _labelled(version, indexed))
+        found = indexed.neighbours(probes, rows.own, request.k, lambda _: _labelled(indexed))
         labels = without_labels(
             {version.numbers.of(key): item.labels for key, item in version.met.items()}, indexed.space.ignored_labels
         )
@@ -121,8 +112,8 @@ def suggest(
     return Suggestions(tuple(results[number] for number in range(len(request.queries))), "; ".join(protocols))
 
 
-def _labelled(version: PublishedVersion, indexed: PublishedSpace) -> EngineSelection:
-    ignored = indexed.space.ignored_labels
+def _labelled(indexed: PublishedSpace) -> EngineSelection:
+    version, ignored = indexed.version, indexed.space.ignored_labels
     expression = expression_of(_HAS_LABEL, version.generation.engine.negates)
     if ignored:
         expression = expression._replace(exact=False)

@@ -21,8 +21,8 @@ from crossview.engine.publishing.milvus import MOST_FOUND
 from crossview.engine.publishing.records import Record, item_of
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.space import Vectors
-from crossview.engine.spaces.target import Neighbor, Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.conditions.tree import Condition
 from crossview.engine.values.errors import InvalidInputError, NotFoundError, few, warn_of
 from crossview.engine.values.hits import TEXT_SHOWN
@@ -165,6 +165,11 @@ class PublishedSpace(IndexedSpace):
         given = {one.name: getattr(space, one.name) for one in fields(IndexedSpace)}
         return cls(**given, version=version)
 
+    @property
+    def state(self) -> SearchState:
+        """All that a search of this space reads."""
+        return SearchState(self.version, self)
+
     def searcher(self, target: Target) -> "EngineSearcher":  # type: ignore[override]  # has what searches need
         """Return the searcher of a target."""
         return EngineSearcher(self.version, target)
@@ -178,9 +183,8 @@ class PublishedSpace(IndexedSpace):
             found = set(self.version.tested(sorted(found), chosen))
         return {numbers.of(key) for key in found}
 
-    def scores(self, target: Target, lists: Sequence[Sequence[Neighbor]]) -> Mapping[int, Mapping[str, float]]:
+    def scores(self, target: Target, ids: Ids) -> None:
         """Return no scores: an engine does not return vectors."""
-        return {}
 
 
 class PublishedSearches:

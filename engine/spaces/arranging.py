@@ -1,196 +1,140 @@
-"""The arrangement of hits beyond their distances: groups, diversity, and the order of a field.
+"""Arrangements of hits: groups, such as copies of a picture, diversity, and the order of a field or score."""
 
-A search ranks the items first, without the content of their hits, because groups can need many more items than it
-shows.
-"""
-
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.checks import normal
+from crossview.engine.catalog.fingerprints import StoredPicture
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.engine.spaces.copies import first_copies
 from crossview.engine.spaces.examples import as_numbers
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.matching import hits_of
-from crossview.engine.spaces.scores import in_order, order_of
-from crossview.engine.spaces.target import Neighbor, Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.rankings import Floats, Ranking
+from crossview.engine.spaces.scores import order_of
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.conditions.filter import field_of
 from crossview.engine.values.conditions.tree import Value
 from crossview.engine.values.errors import NotFoundError
-from crossview.engine.values.hits import Hit, HitList
 from crossview.engine.values.query import PER_DUPLICATE, SearchRequest
+from crossview.features.errors import ImageError
+from crossview.features.fingerprint import ORIENTATIONS, packed_fingerprints
 from crossview.index.base import Ids
 
-Floats = NDArray[np.float64]
-Answer = Callable[[Version, SearchRequest], list[HitList]]
-"""A function that answers a request without an arrangement."""
 GROUPED = ("label", "attribute")
 """The kinds of fields by which hits can be grouped."""
 _MORE = 4
 """Factor by which a search looks for more hits until there are enough groups."""
 _POOL, MOST_IN_POOL = 5, 1_000
 """Hits among which diversity chooses, for each wanted hit, and at most."""
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """Hit lists without the content of their items."""
-
-    lists: Sequence[HitList]
-    ids: Mapping[str, int]
-    """The items of the hits, by key."""
-
-    @classmethod
-    def of(cls, version: Version, request: SearchRequest, answer: Answer) -> "Ranking":
-        """Return the lists of an answer."""
-        found: dict[str, int] = {}
-        return cls(answer(replace(version, found=found), request), found)
-
-    def items(self, hits: Sequence[Hit]) -> Ids:
-        """Return the ids of the items of hits, (n,)."""
-        return np.array([self.ids[hit.key] for hit in hits], np.int64)
-
-    def read(self, version: Version) -> list[HitList]:
-        """Return the lists with the content of the items."""
-        return [replace(one, hits=read_hits(version, self.items(one.hits), one.hits)) for one in self.lists]
-
-
-def read_hits(version: Version, ids: Ids, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return hits with the content of their items, (n,)."""
-    near = [Neighbor(item, hit.distance) for item, hit in zip(ids.tolist(), hits, strict=True)]
-    (read,) = hits_of(version, "", [near])
-    for hit, known in zip(read, hits, strict=True):
-        vars(hit).update({name: getattr(known, name) for name in OF_SEARCH})
-    return read
-
-
-OF_SEARCH = ("target", "scores", "match", "probability", "base_rate")
-"""The fields of a hit that belong to the search and not to the item."""
-
-
-def plain(request: SearchRequest) -> SearchRequest:
-    """Return a request without its arrangement."""
-    sort_by = request.sort_by if request.strategy.lists_items else ""
-    return replace(request, sort_by=sort_by, per="", hits_per=1, diversity=0.0)
+_NEAR = 4
+"""Number of differing bits of 64, in the best orientation, up to which pictures are copies: among the 499,500 pairs of
+the photographs of Corel, none is as near. Edited and cropped copies can be farther."""
+MOST_COMPARED = 10_000
+"""Maximum number of hits of a search without copies: each is compared with all before it."""
+Codes = NDArray[np.uint8]
 
 
 def is_arranged(request: SearchRequest, axes: Sequence[str]) -> bool:
-    """Return whether hits have an order or a choice that a scan of a space with axes does not know."""
-    return bool(request.per or request.diversity or _field_order(request, axes))
+    """Return whether hits have groups, diversity, or the order of a field that is not an axis of the space."""
+    order = order_of(request.strategy.sort_by)[0]
+    return bool(request.per or request.diversity or (order and order not in axes))
 
 
-def _field_order(request: SearchRequest, axes: Sequence[str]) -> str:
-    """Return the order of a request by a field of items; "" for another order."""
-    return request.sort_by if request.sort_by and order_of(request.sort_by)[0] not in axes else ""
+def arranged(
+    state: SearchState,
+    request: SearchRequest,
+    targets: Sequence[Target],
+    scan: Callable[[int], list[Ranking]],
+) -> list[Ranking]:
+    """Return the lists of a request; ``scan`` returns lists of so many hits in the order in which they are found.
 
-
-def ranked(
-    version: Version, indexed: IndexedSpace, targets: Sequence[Target], request: SearchRequest, answer: Answer
-) -> Ranking:
-    """Return the arranged lists of a request; ``targets`` are those that it searches."""
-    ranking = _grouped(version, request, answer)
-    lists = ranking.lists
+    ``targets`` are those that the request searches, in which diversity compares hits.
+    """
+    k, sort_by = request.k, request.strategy.sort_by
+    wanted = max(k, min(MOST_IN_POOL, _POOL * k)) if request.diversity else k
+    lists = _grouped(state.version, request, wanted, scan) if request.per else scan(wanted)
     if request.diversity:
-        lists = [replace(one, hits=_diverse(ranking, indexed, targets, request, one)) for one in lists]
-    lists = [replace(one, hits=one.hits[: request.k]) for one in lists]
-    if order := _field_order(request, indexed.space.axes):
-        lists = [replace(one, hits=_in_order(version, order, ranking, one.hits)) for one in lists]
-    elif not request.strategy.lists_items:
-        lists = in_order(request.sort_by, lists)
-    return replace(ranking, lists=lists)
+        lists = [_diverse(ranking, state, targets, request) for ranking in lists]
+    if sort_by and not request.strategy.lists_items:
+        lists = [_in_order(ranking, state, sort_by) for ranking in lists]
+    return lists
 
 
-def _grouped(version: Version, request: SearchRequest, answer: Answer) -> Ranking:
-    """Return a ranking whose lists lack the hits beyond the limit of their groups, as long as the request needs."""
-    wanted = max(request.k, min(MOST_IN_POOL, _POOL * request.k)) if request.diversity else request.k
-    fetched = wanted * (_MORE if request.per else 1)
+def _grouped(
+    version: Version, request: SearchRequest, wanted: int, scan: Callable[[int], list[Ranking]]
+) -> list[Ranking]:
+    """Return lists without the hits beyond the limit of their groups, as long as the request needs."""
+    fetched = wanted * _MORE
     while True:
         checkpoint()
-        ranking = Ranking.of(version, replace(plain(request), k=fetched), answer)
-        if not request.per:
-            return ranking
-        lists = [replace(one, hits=_first_of_groups(version, request, ranking, one.hits)) for one in ranking.lists]
-        if all(
-            len(kept.hits) >= wanted or len(one.hits) < fetched for kept, one in zip(lists, ranking.lists, strict=True)
-        ):
-            return replace(ranking, lists=[replace(one, hits=one.hits[:wanted]) for one in lists])
+        lists = scan(fetched)
+        kept = [ranking.take(_firsts_of_groups(version, request, ranking.ids)) for ranking in lists]
+        if all(len(some.ids) >= wanted or len(every.ids) < fetched for some, every in zip(kept, lists, strict=True)):
+            return [some.take(slice(wanted)) for some in kept]
         fetched *= _MORE
 
 
-def _first_of_groups(
-    version: Version, request: SearchRequest, ranking: Ranking, hits: Sequence[Hit]
-) -> tuple[Hit, ...]:
-    """Return the hits of which fewer than ``hits_per`` hits before have a common value; all without a value."""
-    ids = ranking.items(hits)
-    values = _values(version, request.per, ids)
-    counts, kept = Counter[tuple[type, Value]](), list[Hit]()
-    for item, hit in zip(ids.tolist(), hits, strict=True):
+def _firsts_of_groups(version: Version, request: SearchRequest, ids: Ids) -> list[int]:
+    """Return the places of the hits that have no value, or one that fewer than ``hits_per`` hits before have."""
+    if request.per == PER_DUPLICATE:
+        with version.read() as tx:
+            values: Mapping[int, tuple[Value, ...]] = {
+                item: (first,) for item, first in first_copies(tx, ids.tolist()).items()
+            }
+    else:
+        values = version.values(field_of(request.per), ids)
+    counts, kept = Counter[tuple[type, Value]](), list[int]()
+    for place, item in enumerate(ids.tolist()):
         own = {(type(value), value) for value in values.get(item, ())}
         if all(counts[value] < request.hits_per for value in own):
             counts.update(own)
-            kept.append(hit)
-    return tuple(kept)
+            kept.append(place)
+    return kept
 
 
-def _values(version: Version, per: str, ids: Ids) -> Mapping[int, tuple[Value, ...]]:
-    """Return the values by which items, (n,) in the order of their hits, are grouped."""
-    if per != PER_DUPLICATE:
-        return version.values(field_of(per), ids)
-    with version.read() as tx:
-        return {item: (first,) for item, first in first_copies(tx, ids.tolist()).items()}
-
-
-def _in_order(version: Version, sort_by: str, ranking: Ranking, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return hits in the order of a field; NotFoundError if no item of the collection has the field."""
+def _in_order(ranking: Ranking, state: SearchState, sort_by: str) -> Ranking:
+    """Return the hits in the order of a score or a field; NotFoundError if no item of the collection has the field."""
     name, sign = order_of(sort_by)
+    if name in state.space.axes and ranking.scores is not None:
+        column = ranking.scores[:, sorted(state.space.axes).index(name)]
+        return ranking.take(np.argsort(-sign * column, kind="stable"))
     field = field_of(name)
-    if not version.has_values(field):
+    if not state.version.has_values(field):
         raise NotFoundError(
             f"hits cannot be sorted by {name!r}: no item has this attribute, and the space no such score"
         )
-    return tuple([hits[place] for place in version.order(field, ranking.items(hits), sign > 0).tolist()])
+    return ranking.take(state.version.order(field, ranking.ids, sign > 0))
 
 
-def _diverse(
-    ranking: Ranking, indexed: IndexedSpace, targets: Sequence[Target], request: SearchRequest, found: HitList
-) -> tuple[Hit, ...]:
+def _diverse(ranking: Ranking, state: SearchState, targets: Sequence[Target], request: SearchRequest) -> Ranking:
     """Return k hits, each a compromise between relevance and distance to the hits before it: maximal marginal
     relevance (Carbonell and Goldstein, SIGIR 1998)."""
-    hits = found.hits
-    if not hits:
-        return hits
-    own = [target for target in targets if str(target) == found.target] or targets
-    apart = _apart(indexed, own, ranking.items(hits))
-    relevance = _relevance(hits)
+    ids = ranking.ids
+    if not len(ids):
+        return ranking
+    apart = _apart(state, [target for target in targets if str(target) == ranking.name] or targets, ids)
+    # Relevance falls from 1 to 0 by distance, or by rank if the list is not in the order of distances.
+    distances = ranking.distances
+    if (np.diff(distances) < 0).any() or distances[0] == distances[-1]:
+        distances = np.arange(len(ids), dtype=np.float64)
+    relevance = (distances[-1] - distances) / max(distances[-1] - distances[0], 1e-12)
     chosen, nearest = [0], apart[0].copy()
-    while len(chosen) < min(request.k, len(hits)):
+    while len(chosen) < min(request.k, len(ids)):
         gain = (1 - request.diversity) * relevance + request.diversity * nearest
         gain[chosen] = -np.inf
         chosen.append(int(gain.argmax()))
         nearest = np.minimum(nearest, apart[chosen[-1]])
-    return tuple([hits[place] for place in chosen])
+    return ranking.take(chosen)
 
 
-def _relevance(hits: Sequence[Hit]) -> Floats:
-    """Return the relevance of hits in their order, from 1 for the first to 0 for the last: by distance, or by rank if
-    the list is not in the order of distances."""
-    distances = np.array([hit.distance for hit in hits])
-    if (np.diff(distances) < 0).any() or distances[0] == distances[-1]:
-        distances = np.arange(len(hits), dtype=np.float64)
-    relevance: Floats = (distances[-1] - distances) / max(distances[-1] - distances[0], 1e-12)
-    return relevance
-
-
-def _apart(indexed: IndexedSpace, targets: Sequence[Target], ids: Ids) -> Floats:
+def _apart(state: SearchState, targets: Sequence[Target], ids: Ids) -> Floats:
     """Return the distances between items, (n, n), from 0 to 1: the mean over targets, each divided by its greatest."""
     total, count = np.zeros((len(ids), len(ids))), np.zeros((len(ids), len(ids)))
     for target in targets:
-        index = indexed.indexes[target].index
+        index = state.indexed.indexes[target].index
         having = np.flatnonzero(np.isin(ids, index.ids()))
         if not len(having):
             continue
@@ -200,3 +144,69 @@ def _apart(indexed: IndexedSpace, targets: Sequence[Target], ids: Ids) -> Floats
         total[np.ix_(having, having)] += gaps / (gaps.max() or 1.0)
         count[np.ix_(having, having)] += 1
     return np.where(count > 0, total / np.maximum(count, 1), 1.0)
+
+
+def first_copies(tx: Transaction, ids: Sequence[int]) -> dict[int, int]:
+    """Return, for each picture among items in their order, the first of them that it is a copy of, or itself.
+
+    Judgements of pairs come before fingerprints. Items without a picture are left out.
+    """
+    pictures = {one.id: one for one in tx.fingerprints.pictures(ids)}
+    codes, judged = _codes(tx, pictures), _judged(tx, pictures)
+    firsts = _Firsts(len(codes), judged)
+    found = dict[int, int]()
+    for item in ids:
+        checkpoint()
+        if item in codes:
+            found[item] = firsts.of(item, codes[item], pictures[item].content_hash)
+    return found
+
+
+class _Firsts:
+    """The first pictures of their copies so far, in their order."""
+
+    def __init__(self, most: int, judged: Mapping[tuple[int, int], bool]) -> None:
+        self._judged, self._partners = judged, defaultdict[int, list[int]](list)
+        for first, second in judged:
+            self._partners[second].append(first)
+        self._items, self._places = list[int](), dict[int, int]()
+        self._of_content: dict[str, list[int]] = defaultdict(list)
+        self._turned = np.empty((most, len(ORIENTATIONS)), np.uint64)
+
+    def of(self, item: int, codes: Codes, content: str) -> int:
+        """Return the first picture of which an item with fingerprints, (8, 8), is a copy; add the item if none is."""
+        turned = codes.view(np.uint64)[:, 0]
+        apart = np.bitwise_count(self._turned[: len(self._items)] ^ turned[0])
+        places = {*np.flatnonzero((apart <= _NEAR).any(axis=1)).tolist(), *self._of_content[content]}
+        places |= {self._places[other] for other in self._partners[item] if other in self._places}
+        for first in (self._items[place] for place in sorted(places)):
+            if self._judged.get((first, item), True):
+                return first
+        self._places[item] = place = len(self._items)
+        self._turned[place] = turned
+        self._items.append(item)
+        if content:
+            self._of_content[content].append(place)
+        return item
+
+
+def _codes(tx: Transaction, pictures: dict[int, StoredPicture]) -> dict[int, Codes]:
+    """Return the fingerprints of pictures, (8, 8) each; those that are not stored are made from the thumbnails."""
+    packed = {item: one.codes for item, one in pictures.items() if one.codes}
+    for item, jpeg in tx.fingerprints.thumbnails(pictures.keys() - packed.keys()):
+        try:
+            packed[item] = packed_fingerprints(jpeg)
+        except ImageError:
+            continue  # a picture that cannot be read is in no group
+    return {item: np.frombuffer(one, np.uint8).reshape(len(ORIENTATIONS), -1) for item, one in packed.items()}
+
+
+def _judged(tx: Transaction, pictures: dict[int, StoredPicture]) -> dict[tuple[int, int], bool]:
+    """Return the judgements that count on pairs of pictures, in both orders."""
+    ids = {normal(one.key): one.id for one in pictures.values()}
+    found = {}
+    for one in tx.pair_judgements.all():
+        if one.first in ids and one.second in ids:
+            first, second = ids[one.first], ids[one.second]
+            found[first, second] = found[second, first] = one.same
+    return found

@@ -1,28 +1,271 @@
-"""Fused search: one list over several targets, exact over all items that a search may find."""
+"""Fused search: one list over several targets, exact over all items, with weights that can be learned."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
-from crossview.engine.spaces.columns import Column, Evidence, Place
-from crossview.engine.spaces.fusion import Floats, best_first, mean_scores, reciprocal_ranks
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.item_distances import every_distance
-from crossview.engine.spaces.learned_fusion import Teacher
-from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.matching import Asked, Hits, Selector, familiarity, hits_of
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.columns import (
+    Column,
+    Evidence,
+    Floats,
+    Place,
+    best_first,
+    distances_to,
+    every_distance,
+    mean_scores,
+    reciprocal_ranks,
+)
+from crossview.engine.spaces.indexed import Selector
+from crossview.engine.spaces.match import Match, fitted_match
 from crossview.engine.spaces.near_copies import Copies, near_copies
+from crossview.engine.spaces.queries import Asked, described, familiarity, query_probes, views_of, words_of_queries
+from crossview.engine.spaces.rankings import Ranking
 from crossview.engine.spaces.space import Space
-from crossview.engine.spaces.target import Neighbor, Target
-from crossview.engine.spaces.version import Version
-from crossview.engine.values.errors import NotReadyError
-from crossview.engine.values.query import Hit, Query
+from crossview.engine.spaces.version import SearchState
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError
+from crossview.engine.values.labels import LABELLING, without_labels
+from crossview.engine.values.query import Query
 from crossview.engine.values.strategy import DISTANCE, LEARN, MATCH, RANK, Nearest
+from crossview.features.base import QueryWords
 from crossview.index.base import Ids
+
+T = TypeVar("T")
+Pairs = NDArray[np.int64]
+MOST_ITEMS, MOST_QUERIES, MOST_COMPARISONS = 1_000, 200, 500
+"""Maximum numbers of labelled items to learn from, of those that are queries, and of comparisons."""
+FEWEST_UNSEEN = 30
+"""Labelled items that a space was not trained on below which all labelled items are learned from."""
+_FOLDS = 5
+"""Parts of the labelled items; a query by one of them asks what is learned without its part."""
+_DRAWN, _HITS = 20, 20
+"""Relevant and other items that are compared for each query, and its first hits, which calibrate the match."""
+_READ = 4
+"""Items whose labels are read first, for each that is wanted."""
+_LEAST = 0.01
+"""Least share of the weight of one target, which an item that only this target has needs."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedFusion:
+    """Weights of targets, and the calibrated match of their weighted mean score."""
+
+    weights: Mapping[Place, float]
+    """Positive, with sum 1."""
+    match: Match | None
+    """The match by the negative mean score as a distance; None after comparisons, which do not calibrate."""
+    loss: float
+    """Mean logarithmic loss of the comparisons that taught the weights."""
+    by_match: bool
+    """Whether the weights are for logits of matches, or for scores."""
+
+
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    """The source of knowledge about similar items of a collection: labels or, without them, comparisons."""
+
+    evidence: Evidence
+    places: tuple[Place, ...]
+    by_match: bool
+    """Whether the weights are for logits of matches, which all places must have, or for scores."""
+
+    @property
+    def state(self) -> SearchState:
+        """The space, in one state of the collection."""
+        return self.evidence.state
+
+    def learned(self, own: frozenset[int]) -> LearnedFusion:
+        """Return the fusion of the places, learned without the queries' ``own`` items, once for each state.
+
+        Raises NotReadyError if neither labels nor comparisons state that some items are more similar than others.
+        """
+        labels = self._remembered("labels", self._labels)
+        pool = np.array(sorted(labels), np.int64)
+        inside = np.flatnonzero(np.isin(pool, list(own)))
+        if len(inside) == 1:  # few things are learned, whatever the number of queries by key
+            inside = np.flatnonzero(np.arange(len(pool)) % _FOLDS == inside[0] % _FOLDS)
+        found = self._remembered(tuple(inside.tolist()), lambda: self._from_labels(labels, np.delete(pool, inside)))
+        if found is not None:
+            return found
+        near, far = self._compared()  # an answer does not change the state of a collection
+        named = own & {*near.ravel().tolist(), *far.ravel().tolist()}
+        what = near.tobytes(), far.tobytes(), named
+        found = self._remembered(what, lambda: self._from_comparisons(near, far, named))
+        if found is None:
+            raise NotReadyError(
+                f"nothing states which items of collection {self.state.version.name()!r} are similar, which "
+                "the fusion by learning needs: leave out ",
+                Argument("fuse", "learn"),
+                ", or ",
+                LABELLING,
+            )
+        return found
+
+    def _remembered(self, what: Hashable, make: Callable[[], T]) -> T:
+        place = (
+            "fusion",
+            self.state.space.name,
+            self.state.indexed.identity,
+            self.places,
+            self.by_match,
+            what,
+        )
+        return self.state.version.remembered.value(place, make)
+
+    def _labels(self) -> Mapping[int, tuple[str, ...]]:
+        """Return labels of some items by id: of those that the space was not trained on, if there are enough."""
+        ids = np.unique(np.concatenate([self.state.indexed.indexes[target].index.ids() for _, target in self.places]))
+        drawn = np.random.default_rng(0).permutation(ids)
+        found = self._labels_of(drawn[: _READ * MOST_ITEMS])
+        if len(found) < MOST_ITEMS and len(drawn) > _READ * MOST_ITEMS:  # few items are labelled, or are unseen
+            found = self._labels_of(drawn)
+        kept = [item for item in drawn.tolist() if item in found][:MOST_ITEMS]
+        return {item: found[item] for item in kept}
+
+    def _labels_of(self, ids: NDArray[np.int64]) -> Mapping[int, tuple[str, ...]]:
+        space = self.state.space
+        with self.state.version.read() as tx:
+            labels = without_labels(tx.items.labels(ids.tolist()), space.ignored_labels)
+            if not (space.training_keys and labels):
+                return labels
+            keys = tx.items.keys_after("", len(ids), ids)
+        unseen = {item: found for item, found in labels.items() if keys[item] not in space.training_keys}
+        return unseen if len(unseen) >= FEWEST_UNSEEN else labels
+
+    def _from_labels(self, labels: Mapping[int, tuple[str, ...]], items: NDArray[np.int64]) -> LearnedFusion | None:
+        """Return what labelled items teach, each of which asks the others; None if all are alike, or none are."""
+        random = np.random.default_rng(0)
+        queries = np.sort(random.permutation(items)[:MOST_QUERIES])
+        relevant = _sharing(labels, queries, items)
+        other = queries[:, None] != items
+        near, far = relevant & other, ~relevant & other
+        both = np.flatnonzero(near.any(axis=1) & far.any(axis=1))
+        if not len(both):
+            return None
+        scores = self._scores(queries, items)
+        pairs = [np.repeat(both, _DRAWN), *(_drawn(random, kind[both]).ravel() for kind in (near, far))]
+        weights, loss = fusion_weights(scores[pairs[0], pairs[1]] - scores[pairs[0], pairs[2]])
+        match = _match(_mean(scores, weights), near, other)
+        return LearnedFusion(dict(zip(self.places, weights, strict=True)), match, loss, self.by_match)
+
+    def _from_comparisons(self, near: Pairs, far: Pairs, own: frozenset[int]) -> LearnedFusion | None:
+        """Return what comparisons teach that do not name the queries' items; None if there are none."""
+        kept = ~np.isin(np.hstack([near, far]), list(own)).any(axis=1)
+        if not kept.any():
+            return None
+        near, far = near[kept], far[kept]
+        queries, items = np.unique([near[:, 0], far[:, 0]]), np.unique([near[:, 1], far[:, 1]])
+        scores = self._scores(queries, items)
+        apart = [scores[np.searchsorted(queries, one[:, 0]), np.searchsorted(items, one[:, 1])] for one in (near, far)]
+        weights, loss = fusion_weights(apart[0] - apart[1])
+        return LearnedFusion(dict(zip(self.places, weights, strict=True)), None, loss, self.by_match)
+
+    def _compared(self) -> tuple[Pairs, Pairs]:
+        """Return pairs of items, (n, 2) each, that are nearer and further apart: of answers, and of the space."""
+        with self.state.version.read() as tx:
+            named = [((one, two), (one, three)) for answer in tx.answers.page() for one, two, three in answer.triplets]
+            stated = self.state.space.constraints
+            for one in () if stated is None else stated.sets:
+                if one.comparisons.similar is None:
+                    pairs = zip(one.comparisons.near.tolist(), one.comparisons.far.tolist(), strict=True)
+                    named += [((one.keys[a], one.keys[b]), (one.keys[c], one.keys[d])) for (a, b), (c, d) in pairs]
+            drawn = np.random.default_rng(0).permutation(len(named))[:MOST_COMPARISONS]
+            chosen = [named[place] for place in np.sort(drawn)]
+            ids = tx.items.ids_of({key for pairs in chosen for pair in pairs for key in pair})
+        known = [pairs for pairs in chosen if all(key in ids for pair in pairs for key in pair)]
+        found = np.array([[[ids[key] for key in pair] for pair in pairs] for pairs in known], np.int64).reshape(
+            -1, 2, 2
+        )
+        return found[:, 0], found[:, 1]
+
+    def _scores(self, queries: NDArray[np.int64], items: NDArray[np.int64]) -> Floats:
+        """Return the scores of items for queries, which are items, too, in every place, (q, n, p); NaN for none."""
+        found = np.full((len(queries), len(items), len(self.places)), np.nan)
+        for columns in self._columns(queries, items):
+            for column, scores in zip(columns, self.evidence.to_learn(columns, self.by_match), strict=True):
+                row, places = np.searchsorted(queries, column.own or 0), np.searchsorted(items, column.ids)
+                found[row, places, self.places.index(column.place)] = scores
+        return found
+
+    def _columns(self, queries: NDArray[np.int64], items: NDArray[np.int64]) -> Iterator[list[Column]]:
+        """Yield the columns of each query that has a row, over the items that have a vector, without its own."""
+        space, asked = self.state.space, dict[int, list[Column]]()
+        for view, target in self.places:
+            with self.state.version.read() as tx:
+                stored = self.state.version.joined_view(view).rows(tx, queries.tolist())
+            index, novelty = self.state.indexed.indexes[target].index, space.novelty_of.get(view)
+            if not len(stored.ids):
+                continue
+            vectors = space.probe(view, stored.rows, [str(target)])[target]
+            present = items[np.isin(items, index.ids(), assume_unique=True)]
+            rows, shares = index.get(present), None if novelty is None else novelty.familiarity(stored.rows).tolist()
+            for number, query in enumerate(stored.ids.tolist()):
+                checkpoint()
+                others = present != query
+                distances = distances_to(target, vectors[number], rows[others])
+                share = None if shares is None else shares[number]
+                made = Column((view, target), vectors[number], present[others], distances, query, {}, share)
+                asked.setdefault(query, []).append(made)
+        yield from asked.values()
+
+
+def _sharing(
+    labels: Mapping[int, Sequence[str]], queries: NDArray[np.int64], items: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return whether queries and items, which have labels, share one, (q, n)."""
+    carrying: dict[str, list[int]] = {}
+    for place, item in enumerate(items.tolist()):
+        for name in labels[item]:
+            carrying.setdefault(name, []).append(place)
+    shared = np.zeros((len(queries), len(items)), bool)
+    for row, query in enumerate(queries.tolist()):
+        for name in labels[query]:
+            shared[row, carrying[name]] = True
+    return shared
+
+
+def _drawn(random: np.random.Generator, chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return places of chosen columns of each row, drawn with repetition, (rows, ``_DRAWN``)."""
+    return np.stack([random.choice(np.flatnonzero(row), _DRAWN) for row in chosen])
+
+
+def fusion_weights(gaps: Floats) -> tuple[list[float], float]:
+    """Return weights of sum 1, (p,), by a logistic regression of which item is nearer on differences of scores, (n, p).
+
+    Differences in which a place is unknown count as 0 there. The second value is the mean logarithmic loss.
+    """
+    known = np.nan_to_num(gaps)
+    model = LogisticRegression(fit_intercept=False, max_iter=500)
+    model.fit(np.concatenate([known, -known]), np.repeat([1, 0], len(known)))
+    weights = np.maximum(model.coef_[0], 0)
+    loss = float(np.logaddexp(0, -known @ weights).mean())
+    weights = np.maximum(weights, _LEAST * weights.sum()) if weights.any() else np.ones_like(weights)
+    return (weights / weights.sum()).tolist(), loss
+
+
+def _mean(scores: Floats, weights: Sequence[float]) -> Floats:
+    """Return the weighted mean over the places that have a score, (q, n); least for items without any."""
+    present = np.where(np.isnan(scores), 0.0, weights)
+    total = present.sum(axis=2)
+    means = np.nansum(scores * present, axis=2) / np.maximum(total, 1e-12)
+    return np.where(total > 0, means, -np.inf)
+
+
+def _match(scores: Floats, relevant: NDArray[np.bool_], other: NDArray[np.bool_]) -> Match | None:
+    """Return the match of the mean scores of items, (q, n), by the first ``other`` items of each query."""
+    scores = np.where(other, scores, -np.inf)
+    first = np.argsort(-scores, axis=1, kind="stable")[:, : min(_HITS, scores.shape[1] - 1)]
+    lists = -np.take_along_axis(scores, first, 1)
+    full = np.isfinite(lists).all(axis=1)
+    if not full.any():
+        return None
+    hits = np.take_along_axis(relevant, first, 1)[full]
+    return fitted_match(("", ""), lists[full], hits, np.ones(int(full.sum())), 1.0)
 
 
 class Fused(NamedTuple):
@@ -50,24 +293,22 @@ class Fused(NamedTuple):
 class Fusion:
     """How one search fuses the targets of each query."""
 
-    version: Version
-    indexed: IndexedSpace
-    loaded: LoadedSpaces
+    state: SearchState
     strategy: Nearest
     k: int
     only: Selector
 
     @property
     def _evidence(self) -> Evidence:
-        return Evidence(self.version, self.indexed)
+        return Evidence(self.state)
 
     def columns(self, asked: Asked, queries: Sequence[Query]) -> list[list[Column]]:
         """Return the columns of every query of a group; ``queries`` are those of the request.
 
         Raises the errors of ``near_copies``.
         """
-        copies = near_copies(self.version, self.indexed, self.loaded, queries, asked, self.k)
-        shares = familiarity(self.version, self.indexed.space, asked, queries)
+        copies = near_copies(self.state, queries, asked, self.k)
+        shares = familiarity(self.state, asked, queries)
         return [
             [
                 self._column(
@@ -83,19 +324,77 @@ class Fusion:
     ) -> Column:
         target = place[1]
         only = None if self.only is None else self.only(target)
-        ids, distances = every_distance(target, self.indexed.indexes[target].index, vector, only)
+        ids, distances = every_distance(target, self.state.indexed.indexes[target].index, vector, only)
         if own is not None:
             others = ids != own
             ids, distances = ids[others], distances[others]
         return Column(place, vector, ids, distances, own, copies, familiarity)
 
-    def found(self, columns: Sequence[Column]) -> tuple[str, Hits]:
-        """Return the name of the fusion, and the first k hits by it; raises the errors of ``scored``."""
-        fused = self.scored(columns)
-        least = self.strategy.min_match
+    def ranking(self, number: int, columns: Sequence[Column], words: QueryWords | None = None) -> Ranking:
+        """Return the first k items for the query with a number, each at its distance in the target that has it nearest.
+
+        Raises the errors of ``scored``.
+        """
+        fused, least = self.scored(columns), self.strategy.min_match
         if least and fused.matches is None:
-            raise NotReadyError(no_match(self.indexed.space, columns[0].place[0], str(columns[0].place[1])))
-        return fused_name(fused.way, [one.place[1] for one in fused.columns]), self._hits(fused, least)
+            raise NotReadyError(no_match(self.state.space, columns[0].place[0], str(columns[0].place[1])))
+        chosen = fused.order if fused.matches is None else fused.order[fused.matches[fused.order] >= least]
+        ids = fused.ids[chosen]
+        best, distances = np.full(len(ids), -1, np.int32), np.zeros(len(ids))
+        greatest = np.full(len(ids), -np.inf)
+        for place, (column, part) in enumerate(zip(fused.columns, fused.parts, strict=True)):
+            if not len(column.ids):
+                continue
+            at = np.minimum(np.searchsorted(column.ids, ids), len(column.ids) - 1)
+            nearer = (column.ids[at] == ids) & ((part[at] > greatest) | (best < 0))
+            best[nearer], greatest[nearer] = place, part[at[nearer]]
+            distances[nearer] = column.distances[at[nearer]]
+            for copy in np.flatnonzero(nearer & np.isin(ids, list(column.copies))) if column.copies else ():
+                distances[copy] = shown_distance(column, int(ids[copy]), int(at[copy]))
+        targets = [column.place[1] for column in fused.columns]
+        scores = np.zeros((len(ids), len(self.state.space.axes)))
+        for place, target in enumerate(targets):
+            if (found := self.state.indexed.scores(target, ids[best == place])) is not None:
+                scores[best == place] = found
+        return Ranking(
+            query=number,
+            name=f"{fused.way} of {', '.join(dict.fromkeys(map(str, targets)))}",
+            ids=ids,
+            distances=distances,
+            places=[(column.place[0], str(column.place[1])) for column in fused.columns],
+            at=best,
+            matches=None if fused.matches is None else fused.matches[chosen],
+            scores=scores if self.state.space.axes else None,
+            words=words,
+        )
+
+    def of_every_view(self, number: int, query: Query) -> Ranking:
+        """Return the list of a query without a view, fused over all views by which it can ask, and all targets."""
+        columns, words = self.columns_of(query)
+        return self.ranking(number, columns, words[0] if words else None)
+
+    def columns_of(self, query: Query) -> tuple[list[Column], list[QueryWords]]:
+        """Return the columns of a query in each view by which it can ask, and the words of a text.
+
+        A view without a row for the query, such as one that finds nothing in the picture, is left out, and so is a
+        target without matches if others have one. Raises the error of the first view if every view is left out.
+        """
+        version, space = self.state.version, self.state.space
+        views = views_of(version, space, query, self.strategy.targets)
+        if not query.view:
+            query = described(version, query, dict.fromkeys([*views, *filter(None, [space.robust_view])]))
+        columns, words, errors = list[Column](), list[QueryWords](), list[InvalidInputError | NotReadyError]()
+        for view in views:
+            alone = [replace(query, view=view)]
+            try:
+                for asked in query_probes(self.state, alone, self.strategy.targets):
+                    columns += self.columns(asked, alone)[0]
+                words += words_of_queries(version, alone).values()
+            except (InvalidInputError, NotReadyError) as error:
+                errors.append(error)
+        if not columns:
+            raise errors[0]
+        return columns, words
 
     def scored(self, columns: Sequence[Column]) -> Fused:
         """Return the scores of all items.
@@ -105,9 +404,12 @@ class Fusion:
         way = self._way(columns)
         columns = self._within(columns)
         if way == MATCH:
-            columns = [one for one in columns if self._evidence.match(one) is not None]
-        ways = {MATCH: self._by_match, RANK: self._by_rank, DISTANCE: self._by_distance, LEARN: self._by_learning}
-        return ways[way](columns)
+            return self._by_match([one for one in columns if self._evidence.match(one) is not None])
+        if way == LEARN:
+            return self._by_learning(columns)
+        ranks = [reciprocal_ranks(one.distances) for one in columns] if way == RANK else None
+        parts, weights = ranks or self._evidence.scores(columns), [1.0] * len(columns)
+        return self._ordered(Fused(way, columns, weights, *_with_parts(columns, parts, weights), None))
 
     def _within(self, columns: Sequence[Column]) -> Sequence[Column]:
         """Return the columns with the items that are in one of them within the maximum distance."""
@@ -125,7 +427,7 @@ class Fusion:
         """Return the way to fuse: the wanted one, or match where calibrated, and otherwise distance."""
         calibrated = any(self._evidence.match(one) is not None for one in columns)
         if not calibrated and (self.strategy.fuse == MATCH or (self.strategy.min_match and not self.strategy.fuse)):
-            raise NotReadyError(no_match(self.indexed.space, columns[0].place[0], str(columns[0].place[1])))
+            raise NotReadyError(no_match(self.state.space, columns[0].place[0], str(columns[0].place[1])))
         return self.strategy.fuse or (MATCH if calibrated else DISTANCE if len(columns) > 1 else RANK)
 
     def _by_match(self, columns: Sequence[Column]) -> Fused:
@@ -136,16 +438,6 @@ class Fusion:
         ids, means = _means(columns, self._evidence.logits(columns), weights)
         fused = Fused(MATCH, columns, weights, ids, parts, means, expit(means))
         return self._ordered(fused, _means(columns, far, weights)[1])
-
-    def _by_rank(self, columns: Sequence[Column]) -> Fused:
-        return self._by_scores(RANK, columns, [reciprocal_ranks(one.distances) for one in columns])
-
-    def _by_distance(self, columns: Sequence[Column]) -> Fused:
-        return self._by_scores(DISTANCE, columns, self._evidence.scores(columns))
-
-    def _by_scores(self, way: str, columns: Sequence[Column], parts: Sequence[Floats]) -> Fused:
-        weights = [1.0] * len(columns)
-        return self._ordered(Fused(way, columns, weights, *_with_parts(columns, parts, weights), None))
 
     def _by_learning(self, columns: Sequence[Column]) -> Fused:
         own = frozenset(one.own for one in columns if one.own is not None)
@@ -177,33 +469,6 @@ class Fusion:
         matches = None if fused.matches is None else np.where(copies, 1.0, fused.matches)
         return fused._replace(order=order, matches=matches)
 
-    def _hits(self, fused: Fused, least: float) -> Hits:
-        """Return the first hits, each with its distance in the target in which it is nearest."""
-        columns = fused.columns
-        chosen = fused.order if fused.matches is None else fused.order[fused.matches[fused.order] >= least]
-        items = fused.ids[chosen].tolist()
-        near: dict[int, dict[int, tuple[float, float]]] = {item: {} for item in items}
-        for number, (column, part) in enumerate(zip(columns, fused.parts, strict=True)):
-            places = np.searchsorted(column.ids, fused.ids[chosen])
-            for item, place in zip(items, places.tolist(), strict=True):
-                if place < len(column.ids) and column.ids[place] == item:
-                    near[item][number] = float(part[place]), shown_distance(column, item, place)
-        best = {item: max(of_item, key=lambda number: (of_item[number][0], -number)) for item, of_item in near.items()}
-        made: dict[int, Hit] = {}
-        for number in sorted(set(best.values())):
-            target = columns[number].place[1]
-            some = [Neighbor(item, near[item][number][1]) for item in items if best[item] == number]
-            (hits,) = hits_of(self.version, str(target), [some], self.indexed.scores(target, [some]))
-            made |= dict(zip([one.item for one in some], hits, strict=True))
-        if fused.matches is not None:
-            for item, match in zip(items, fused.matches[chosen].tolist(), strict=True):
-                vars(made[item])["match"] = match
-        if self.strategy.probabilities:
-            for item in items:
-                view = columns[best[item]].place[0]
-                set_probability(self.version, self.indexed.space, self.strategy.base_rate, view, made[item])
-        return tuple([made[item] for item in items])
-
 
 def _means(columns: Sequence[Column], parts: Sequence[Floats], weights: Sequence[float]) -> tuple[Ids, Floats]:
     return mean_scores([one.ids for one in columns], parts, weights)
@@ -223,24 +488,9 @@ def shown_distance(column: Column, item: int, place: int) -> float:
     return float(column.distances.min()) * column.copies[item]
 
 
-def fused_name(way: str, targets: Sequence[Target]) -> str:
-    """Return the name of a list by several targets, such as ``match of color, sift``."""
-    return f"{way} of {', '.join(dict.fromkeys(map(str, targets)))}"
-
-
 def no_match(space: Space, view: str, target: str) -> str:
     """Return why hits have no match, and the remedy."""
     return (
         f"space {space.name!r} has no calibrated match for queries of view {view!r} and items in {target!r}: "
         "train it (again) with labels on at least 100 items, or leave min_match out"
     )
-
-
-def set_probability(version: Version, space: Space, base_rate: float | None, view: str, hit: Hit) -> None:
-    """Set the probability of a new hit: that the hit and its query are the same.
-
-    Raises NotReadyError if the query's view and the hit's target have no threshold.
-    """
-    threshold = version.threshold(space, view, hit.target)
-    rate = threshold.base_rate if base_rate is None else base_rate
-    vars(hit).update(probability=threshold.probability(hit.distance, rate), base_rate=rate)

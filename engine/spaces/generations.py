@@ -1,22 +1,189 @@
-"""Generations of spaces: a new generation is built beside the one in use, and replaces it in one step."""
+"""Generations of spaces and their indexes: new ones are built beside those in use, and replace them in one step."""
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from crossview.engine.catalog.catalog import Catalog, Transaction, now
 from crossview.engine.catalog.description import RAW, find_space_info, no_space
 from crossview.engine.catalog.joined import part_names
+from crossview.engine.catalog.snapshots import Snapshot
 from crossview.engine.catalog.spaces import Generation
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.runtime.cancellation import uncancellable
+from crossview.engine.runtime.cancellation import checkpoint, uncancellable
+from crossview.engine.runtime.memory import available_memory
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.label_recognition import reported
-from crossview.engine.spaces.reindexing import choices_in_use, chosen_by_size, put_choices, with_choices
+from crossview.engine.spaces.index_recall import with_recall
+from crossview.engine.spaces.indexed import Covered, IndexedSpace
+from crossview.engine.spaces.loaded import space_identity
+from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.suggestion import reported
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.version import Version
 from crossview.engine.spaces.versions import Versions
-from crossview.engine.values.errors import NotFoundError, NotReadyError
+from crossview.engine.values.errors import BusyError, InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.index_choice import AUTO, FLAT, SKETCHES, VECTORS, IndexChoice
 from crossview.engine.values.info import SpaceInfo
+from crossview.engine.values.plan import suitable_kind
+from crossview.index.base import Index
+from crossview.index.registry import IndexSpec
+
+_log = logging.getLogger(__name__)
+_SKETCHES = IndexChoice(kind=SKETCHES)
+"""The index of the sketches beside approximate indexes: a scan of sketches would take most of the time of a search."""
+
+Choices = Mapping[Target, tuple[IndexChoice, Covered]]
+
+
+def reindex(
+    catalog: Catalog,
+    versions: Versions,
+    space: str,
+    targets: Sequence[str],
+    asked: IndexChoice,
+    progress: Progress | None = None,
+) -> SpaceInfo:
+    """Build the indexes of some targets [default: all] again, in another kind, measure their recall, and use them.
+
+    Other threads and processes search and write meanwhile. Raises InvalidInputError (codes), NotFoundError, BusyError,
+    StorageError, and NotReadyError if the space is trained again meanwhile.
+    """
+
+    def wanted(_: Version, found: Space) -> list[Target]:
+        chosen = _targets(found, targets)
+        return [*chosen, *(one.target for one in found.sketches if one.view in {target.view for target in chosen})]
+
+    indexed = versions.answered(space, wanted, lambda state: state.indexed)
+    chosen = _targets(indexed.space, targets)
+    made: dict[Target, tuple[IndexChoice, Covered]] = {}
+    for number, target in enumerate(chosen):
+        if progress is not None:
+            progress("building indexes", number, len(chosen), f"target {target}")
+        made |= rebuilt(catalog, indexed, target, asked)
+    if progress is not None:
+        progress("building indexes", len(chosen), len(chosen))
+    info, chosen_space = _stored(versions.files, with_choices(indexed, made), made)
+    with uncancellable():
+        versions.take(chosen_space, in_use=True)
+    return info
+
+
+def _stored(files: SnapshotFiles, space: IndexedSpace, made: "Choices") -> tuple[SpaceInfo, IndexedSpace]:
+    """Store choices together with snapshots of their indexes, so that other processes need not build the indexes.
+
+    If the snapshots cannot be written, only the choices are stored.
+    """
+    try:
+        with files.writing():
+            written = [space.save(files, target) for target in made]
+            info = _committed(files, space, made, written)
+        return info, space.saved({target: covered.unsaved for target, (_, covered) in made.items()})
+    except (OSError, BusyError) as error:
+        _log.warning("an index snapshot was not written, so the index may have to be built again: %s", error)
+        return _committed(files, space, made, ()), space
+
+
+def _committed(files: SnapshotFiles, space: IndexedSpace, made: "Choices", written: Sequence[Snapshot]) -> SpaceInfo:
+    """Store choices and snapshots in one transaction; NotReadyError if the space is another one now."""
+    name = space.space.name
+    with files.changing(*written) as tx:
+        if space_identity(tx, name) != space.identity:
+            raise NotReadyError(f"space {name!r} has been trained again meanwhile: index it again")
+        put_choices(tx, space.space, made)
+        for one in written:
+            tx.snapshots.put(one)
+        return find_space_info(tx, name)
+
+
+def rebuilt(catalog: Catalog, indexed: IndexedSpace, target: Target, asked: IndexChoice) -> Choices:
+    """Return the index of a target, and of its sketches if it is approximate, of the kind that was asked for."""
+    covered = _precise(catalog, indexed, target, asked.vectors)
+    kind = suitable_kind(len(covered.index), target.dim, available_memory()) if asked.asked == AUTO else asked.asked
+    choice = replace(asked, kind=kind, measured=())
+    index = converted(covered.index, indexed.space.empty_index(target, IndexSpec(kind, choice.parameters)))
+    with catalog.read() as tx:
+        choice = with_recall(tx, indexed.space, target, index, choice)
+    made = {target: (choice, Covered(index, covered.sequence, len(index)))}
+    sketch = next((one.target for one in indexed.space.sketches if one.view == target.view), None)
+    if kind != FLAT and sketch is not None and sketch in indexed.indexes:
+        codes = indexed.indexes[sketch]
+        lists = converted(codes.index, indexed.space.empty_index(sketch, IndexSpec(_SKETCHES.kind)))
+        made[sketch] = _SKETCHES, Covered(lists, codes.sequence, len(lists))
+    return made
+
+
+def _precise(catalog: Catalog, indexed: IndexedSpace, target: Target, vectors: str) -> Covered:
+    """Return the index of a target, built from the catalog if it stores coarser components than a wanted type."""
+    covered = indexed.indexes[target]
+    if covered.index.parameters.get("vectors", vectors) in (vectors, VECTORS[0]):
+        return covered
+    with catalog.read() as tx:
+        return replace(indexed, choices={}, indexes={}).with_target(tx, target, None).indexes[target]
+
+
+def chosen_by_size(catalog: Catalog, indexed: IndexedSpace, earlier: Mapping[str, IndexChoice]) -> Choices:
+    """Return approximate indexes for the targets of a new generation that have many items.
+
+    ``earlier`` are the choices of the generation before, by target: their kinds and recalls stay. If nothing was asked
+    for, ``auto`` decides.
+    """
+    made: dict[Target, tuple[IndexChoice, Covered]] = {}
+    for target in indexed.space.targets:
+        before = earlier.get(str(target), IndexChoice())
+        asked = before.asked not in (AUTO, FLAT) or before.vectors != VECTORS[0]
+        suitable = suitable_kind(len(indexed.indexes[target].index), target.dim, available_memory())
+        if not target.codes and (asked or suitable != FLAT):
+            checkpoint()
+            made |= rebuilt(catalog, indexed, target, before)
+    return made
+
+
+def choices_in_use(tx: Transaction, space: str) -> dict[str, IndexChoice]:
+    """Return the choices of the generation in use of a trained space, by target; empty for an unknown space."""
+    stored = tx.spaces.index_choices().get((space, tx.spaces.in_use().get(space, 0)), {})
+    return {target: IndexChoice.from_json(choice) for target, choice in stored.items()}
+
+
+def put_choices(tx: Transaction, space: Space, made: Choices) -> None:
+    """Store choices of indexes."""
+    for target, (choice, _) in made.items():
+        tx.spaces.put_index_choice(space.name, space.own_generation(target.view), str(target), choice.to_json())
+
+
+def with_choices(indexed: IndexedSpace, made: Choices) -> IndexedSpace:
+    """Return a space with the indexes that were made, and their choices."""
+    choices = {**indexed.choices, **{str(target): choice for target, (choice, _) in made.items()}}
+    return replace(indexed, choices=choices).holding({target: covered for target, (_, covered) in made.items()})
+
+
+def converted(index: Index, empty: Index) -> Index:
+    """Return an index of another kind with the vectors of an index, ready for fast searches."""
+    for ids, vectors in index.blocks():
+        checkpoint()
+        order = np.argsort(ids, kind="stable")
+        empty = empty.changed((), ids[order], vectors[order])
+    return empty.compacted()
+
+
+def _targets(space: Space, names: Sequence[str]) -> list[Target]:
+    """Return the targets of some names [default: all].
+
+    Raises NotFoundError for an unknown name, and InvalidInputError for targets of codes.
+    """
+    known = {str(target): target for target in space.targets}
+    if unknown := [name for name in names if name not in known]:
+        raise InvalidInputError(f"space {space.name!r} has no target {unknown[0]!r}; there are: {', '.join(known)}")
+    chosen = [known[name] for name in names or known]
+    if codes := [target for target in chosen if target.codes]:
+        raise InvalidInputError(
+            f"target {codes[0]} of space {space.name!r} contains codes, whose index suits every size by itself: "
+            "reindex targets of float vectors"
+        )
+    return chosen
+
 
 KEPT = 3
 """Number of newest generations that stay, besides the one in use: each has megabytes of state."""

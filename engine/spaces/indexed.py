@@ -2,12 +2,13 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Head, Transaction
 from crossview.engine.catalog.description import RAW, raw_generation, raw_identity
@@ -19,17 +20,23 @@ from crossview.engine.catalog.snapshots import Place, Snapshot
 from crossview.engine.runtime.cancellation import checkpoint, report_progress
 from crossview.engine.runtime.progress import Progress, reporting_as
 from crossview.engine.runtime.threads import in_turn, one_blas_thread
+from crossview.engine.spaces.scores import Scores
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Placed, Space, Vectors, raw_space
-from crossview.engine.spaces.target import Neighbor, Target, view_of
+from crossview.engine.spaces.target import Near, Target, view_of
 from crossview.engine.values.errors import NotFoundError
 from crossview.engine.values.index_choice import IndexChoice
 from crossview.engine.values.query import SearchRequest
 from crossview.engine.values.strategy import Nearest
-from crossview.index.base import EXACT, Ids, Index, Searcher, Selection
+from crossview.features.stages import stage
+from crossview.index.base import EXACT, Ids, Index, Neighbors, Searcher, Selection
 from crossview.index.registry import IndexSpec
 from crossview.index.snapshot import EarlierSnapshotError, SnapshotError
 
+Selector = Callable[[Target], Selection] | None
+"""A function that selects the items of a target that a search may find; None: every item."""
+Search = Callable[[Target, Vectors, int, Selection | None], Neighbors]
+"""A search of the index of a target for the k nearest of some vectors."""
 StoredChoices = Mapping[tuple[str, int], Mapping[str, Mapping[str, Any]]]
 """The choices of indexes as JSON by target, by space and generation."""
 _log = logging.getLogger(__name__)
@@ -182,11 +189,34 @@ class IndexedSpace:
         """Return the searcher of a target: its index, which has the vectors in memory."""
         return self.indexes[target].index
 
-    def scores(self, target: Target, lists: Sequence[Sequence[Neighbor]]) -> Mapping[int, Mapping[str, float]]:
-        """Return the scores of the items in lists of a target by id; empty in a space without axes."""
+    def neighbours(
+        self,
+        probes: Mapping[Target, Vectors],
+        own: Sequence[int | None],
+        k: int,
+        only: Selector,
+        search: Search | None = None,
+    ) -> dict[Target, list[Near]]:
+        """Return the k nearest items of every query by target, among those that ``only`` selects, without the own item.
+
+        ``own`` has the id of the item behind each query; ``search`` searches an index [default: exactly].
+        """
+        lists = {}
+        for target, vectors in probes.items():
+            searcher = self.searcher(target)
+            most = min(k + any(item is not None for item in own), max(1, len(searcher)))
+            chosen = None if only is None else only(target)
+            with stage("search an index", target=target):
+                hits = search(target, vectors, most, chosen) if search else searcher.search(vectors, most, chosen)
+            rows = zip(hits.ids, hits.distances.astype(np.float64), own, strict=True)
+            lists[target] = [_others(ids, distances, item, k) for ids, distances, item in rows]
+        return lists
+
+    def scores(self, target: Target, ids: Ids) -> Scores | None:
+        """Return the scores of items of a target, (n, axes), by the sorted names of the axes; None without axes."""
         if not self.space.axes:
-            return {}
-        return self.space.axes_of(target).scores_of(self.indexes[target].index, lists)
+            return None
+        return self.space.axes_of(target).scores_of(self.indexes[target].index, ids)
 
     def place(self, target: Target) -> Place:
         """Return the place under which the catalog stores the snapshot of a target's index."""
@@ -216,6 +246,14 @@ class IndexedSpace:
         except (SnapshotError, OSError) as error:
             _log.warning("rebuilding an index: %s", error)
             return None
+
+
+def _others(ids: Ids, distances: NDArray[np.float64], own: int | None, k: int) -> Near:
+    """Return the first k items of one row of an index, (n,), but the own one and the -1 that fill the row up."""
+    if own is not None or (len(ids) and ids[-1] < 0):
+        others = (ids >= 0) & (ids != (-1 if own is None else own))
+        ids, distances = ids[others], distances[others]
+    return Near(ids[:k], distances[:k])
 
 
 def stored_generation(tx: Transaction, name: str, generation: int) -> IndexedSpace:

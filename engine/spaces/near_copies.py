@@ -8,14 +8,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.matching import Asked, Selector
-from crossview.engine.spaces.query_rows import query_rows
+from crossview.engine.spaces.indexed import IndexedSpace, Selector
+from crossview.engine.spaces.queries import Asked, query_rows
 from crossview.engine.spaces.sketches import Rows
 from crossview.engine.spaces.space import Vectors
-from crossview.engine.spaces.target import Neighbor, Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.target import Near, Target
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.query import Query
 from crossview.features.stages import stage
 from crossview.index.base import EXACT
@@ -26,13 +24,7 @@ _SPARE = 16
 """Codes to look at beyond the wanted number of items."""
 
 
-class NearCopy(Neighbor):
-    """A neighbor whose raw row nearly equals that of the query."""
-
-
-def near_copies(
-    version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, queries: Sequence[Query], asked: Asked, k: int
-) -> list[Copies]:
+def near_copies(state: SearchState, queries: Sequence[Query], asked: Asked, k: int) -> list[Copies]:
     """Return the near copies of every query, about k at most, without its own item.
 
     They are near in the view of the queries. If the space has a robust view, in which a query by picture or by key has
@@ -42,25 +34,23 @@ def near_copies(
     """
     if asked.rows is None:
         return [{}] * len(asked.own)
-    found = copies_in_view(version, indexed, asked.view, asked.rows, asked.own, k)
-    robust = indexed.space.robust_view
+    found = copies_in_view(state, asked.view, asked.rows, asked.own, k)
+    robust = state.space.robust_view
     if robust and robust != asked.view:
-        places, rows = _robust_rows(version, loaded, robust, queries, asked)
+        places, rows = _robust_rows(state.version, robust, queries, asked)
         own = [asked.own[place] for place in places]
-        for place, near in zip(places, copies_in_view(version, indexed, robust, rows, own, k), strict=True):
+        for place, near in zip(places, copies_in_view(state, robust, rows, own, k), strict=True):
             equal = {item: distance for item, distance in found[place].items() if not distance}
             found[place] = {**equal, **{item: distance for item, distance in near.items() if item not in equal}}
     return found
 
 
-def _robust_rows(
-    version: Version, loaded: LoadedSpaces, view: str, queries: Sequence[Query], asked: Asked
-) -> tuple[list[int], Rows]:
+def _robust_rows(version: Version, view: str, queries: Sequence[Query], asked: Asked) -> tuple[list[int], Rows]:
     """Return the places of the queries that have a row of a view other than their own, and these rows, (n, d)."""
     places = [place for place, number in enumerate(asked.numbers) if queries[number].image is not None]
     rows = [np.empty((0, version.joined_view(view).dim), np.float32)]
     if places:
-        rows.append(query_rows(version, loaded, view, queries, [asked.numbers[place] for place in places]).rows)
+        rows.append(query_rows(version, view, queries, [asked.numbers[place] for place in places]).rows)
     by_key = [(item, place) for place, item in enumerate(asked.own) if item is not None]
     if by_key:
         stored = version.rows(view, {item for item, _ in by_key})
@@ -70,14 +60,12 @@ def _robust_rows(
     return places, np.concatenate(rows)
 
 
-def copies_in_view(
-    version: Version, indexed: IndexedSpace, view: str, rows: Rows, own: Sequence[int | None], k: int
-) -> list[Copies]:
+def copies_in_view(state: SearchState, view: str, rows: Rows, own: Sequence[int | None], k: int) -> list[Copies]:
     """Return the near copies of queries with raw rows of a view, (n, d): codes find candidates, and rows decide."""
-    sketch = indexed.space.sketch_of.get(view)
+    sketch = state.space.sketch_of.get(view)
     if sketch is None or not len(rows):
         return [{}] * len(rows)
-    points, searcher = sketch.points(rows), indexed.searcher(sketch.target)
+    points, searcher = sketch.points(rows), state.indexed.searcher(sketch.target)
     with stage("search near copies", view=view):
         most = min(k + _SPARE, max(1, len(searcher)))
         # Near copies have nearly equal codes, which approximate searches do not miss.
@@ -85,7 +73,7 @@ def copies_in_view(
     close = found.distances <= sketch.radii(points)[:, None]
     if not close.any():
         return [{}] * len(rows)
-    stored = version.rows(view, np.unique(found.ids[close]).tolist())
+    stored = state.version.rows(view, np.unique(found.ids[close]).tolist())
     others, copies = sketch.points(stored.rows), list[Copies]()
     for point, ids, inside, item in zip(points, found.ids, close, own, strict=True):
         places = np.arange(len(stored.ids)) if len(points) == 1 else np.flatnonzero(np.isin(stored.ids, ids[inside]))
@@ -102,11 +90,11 @@ def copies_in_view(
 def copies_first(
     indexed: IndexedSpace,
     asked: Asked,
-    lists: Mapping[Target, list[list[Neighbor]]],
+    lists: Mapping[Target, list[Near]],
     copies: Sequence[Copies],
     k: int,
     only: Selector,
-) -> dict[Target, list[list[Neighbor]]]:
+) -> dict[Target, list[Near]]:
     """Return lists of k items in which near copies come first, if the target has them and ``only`` selects them.
 
     The distance of a near copy is that of the list's first item, times the distance of the rows, from 0 to 1.
@@ -115,8 +103,8 @@ def copies_first(
         return dict(lists)
     return {
         target: [
-            _first(found, {item: near[item] for item in near if item in present}, k)
-            for found, near in zip(of_queries, copies, strict=True)
+            _first(near, {item: of_query[item] for item in of_query if item in present}, k)
+            for near, of_query in zip(of_queries, copies, strict=True)
         ]
         for target, of_queries in lists.items()
         for present in [_present(indexed, target, asked.probes[target][:1], copies, only)]
@@ -131,9 +119,11 @@ def _present(
     return indexed.present(target, vector, ids, None if only is None else only(target)) if len(ids) else set()
 
 
-def _first(found: list[Neighbor], near: Copies, k: int) -> list[Neighbor]:
-    if not near:
-        return found
-    nearest = found[0].distance if found else 0.0
-    others = [one for one in found if one.item not in near]
-    return [*(NearCopy(item, nearest * closeness) for item, closeness in near.items()), *others][:k]
+def _first(near: Near, copies: Copies, k: int) -> Near:
+    if not copies:
+        return near
+    first, closeness = np.array(list(copies), np.int64), np.array(list(copies.values()))
+    others = ~np.isin(near.ids, first)
+    ids = np.concatenate([first, near.ids[others]])
+    distances = np.concatenate([closeness * (near.distances[0] if len(near.ids) else 0.0), near.distances[others]])
+    return Near(ids[:k], distances[:k], min(len(first), k))

@@ -1,24 +1,76 @@
-"""Pipelines: the views' own steps, then the learners of a spec such as ``sqrt@sift,cca``, as one chain."""
+"""Pipelines: the own steps of views, then the learners of a spec such as ``sqrt@sift,cca``, as one chain."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils.extmath import row_norms
 
-from crossview.engine.catalog.joined import JOINT
+from crossview.engine.catalog.extractors import inputs_of, kind_of
+from crossview.engine.catalog.joined import JOINT, JoinedView
 from crossview.engine.catalog.values import within_reach
 from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.normalization import Scale
 from crossview.engine.learners.frame.stage import Stage
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.frame.view_rows import cut, slices
-from crossview.engine.learners.registry import build_chain
-from crossview.engine.spaces.parts import Part, own_learners
+from crossview.engine.learners.registry import LEARNERS, build_chain
 from crossview.engine.spaces.target import Target
 from crossview.engine.values.errors import InvalidInputError
+
+
+class Part(NamedTuple):
+    """The columns of a view's rows that come from one stored view."""
+
+    width: int
+    steps: tuple[str, ...] = ()
+    """Names of its normalisation steps, such as ("l1",) for counts of words."""
+    robust: bool = False
+    """Whether its rows hardly differ between a picture and a changed copy."""
+    texts: bool = False
+    """Whether its rows describe texts."""
+
+
+def parts_of(view: JoinedView) -> tuple[Part, ...]:
+    """Return the parts of a view, one for each stored view in it."""
+    kinds = [kind_of(one) for one in view.parts]
+    return tuple(
+        Part(one.dim, kind.steps, kind.robust, inputs_of(one) == {"text"})
+        for one, kind in zip(view.parts, kinds, strict=True)
+    )
+
+
+def own_learners(views: Sequence[Sequence[Part]], first: int = 0) -> list[Any]:
+    """Return the unfitted learners at the start of a pipeline, given the parts of each view.
+
+    They apply the first step of every part, then the second steps, and so on. Last, they scale the parts of joined
+    views, so that each part has the same weight. ``first`` is the position of the first view.
+    """
+    placed = [
+        (step_names, view, columns)
+        for view, parts in enumerate(views, first)
+        for step_names, columns in zip((part.steps for part in parts), _columns(parts), strict=True)
+    ]
+    learners = []
+    for names in zip_longest(*(step_names for step_names, _, _ in placed)):
+        wanted = [(name, columns, view) for name, (_, view, columns) in zip(names, placed, strict=True) if name]
+        for name, columns in sorted({one[:2] for one in wanted}, key=lambda one: (one[0], one[1] or ())):
+            given = {} if columns is None else {"columns": columns}
+            chosen = [view for *group, view in wanted if tuple(group) == (name, columns)]
+            learners.append(LEARNERS[name](views=chosen, **given))
+    joined = [(view, parts) for view, parts in enumerate(views, first) if len(parts) > 1]
+    return learners + [Scale(views=[view], widths=[part.width for part in parts]) for view, parts in joined]
+
+
+def _columns(parts: Sequence[Part]) -> list[tuple[int, int] | None]:
+    """Return the range of columns of each part; None if the part is the whole view."""
+    ends = np.cumsum([part.width for part in parts]).tolist()
+    return list(zip([0, *ends], ends, strict=False)) if len(parts) > 1 else [None] * len(parts)
+
 
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "shared", "views")
 """Parameters of learners whose values are positions of views; users give the names of views."""

@@ -10,45 +10,42 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.spaces.columns import Evidence
-from crossview.engine.spaces.every_view import views_of
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.columns import Evidence, best_first, mean_scores, reciprocal_ranks
 from crossview.engine.spaces.examples import scored
-from crossview.engine.spaces.fusing import Fusion, no_match, set_probability
-from crossview.engine.spaces.fusion import Floats, best_first, fuse, mean_scores, reciprocal_ranks
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.learned_fusion import Teacher
-from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.matching import Asked, Hits, Selector, familiarity, hits_of, neighbours, query_probes
-from crossview.engine.spaces.near_copies import NearCopy, copies_first, near_copies
-from crossview.engine.spaces.query_rows import described
-from crossview.engine.spaces.scores import in_order
-from crossview.engine.spaces.space import Space
-from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
-from crossview.engine.spaces.version import Version
-from crossview.engine.spaces.weighting import check_notions, nearest_by_weights, shown
-from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotReadyError
-from crossview.engine.values.query import Hit, HitList, Query, SearchRequest
+from crossview.engine.spaces.fusing import Fusion, Teacher, no_match
+from crossview.engine.spaces.indexed import Selector
+from crossview.engine.spaces.near_copies import copies_first, near_copies
+from crossview.engine.spaces.queries import Asked, described, familiarity, query_probes, views_of
+from crossview.engine.spaces.rankings import Floats, Ranking, by_distance, by_rank
+from crossview.engine.spaces.space import Space, Vectors
+from crossview.engine.spaces.target import Near, Target, on_common_scale
+from crossview.engine.spaces.version import SearchState
+from crossview.engine.values.errors import Argument, CrossviewError, InvalidInputError, NotReadyError
+from crossview.engine.values.query import Query
 from crossview.engine.values.strategy import LEARN, RANK, Combined, Listed, Moved, Nearest, Strategy, Weighted
+from crossview.features.stages import stage
 from crossview.index.base import Ids, Index, Selection
 
 OVERFETCH = 3
-"""Hits to find in every target for each wanted hit before a merge, which drops repeated keys."""
+"""Hits to find in every target for each wanted hit before a merge, which drops repeated items."""
+_FIRST_DEPTH = 4
+"""Items that each notion gives in the first round, as a multiple of k, and the growth in each further round."""
+_CLEARLY = 1 - 1e-6
+"""Relative error of distances, which indexes round to float32."""
 
 S = TypeVar("S", bound=Strategy)
-Shares = Sequence[float] | None
-"""The share of its match that each query keeps, (n,), see ``Novelty.familiarity``; None without matches."""
 
 
 @dataclass(frozen=True)
 class Scan(ABC, Generic[S]):
-    """One search by a strategy in a space; it raises the errors of ``engine.spaces.search.answer``."""
+    """A search by a strategy in a space."""
 
+    state: SearchState
     strategy: S
-    request: SearchRequest
-    version: Version
-    indexed: IndexedSpace
-    loaded: LoadedSpaces
     only: Selector
+    recall: float
+    """The recall of searches in approximate indexes [default: 0, the promised one]."""
 
     @staticmethod
     def check_space(space: Space) -> None:
@@ -60,80 +57,61 @@ class Scan(ABC, Generic[S]):
         return []
 
     @abstractmethod
-    def lists(self) -> list[HitList]:
-        """Return the hit lists, query by query and target by target."""
+    def rankings(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """Return lists of up to k items, query by query and target by target.
+
+        Raises the errors of ``query_probes`` and ``Space.probe``, and StaleError as ``Version.read``.
+        """
 
     def within(self, target: Target) -> tuple[Index, Selection | None]:
         """Return the index of a target, and the selection of its items that the search may find."""
-        return self.indexed.indexes[target].index, None if self.only is None else self.only(target)
+        return self.state.indexed.indexes[target].index, None if self.only is None else self.only(target)
+
+    def ranking(self, number: int, view: str, target: Target, near: Near, matches: Floats | None = None) -> Ranking:
+        """Return the list of the items that a query with a number and a view finds in a target."""
+        scores = self.state.indexed.scores(target, near.ids)
+        return Ranking(number, str(target), near.ids, near.distances, [(view, str(target))], None, matches, scores)
 
 
 class QueryScan(Scan[S]):
     """A search by queries that have an input."""
 
-    def lists(self) -> list[HitList]:
-        """Return the hit lists; queries with the same kind of input go through the pipeline together."""
-        found: dict[int, list[HitList]] = {}
-        queries, space = self.request.queries, self.indexed.space
-        for asked in query_probes(self.version, space, self.loaded, queries, self.strategy.names):
-            for number, apart in zip(asked.numbers, self.found(asked), strict=True):
-                found[number] = [HitList(number, name, hits) for name, hits in apart]
-        return [one for number in range(len(queries)) for one in found[number]]
+    def rankings(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """Return the lists; queries with the same kind of input go through the pipeline together."""
+        lists: dict[int, list[Ranking]] = {}
+        for asked in query_probes(self.state, queries, self.strategy.names):
+            lists.update(zip(asked.numbers, self.of_group(asked, queries, k), strict=True))
+        return [ranking for number in range(len(queries)) for ranking in lists[number]]
 
     @abstractmethod
-    def found(self, asked: Asked) -> list[list[tuple[str, Hits]]]:
-        """Return the lists of every query, each with the name of its target, or "" for a merged list."""
+    def of_group(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
+        """Return the lists of every query of a group; ``queries`` are all queries."""
 
 
 N = TypeVar("N", Nearest, Moved)
 
 
 class TargetScan(QueryScan[N]):
-    """A search in each target; its lists can be merged and sorted."""
+    """A search in each target, whose lists can be merged."""
 
-    def lists(self) -> list[HitList]:
-        """Return the hit lists in their order."""
-        return in_order(self.strategy.sort_by, super().lists())
-
-    def found(self, asked: Asked) -> list[list[tuple[str, Hits]]]:
+    def of_group(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
         """Return the lists of every query by target, or one merged list."""
-        comparable, k = on_common_scale(asked.probes.keys()), self.request.k
+        comparable = on_common_scale(asked.probes.keys())
         merged = comparable if self.strategy.merge is None else self.strategy.merge
-        wanted = k * OVERFETCH if merged and not comparable else k
-        shares = self.familiarity(asked)
-        by_target = {
-            target: self.matched(
-                (asked.view, str(target)),
-                shares,
-                lists,
-                hits_of(self.version, str(target), lists, self.indexed.scores(target, lists)),
-            )
-            for target, lists in self.near(asked, wanted).items()
-        }
-        apart = [[(str(target), hits[row]) for target, hits in by_target.items()] for row in range(len(asked.own))]
+        by_target = self.in_targets(asked, queries, k * OVERFETCH if merged and not comparable else k)
+        lists = [[rankings[row] for rankings in by_target] for row in range(len(asked.own))]
         if not merged:
-            return apart
-        join = _nearest if comparable else fuse
-        return [[("", join([HitList(0, name, hits) for name, hits in lists], k))] for lists in apart]
-
-    def near(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
-        """Return the items found for every query up to the maximum distance, by target."""
-        found = self.neighbours(asked, k)
-        return {target: up_to(self.strategy.max_distance, lists) for target, lists in found.items()}
-
-    def familiarity(self, asked: Asked) -> Shares:
-        """Return the share of its match that each query keeps; None without matches, as for moved queries."""
-        return None
-
-    def matched(
-        self, names: tuple[str, str], shares: Shares, found: Sequence[Sequence[Neighbor]], lists: list[Hits]
-    ) -> list[Hits]:
-        """Return the lists of found items with the match of each hit; ``names`` are the query view and the target."""
-        return lists
+            return lists
+        if comparable:
+            return [[by_distance(apart, k)] for apart in lists]
+        items = self.state.version.shown(
+            {item for apart in lists for ranking in apart for item in ranking.ids.tolist()}
+        )
+        return [[by_rank(apart, k, lambda item: items[item].key)] for apart in lists]
 
     @abstractmethod
-    def neighbours(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
-        """Return the k items found for every query, by target."""
+    def in_targets(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
+        """Return the list of every query in each target, up to the maximum distance."""
 
 
 class NearestScan(TargetScan[Nearest]):
@@ -145,67 +123,69 @@ class NearestScan(TargetScan[Nearest]):
         views = dict.fromkeys([*(query.view for query in queries), space.robust_view])
         return [space.sketch_of[view].target for view in views if view in space.sketch_of]
 
-    def lists(self) -> list[HitList]:
-        """Return the hit lists, with probabilities if the request wants them."""
-        found = super().lists()
-        for one in found if self.strategy.probabilities else ():
-            view = self.request.queries[one.query].view
-            for hit in one.hits:
-                set_probability(self.version, self.indexed.space, self.strategy.base_rate, view, hit)
-        return found
+    def rankings(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """Return the lists; a query without a view gets one list, fused over all views and targets."""
+        if all(query.view for query in queries):
+            return super().rankings(queries, k)
+        fusion, lists = Fusion(self.state, self.strategy, k, self.only), list[Ranking]()
+        for number, query in enumerate(queries):
+            if query.view:
+                lists += [ranking._replace(query=number) for ranking in super().rankings([query], k)]
+            else:
+                lists.append(fusion.of_every_view(number, query))
+        return lists
 
-    def found(self, asked: Asked) -> list[list[tuple[str, Hits]]]:
+    def of_group(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
         """Return the lists of every query by target, or one list, by distance on a common scale or by a fusion."""
         by_distance = not self.strategy.merge or on_common_scale(asked.probes.keys())
         if by_distance and not self.strategy.fuse:
-            return super().found(asked)
-        fusion = Fusion(self.version, self.indexed, self.loaded, self.strategy, self.request.k, self.only)
-        return [[fusion.found(columns)] for columns in fusion.columns(asked, self.request.queries)]
+            return super().of_group(asked, queries, k)
+        fusion = Fusion(self.state, self.strategy, k, self.only)
+        columns = fusion.columns(asked, queries)
+        return [[fusion.ranking(number, some)] for number, some in zip(asked.numbers, columns, strict=True)]
 
-    def neighbours(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
-        """Return the items that the indexes find, near copies of the queries first."""
-        search = partial(self.version.live.search, self.indexed, asked.view, self.request.recall)
-        found = neighbours(self.indexed, asked.probes, asked.own, k, self.only, search)
-        copies = near_copies(self.version, self.indexed, self.loaded, self.request.queries, asked, k)
-        return copies_first(self.indexed, asked, found, copies, k, self.only)
+    def in_targets(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
+        """Return the items that the indexes find, near copies of the queries first, each with its match.
 
-    def familiarity(self, asked: Asked) -> Shares:
-        """Return the share of its match that each query keeps; None if its match is not calibrated."""
-        return familiarity(self.version, self.indexed.space, asked, self.request.queries)
-
-    def matched(
-        self, names: tuple[str, str], shares: Shares, found: Sequence[Sequence[Neighbor]], lists: list[Hits]
-    ) -> list[Hits]:
-        """Return the lists with the match of each hit, without hits below the minimum match; that of near copies is 1.
-
-        Raises NotReadyError for a minimum if the query's view and the target have no calibrated match.
+        The match of near copies is 1. Raises NotReadyError for a minimum match if the query's view and the target have
+        no calibrated match.
         """
-        space, least = self.indexed.space, self.strategy.min_match
-        match = space.match_of.get(names)
-        if match is None or shares is None:
-            if least:
-                raise NotReadyError(no_match(space, *names))
-            return lists
-        for neighbors, hits, share in zip(found, lists, shares, strict=True):
-            copies = sum([isinstance(one, NearCopy) for one in neighbors])
-            others = match.probabilities([hit.distance for hit in hits[copies:]], share)
-            for hit, probability in zip(hits, [1.0] * copies + others, strict=True):
-                vars(hit)["match"] = probability
-        return [tuple([hit for hit in hits if (hit.match or 0) >= least]) for hits in lists] if least else lists
+        indexed, space, least = self.state.indexed, self.state.space, self.strategy.min_match
+        search = partial(self.state.version.live.search, indexed, asked.view, self.recall)
+        lists = indexed.neighbours(asked.probes, asked.own, k, self.only, search)
+        copies = near_copies(self.state, queries, asked, k)
+        shares, by_target = familiarity(self.state, asked, queries), []
+        for target, of_queries in copies_first(indexed, asked, lists, copies, k, self.only).items():
+            match = None if shares is None else space.match_of.get((asked.view, str(target)))
+            if match is None and least:
+                raise NotReadyError(no_match(space, asked.view, str(target)))
+            rankings = []
+            for row, (number, near) in enumerate(zip(asked.numbers, of_queries, strict=True)):
+                near, matches = near.up_to(self.strategy.max_distance), None
+                if match is not None and shares is not None:
+                    others = near.distances[near.copies :]
+                    matches = np.ones(len(near.ids))
+                    if len(others):
+                        matches[near.copies :] = match.of_all(others, float(others[0]), shares[row])
+                ranking = self.ranking(number, asked.view, target, near, matches)
+                rankings.append(ranking.take(matches >= least) if least and matches is not None else ranking)
+            by_target.append(rankings)
+        return by_target
 
 
 class MovedScan(TargetScan[Moved]):
     """The items whose scores are nearest to the moved scores of the queries."""
 
-    def neighbours(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
+    def in_targets(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
         """Return the items with the nearest scores."""
-        found = {}
+        by_target = []
         for target, vectors in asked.probes.items():
             index, chosen = self.within(target)
-            found[target] = self.indexed.space.axes_of(target).nearest(
-                self.strategy, index, vectors, asked.own, k, chosen
-            )
-        return found
+            lists = self.state.space.axes_of(target).nearest(self.strategy, index, vectors, asked.own, k, chosen)
+            rows = zip(asked.numbers, lists, strict=True)
+            most = self.strategy.max_distance
+            by_target.append([self.ranking(number, asked.view, target, near.up_to(most)) for number, near in rows])
+        return by_target
 
 
 class WeightedScan(QueryScan[Weighted]):
@@ -214,74 +194,127 @@ class WeightedScan(QueryScan[Weighted]):
     @staticmethod
     def check_space(space: Space) -> None:
         """Raise InvalidInputError for a space without notions."""
-        check_notions(space)
+        if not space.pipeline.capabilities.notions:
+            raise InvalidInputError(
+                f"space {space.name!r} has no notions of similarity to weigh: train a space with ",
+                Argument("spec", "joint"),
+            )
 
-    def found(self, asked: Asked) -> list[list[tuple[str, Hits]]]:
+    def of_group(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
         """Return one list for every query, with the text of the weights as its target."""
         weights = self.strategy.weights
-        indexes = {target: self.indexed.indexes[target].index for target in asked.probes}
-        nearest = nearest_by_weights(
-            indexes, asked.probes, tuple(weights.values()), asked.own, self.request.k, self.only
-        )
-        name, near = shown(weights), up_to(self.strategy.max_distance, nearest)
-        return [[(name, hits)] for hits in hits_of(self.version, name, near)]
+        indexes = {target: self.state.indexed.indexes[target].index for target in asked.probes}
+        lists = nearest_by_weights(indexes, asked.probes, tuple(weights.values()), asked.own, k, self.only)
+        name = text_of_weights(weights)
+        within = [near.up_to(self.strategy.max_distance) for near in lists]
+        rows = zip(asked.numbers, within, strict=True)
+        return [[Ranking(number, name, near.ids, near.distances, [(asked.view, name)])] for number, near in rows]
+
+
+def text_of_weights(weights: Mapping[str, float]) -> str:
+    """Return weights as a text such as ``head=2,wing=1``, which hits have instead of a target."""
+    return ",".join(f"{name}={weight:g}" for name, weight in sorted(weights.items()))
+
+
+def nearest_by_weights(
+    indexes: Mapping[Target, Index],
+    probes: Mapping[Target, Vectors],
+    weights: Sequence[float],
+    own: Sequence[int | None],
+    k: int,
+    only: Selector,
+) -> list[Near]:
+    """Return the k nearest items of every query by sqrt(sum of w_t d_t^2), among those that ``only`` selects.
+
+    ``probes`` has the (q, D_t) vectors of the queries by target, each with its weight; ``own`` has the item behind each
+    query, which the query must not find.
+
+    Each notion gives more and more of its nearest items, until no unseen item can be among the k: an unseen item is
+    further away, in every notion, than the last item of that notion (the threshold algorithm of Fagin, Lotem and Naor,
+    2003).
+    """
+    if len(probes) < len(weights):
+        raise InvalidInputError("a notion has two weights: name each notion once")
+    parts = [
+        (indexes[target], vectors.astype(np.float64), weight, None if only is None else only(target))
+        for (target, vectors), weight in zip(probes.items(), weights, strict=True)
+        if weight
+    ]
+    lists: dict[int, Near] = {}
+    left, depth, size = list(range(len(own))), _FIRST_DEPTH * (k + 1), max(1, *(len(part[0]) for part in parts))
+    while left:
+        checkpoint()
+        with stage("search indexes", targets=len(parts)):
+            results = [
+                index.search(vectors[left].astype(np.float32), min(depth, size), chosen)
+                for index, vectors, _, chosen in parts
+            ]
+        unseen = np.zeros(len(left))
+        for (_, _, weight, _), result in zip(parts, results, strict=True):
+            unseen += weight * result.distances[:, -1].astype(np.float64) ** 2
+        for row, query in enumerate(left):
+            ids = np.unique(np.concatenate([result.ids[row] for result in results]))
+            ids = ids[(ids >= 0) & (ids != (-1 if own[query] is None else own[query]))]
+            squares = np.zeros(len(ids))
+            for index, vectors, weight, _ in parts:
+                gaps = index.get(ids) - vectors[query]
+                squares += weight * np.vecdot(gaps, gaps)
+            order = np.lexsort((ids, squares))[:k]
+            if depth >= size or (len(order) == k and squares[order[-1]] <= _CLEARLY * unseen[row]):
+                lists[query] = Near(ids[order], np.sqrt(squares[order]))
+        left, depth = [query for query in left if query not in lists], depth * _FIRST_DEPTH
+    return [lists[query] for query in range(len(own))]
 
 
 class ListedScan(Scan[Listed]):
     """The first items of every target by score."""
 
-    def lists(self) -> list[HitList]:
+    def rankings(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Return the first items of every target, once for each query."""
-        lists, space = [], self.indexed.space
-        for number, query in enumerate(self.request.queries):
+        lists, space = [], self.state.space
+        for number, query in enumerate(queries):
             for target in space.targets_for(query.view, self.strategy.names):
                 index, chosen = self.within(target)
-                first = [space.axes_of(target).first(self.strategy.sort_by, index, self.request.k, chosen)]
-                (hits,) = hits_of(self.version, str(target), first, self.indexed.scores(target, first))
-                lists.append(HitList(number, str(target), hits))
+                near = space.axes_of(target).first(self.strategy.sort_by, index, k, chosen)
+                lists.append(self.ranking(number, query.view, target, near))
         return lists
 
 
 class CombinedScan(Scan[Combined]):
     """One list of all items by a score of all queries, which are examples and counter-examples of one question."""
 
-    def lists(self) -> list[HitList]:
+    def rankings(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Return the list; its distance falls as the score grows."""
-        gathered, own = self._gathered()
-        found_in = {
-            target: scored(self.strategy.combine, target, self.indexed.indexes[target].index, *given)
-            for target, given in gathered.items()
+        examples, own = self._gathered(queries)
+        items = {
+            target: scored(self.strategy.combine, target, self.state.indexed.indexes[target].index, *of_target)
+            for target, of_target in examples.items()
         }
         hidden = np.array([] if self.strategy.with_examples else sorted(own), np.int64)
-        for target, (ids, scores) in found_in.items():
+        for target, (ids, scores) in items.items():
             chosen = np.isin(ids, hidden, assume_unique=True, invert=True)
             if self.only is not None:
                 chosen &= np.isin(ids, self.only(target).ids, assume_unique=True)
-            found_in[target] = ids[chosen], scores[chosen]
-        found, scores = self._fused(found_in, own)
-        first = best_first(self.request.k, scores)
-        name = f"{self.strategy.combine} of {', '.join(map(str, gathered))}"
+            items[target] = ids[chosen], scores[chosen]
+        ids, scores = self._fused(items, own)
+        first = best_first(k, scores)
+        name = f"{self.strategy.combine} of {', '.join(map(str, examples))}"
         name += f", fused by {self.strategy.fuse}" if self.strategy.fuse else ""
-        distances = np.logaddexp(0, -scores[first]).tolist()
-        near = [Neighbor(*pair) for pair in zip(found[first].tolist(), distances, strict=True)]
-        (hits,) = hits_of(self.version, name, [near])
-        return [HitList(0, name, hits)]
+        return [Ranking(0, name, ids[first], np.logaddexp(0, -scores[first]), [("", name)])]
 
-    def _fused(self, found_in: Mapping[Target, tuple[Ids, Floats]], own: set[int]) -> tuple[Ids, Floats]:
+    def _fused(self, items_in: Mapping[Target, tuple[Ids, Floats]], own: set[int]) -> tuple[Ids, Floats]:
         """Return the items that any target has, ascending, and one score for each, (n,)."""
-        items, scores = [ids for ids, _ in found_in.values()], [values for _, values in found_in.values()]
+        items, scores = [ids for ids, _ in items_in.values()], [values for _, values in items_in.values()]
         weights = [1.0] * len(items)
         if self.strategy.fuse == RANK:
             scores = [reciprocal_ranks(-values) for values in scores]
         elif self.strategy.fuse == LEARN:
-            places = [(target.view, target) for target in found_in]
-            learned = Teacher(Evidence(self.version, self.indexed), tuple(places), by_match=False).learned(
-                frozenset(own)
-            )
+            places = [(target.view, target) for target in items_in]
+            learned = Teacher(Evidence(self.state), tuple(places), by_match=False).learned(frozenset(own))
             weights = [learned.weights[place] for place in places]
         return mean_scores(items, scores, weights)
 
-    def _gathered(self) -> tuple[dict[Target, tuple[NDArray[Any], NDArray[np.float64]]], set[int]]:
+    def _gathered(self, queries: Sequence[Query]) -> tuple[dict[Target, tuple[NDArray[Any], Floats]], set[int]]:
         """Return the vectors of the examples and their weights by target, and the items of the examples.
 
         An example counts in each view that it has. Raises the error of the first example that has none.
@@ -290,9 +323,9 @@ class CombinedScan(Scan[Combined]):
         weights: dict[Target, list[float]] = defaultdict(list)
         own = set[int]()
         by_view: dict[str, list[tuple[int, Query]]] = defaultdict(list)
-        for number, query in enumerate(self.request.queries):
-            views = views_of(self.version, self.indexed.space, query, self.strategy.names)
-            read = query if query.view else described(self.version, self.loaded, query, views)
+        for number, query in enumerate(queries):
+            views = views_of(self.state.version, self.state.space, query, self.strategy.names)
+            read = query if query.view else described(self.state.version, query, views)
             for view in views:
                 by_view[view].append((number, replace(read, view=view)))
         errors: dict[int, list[CrossviewError]] = defaultdict(list)
@@ -303,7 +336,7 @@ class CombinedScan(Scan[Combined]):
                 own |= {item for item in asked.own if item is not None}
                 for target, found in asked.probes.items():
                     vectors[target] += list(found)
-                    weights[target] += [self.request.queries[number].weight for number in numbers]
+                    weights[target] += [queries[number].weight for number in numbers]
         if lacking := errors.keys() - counted:
             raise errors[min(lacking)][0]
         return {
@@ -321,9 +354,7 @@ class CombinedScan(Scan[Combined]):
         """
         queries = [query for _, query in examples]
         try:
-            groups = list(
-                query_probes(self.version, self.indexed.space, self.loaded, queries, self.strategy.names, True)
-            )
+            groups = list(query_probes(self.state, queries, self.strategy.names, True))
         except CrossviewError as error:
             if len(examples) == 1:
                 if not isinstance(error, InvalidInputError | NotReadyError):
@@ -345,21 +376,3 @@ SCANS: Mapping[type[Strategy], type[Scan[Any]]] = {
     Listed: ListedScan,
     Combined: CombinedScan,
 }
-
-
-def up_to(most: float | None, lists: list[list[Neighbor]]) -> list[list[Neighbor]]:
-    """Return lists of neighbours without those beyond a distance."""
-    return lists if most is None else [[one for one in found if one.distance <= most] for found in lists]
-
-
-def scan_of(strategy: Strategy) -> type[Scan[Any]]:
-    """Return the scan of a strategy."""
-    return SCANS[type(strategy)]
-
-
-def _nearest(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:
-    """Merge by distance; a key appears once, where it is nearest."""
-    best: dict[str, Hit] = {}
-    for hit in sorted((hit for one in lists for hit in one.hits), key=lambda hit: hit.distance):
-        best.setdefault(hit.key, hit)
-    return tuple(best.values())[:k]

@@ -4,10 +4,8 @@ An axis is a named column of the vectors, one for each relative attribute. The u
 is the standard deviation of the training items, from their mean.
 """
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
@@ -16,10 +14,10 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.words import COMPARED
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.engine.spaces.target import Neighbor
+from crossview.engine.spaces.target import Near
 from crossview.engine.values.conditions.tree import All, Condition, Either, FieldTest, Not, Visitor
 from crossview.engine.values.errors import Argument, InvalidInputError, NotFoundError, call
-from crossview.engine.values.query import HitList, SearchRequest
+from crossview.engine.values.query import SearchRequest
 from crossview.engine.values.strategy import EVERY_AXIS, Moved
 from crossview.index.base import Ids, Index, Selection
 
@@ -90,9 +88,9 @@ class ScoredItems(NamedTuple):
         at = at[np.take(every.ids, at, mode="clip") == only.ids] if len(every.ids) else at[:0]
         return cls(every.ids[at], every.columns[:, at])
 
-    def nearest(self, points: Scores, own: Sequence[int | None], k: int) -> list[list[Neighbor]]:
+    def nearest(self, points: Scores, own: Sequence[int | None], k: int) -> list[Near]:
         """Return the k nearest items of each point, (q, D), except its own; equal distances in the order of ids."""
-        found = []
+        lists = []
         for point, item in zip(points, own, strict=True):
             checkpoint()
             squares = np.zeros(len(self.ids))
@@ -101,12 +99,14 @@ class ScoredItems(NamedTuple):
             if item is not None:
                 squares[self.ids == item] = np.inf
             order = _first(squares, k)
-            found.append([Neighbor(int(self.ids[at]), math.sqrt(squares[at])) for at in order if squares[at] < np.inf])
-        return found
+            order = order[squares[order] < np.inf]
+            lists.append(Near(self.ids[order], np.sqrt(squares[order])))
+        return lists
 
-    def first(self, column: int, sign: int, k: int) -> list[Neighbor]:
+    def first(self, column: int, sign: int, k: int) -> Near:
         """Return the k items with the greatest scores on a column, or the least for sign -1; their distances are 0."""
-        return [Neighbor(int(self.ids[at]), 0.0) for at in _first(-sign * self.columns[column], k)]
+        order = _first(-sign * self.columns[column], k)
+        return Near(self.ids[order], np.zeros(len(order)))
 
 
 _known: WeakKeyDictionary[Index, tuple[ScoreScale, ScoredItems]] = WeakKeyDictionary()
@@ -144,24 +144,22 @@ class Axes(NamedTuple):
         own: Sequence[int | None],
         k: int,
         only: Selection | None,
-    ) -> list[list[Neighbor]]:
+    ) -> list[Near]:
         """Return the k nearest items of each query, moved along axes; ``vectors`` are (q, D)."""
         amounts = self._columns(moved.amounts)
         held = [at for at, name in enumerate(self.names) if name in moved.hold or EVERY_AXIS in moved.hold]
         points = self.scale.moved(self.scale.scores(vectors), amounts, [at for at in held if at not in amounts])
         return ScoredItems.of(index, self.scale, only).nearest(points, own, k)
 
-    def first(self, sort_by: str, index: Index, k: int, only: Selection | None) -> list[Neighbor]:
+    def first(self, sort_by: str, index: Index, k: int, only: Selection | None) -> Near:
         """Return the first k items of an index by score."""
         name, sign = order_of(sort_by)
         return ScoredItems.of(index, self.scale, only).first(self.names.index(name), sign, k)
 
-    def scores_of(self, index: Index, lists: Iterable[Sequence[Neighbor]]) -> dict[int, dict[str, float]]:
-        """Return the scores, by axis, of the items of an index that are in the lists."""
+    def scores_of(self, index: Index, ids: Ids) -> Scores:
+        """Return the scores of items of an index, (n, axes), by the sorted names of the axes."""
         names = sorted(range(len(self.names)), key=self.names.__getitem__)
-        ids = np.unique(np.array([one.item for one in chain(*lists)], np.int64))
-        rows = self.scale.scores(index.get(ids)).tolist()
-        return {item: {self.names[at]: row[at] for at in names} for item, row in zip(ids.tolist(), rows, strict=True)}
+        return self.scale.scores(index.get(ids))[:, names]
 
     def _columns(self, values: Mapping[str, float]) -> dict[int, float]:
         return {self.names.index(name): value for name, value in values.items()}
@@ -196,20 +194,12 @@ def order_of(sort_by: str) -> tuple[str, int]:
     return (sort_by[1:], -1) if sort_by.startswith("-") else (sort_by, 1)
 
 
-def in_order(sort_by: str, lists: Sequence[HitList]) -> list[HitList]:
-    """Return hit lists in the order of a score; unchanged if ``sort_by`` is empty."""
-    if not sort_by:
-        return list(lists)
-    name, sign = order_of(sort_by)
-    return [replace(one, hits=tuple(sorted(one.hits, key=lambda hit: -sign * hit.scores[name]))) for one in lists]
-
-
 def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None:
     """Raise NotFoundError if a request names an axis that a space lacks, InvalidInputError if the space has none.
 
     Hits, but not a list of items, can also have the order of a field of items.
     """
-    order = order_of(request.sort_by)[0]
+    order = order_of(request.strategy.sort_by)[0]
     of_items = {order} if order and not request.strategy.lists_items else set()
     wanted = [name for name in request.axes if name in names or name not in of_items]
     if request.strategy.lists_items and order not in names:

@@ -1,49 +1,37 @@
-"""A search: from inputs to rows, to probes, to neighbours, to hits; and the embeddings of queries and items."""
+"""A search: its checks, its plan in one state of a collection, its lists of hits, and the pages of all its hits."""
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, cast
+from itertools import accumulate
+from typing import Any
 
-from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
-from crossview.engine.catalog.joined import joined_view
-from crossview.engine.spaces.answer_size import take_room
-from crossview.engine.spaces.arranging import GROUPED, MOST_IN_POOL, Ranking, is_arranged, ranked
-from crossview.engine.spaces.copies import MOST_COMPARED
-from crossview.engine.spaces.every_view import by_every_view, check_without_view, in_each_view
-from crossview.engine.spaces.fusing import Fusion
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.matching import Selector, by_view, query_probes
-from crossview.engine.spaces.query_rows import check_inputs, words_of_queries
-from crossview.engine.spaces.scans import scan_of
+from crossview.engine.spaces.arranging import GROUPED, MOST_COMPARED, MOST_IN_POOL, arranged, is_arranged
+from crossview.engine.spaces.indexed import Selector
+from crossview.engine.spaces.queries import by_view, check_inputs, in_each_view, words_of_queries
+from crossview.engine.spaces.rankings import Ranking, read_hits
+from crossview.engine.spaces.scans import SCANS, Scan
 from crossview.engine.spaces.scores import check_axes
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.version import StaleError, Version
+from crossview.engine.spaces.version import SearchState, StaleError, Version
 from crossview.engine.spaces.versions import TargetsOf, Versions
 from crossview.engine.values.conditions.filter import Filter, field_of
 from crossview.engine.values.conditions.tree import EVERY, Field, FieldTest, Not
-from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError
+from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError, call
 from crossview.engine.values.index_choice import check_recall
 from crossview.engine.values.numbers import check_count
 from crossview.engine.values.query import (
-    ITEMS_AT_ONCE,
     PER_DUPLICATE,
-    Embedding,
     HitList,
-    ItemEmbeddings,
     Query,
     SearchRequest,
 )
 from crossview.engine.values.strategy import Combined, Nearest
-from crossview.index.base import Ids, Selection
-
-_PAGE_BYTES = 1 << 23
-"""Maximum number of bytes of the rows or vectors of a page, unless one item needs more."""
+from crossview.index.base import Selection
 
 
 def check_queries(queries: Sequence[Query], k: int = 1, listing: bool = False) -> None:
@@ -89,11 +77,33 @@ def check_arrangement(request: SearchRequest) -> None:
         raise InvalidInputError("a list of items by score has no groups and no diversity: give a query")
 
 
-def check_request(request: SearchRequest) -> None:
+def check_without_view(request: SearchRequest) -> None:
+    """Raise InvalidInputError for a query without a view that needs one."""
+    strategy = request.strategy
+    for number, query in enumerate(request.queries):
+        if query.view:
+            continue
+        if strategy.lists_items:
+            raise InvalidInputError(
+                "a list of items by a score needs the ",
+                Argument("view"),
+                " of the score; to list items by an attribute, use ",
+                call("collection.items", sort_by=strategy.sort_by),
+            )
+        if query.vector is not None or query.label is not None:
+            raise InvalidInputError(f"query {number}: a vector or a class needs a view: give the view that it is of")
+        if not isinstance(strategy, Nearest | Combined) or strategy.max_distance is not None:
+            raise InvalidInputError(
+                "give the query a view: a search by every view takes no other options than targets, k, a filter, "
+                "min_match and fuse"
+            )
+
+
+def check_search(request: SearchRequest) -> None:
     """Raise InvalidInputError for a request that no collection can answer."""
     check_queries(request.queries, request.k, request.strategy.lists_items)
     check_weights(request)
-    check_without_view(request, isinstance(request.strategy, Nearest | Combined))
+    check_without_view(request)
     request.strategy.check()
     check_arrangement(request)
     check_filter(request.filter)
@@ -103,7 +113,7 @@ def check_request(request: SearchRequest) -> None:
 
 def check_pages(request: SearchRequest) -> None:
     """Raise InvalidInputError for a request that has no pages."""
-    check_request(request)
+    check_search(request)
     if request.diversity:
         raise InvalidInputError("diversity chooses k hits, and pages have all: leave one of the two out")
 
@@ -129,7 +139,7 @@ def targets_of(
 
 def searched_targets(request: SearchRequest) -> TargetsOf:
     """Return the function that checks a search and returns its targets, with the hidden ones."""
-    scan = scan_of(request.strategy)
+    scan = SCANS[type(request.strategy)]
 
     def targets(version: Version, space: Space) -> list[Target]:
         queries = in_each_view(version, space, request.queries, request.strategy.names)
@@ -150,47 +160,54 @@ def no_targets(queries: Sequence[Query]) -> TargetsOf:
     return targets
 
 
-def without_missing(version: Version, request: SearchRequest) -> SearchRequest:
-    """Return a request that finds no item whose file is missing, unless it asks for such items."""
-    if request.include_missing or not version.missing:
-        return request
-    return replace(request, filter=request.filter.also(_PRESENT), include_missing=True)
-
-
 _PRESENT = Not(FieldTest(Field("missing"), "exists"))
 
 
-def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SearchRequest) -> list[HitList]:
+@dataclass(frozen=True)
+class SearchPlan:
+    """A search that is ready to be carried out in one state of a collection."""
+
+    state: SearchState
+    request: SearchRequest
+    scan: Scan[Any]
+
+    @classmethod
+    def of(cls, state: SearchState, request: SearchRequest) -> "SearchPlan":
+        """Return the plan of a checked request. Raises NotFoundError or InvalidInputError for axes that are no axes of
+        the space."""
+        check_axes(state.space.axes, state.space.name, request)
+        skips_missing = state.version.missing and not request.include_missing
+        only = passing(state, request.filter.also(_PRESENT) if skips_missing else request.filter)
+        strategy = request.strategy
+        return cls(state, request, SCANS[type(strategy)](state, strategy, only, request.recall))
+
+    def arranged(self) -> list[Ranking]:
+        """Return the lists before the content of their items is read; raises the errors of ``Scan.rankings``."""
+        request, state, targets = self.request, self.state, list[Target]()
+        if request.diversity:
+            searched = searched_targets(request)(state.version, state.space)
+            targets = [target for target in searched if not target.hidden]
+        return arranged(state, request, targets, partial(self.scan.rankings, request.queries))
+
+    def hit_lists(self, rankings: Sequence[Ranking]) -> list[HitList]:
+        """Return rankings as lists of hits; raises the errors of ``read_hits``."""
+        words = words_of_queries(self.state.version, self.request.queries)
+        return read_hits(self.state, self.request.strategy, rankings, words)
+
+
+def answer(state: SearchState, request: SearchRequest) -> list[HitList]:
     """Return the hit lists, query by query and target by target.
 
     Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for an unreadable picture, and StaleError if the
     search must start again with the next version.
     """
-    request = without_missing(version, request)
-    check_axes(indexed.space.axes, indexed.space.name, request)
-    if is_arranged(request, indexed.space.axes):
-        return ranking_of(version, indexed, loaded, request).read(version)
-    if not isinstance(request.strategy, Combined) and any(not query.view for query in request.queries):
-        strategy = cast(Nearest, request.strategy)  # see ``check_without_view``
-        only = passing(version, indexed, request.filter)
-        fusion = Fusion(version, indexed, loaded, strategy, request.k, only)
-        return by_every_view(fusion, request, partial(answer, version, indexed, loaded))
-    only = passing(version, indexed, request.filter)
-    found = scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()
-    words = words_of_queries(version, loaded, request.queries)
-    return [replace(one, words=words[one.query]) if one.query in words else one for one in found]
+    plan = SearchPlan.of(state, request)
+    return plan.hit_lists(plan.arranged())
 
 
-def ranking_of(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SearchRequest) -> Ranking:
-    """Return the lists of ``answer`` without the content of the items."""
-    targets = [one for one in searched_targets(request)(version, indexed.space) if not one.hidden]
-    request = without_missing(version, request)
-    return ranked(version, indexed, targets, request, lambda some, plain: answer(some, indexed, loaded, plain))
-
-
-def passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Selector:
+def passing(state: SearchState, chosen: Filter) -> Selector:
     """Return a function that selects the items of a target that pass a filter."""
-    stored, scored = chosen.stored, chosen.scored
+    (version, indexed), stored, scored = state, chosen.stored, chosen.scored
     selection = partial(version.selection, stored, indexed) if stored != EVERY else None
     if scored == EVERY:
         return selection
@@ -202,95 +219,91 @@ def passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Selector
     return chosen_of
 
 
-def answer_at_hand(
-    versions: Versions, loaded: LoadedSpaces, request: SearchRequest, most_bytes: int, most_hits: int
-) -> list[HitList] | None:
+def answer_at_hand(versions: Versions, request: SearchRequest, most_bytes: int, most_hits: int) -> list[HitList] | None:
     """Return the hit lists if everything needed is in memory; see ``Collection.memory.search``."""
     if request.filter.stored != EVERY or any(query.vector is None for query in request.queries):
         return None
-    if request.combine or request.merge or request.fuse:  # it may learn, and scores all items
+    strategy = request.strategy
+    if strategy.combine or strategy.fuse or vars(strategy).get("merge"):  # it may learn, and scores all items
         return None
-    check_request(request)
-    found = versions.at_hand(request.space)
-    if found is None:
+    check_search(request)
+    state = versions.at_hand(request.space)
+    if state is None:
         return None
-    version, space = found
     try:
-        if version.missing and not request.include_missing:
+        if (state.version.missing and not request.include_missing) or is_arranged(request, state.space.axes):
             return None
-        if is_arranged(request, space.space.axes):
-            return None
-        targets = searched_targets(request)(version, space.space)
-        if any(target not in space.indexes for target in targets):
+        targets = searched_targets(request)(state.version, state.space)
+        if any(target not in state.indexed.indexes for target in targets):
             return None
         hits = request.k * sum(not target.hidden for target in targets)
-        if len(request.queries) * sum(space.read_bytes(request, target) for target in targets) > most_bytes:
+        if len(request.queries) * sum(state.indexed.read_bytes(request, target) for target in targets) > most_bytes:
             return None
         if len(request.queries) * hits > most_hits:
             return None
-        return answer(version, space, loaded, request)
+        return answer(state, request)
     except StaleError:
         return None
 
 
-def embed(
-    version: Version, space: Space, loaded: LoadedSpaces, queries: Sequence[Query], targets: Sequence[str]
-) -> list[Embedding]:
-    """Return the embeddings of queries, query by query and target by target; raises the errors of ``answer``."""
-    space.check_revisions(version.views)
-    found: dict[int, list[Embedding]] = defaultdict(list)
-    for asked in query_probes(version, space, loaded, queries, targets):
-        for target, vectors in asked.probes.items():
-            take_room(vectors.nbytes)
-            bits = target.dim if target.codes else 0
-            for number, vector in zip(
-                asked.numbers, vectors, strict=True
-            ):  # a code is followed by floats for re-ranking
-                found[number].append(Embedding(number, str(target), vector[: target.code_bytes], bits))
-    return [one for number in range(len(queries)) for one in found[number]]
+MOST_HITS = 1 << 21
+"""Maximum number of hits of the pages of a search."""
 
 
-class Page(NamedTuple):
-    """A page of items in the order of keys."""
+class Pages:
+    """All hits of a search; threads may read pages in turn. ``close`` gives up the state of the collection."""
 
-    after: str
-    limit: int
-    among: Ids | None
-    """The items that the pages have; None: all."""
+    def __init__(self, plan: SearchPlan, rankings: Sequence[Ranking], close: Callable[[], None]) -> None:
+        self._plan, self._rankings, self._close = plan, rankings, close
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return sum(len(ranking.ids) for ranking in self._rankings)
+
+    def page(self, first: int, size: int) -> list[HitList]:
+        """Return up to ``size`` hits from place ``first`` of all lists in a row, each list with its ``total``.
+
+        The first page has every list. Raises NotReadyError after ``close``.
+        """
+        with self._lock:
+            if self._closed:
+                raise NotReadyError("the pages of this search are closed: search again")
+            begins = accumulate((len(ranking.ids) for ranking in self._rankings), initial=0)
+            lists = list[HitList]()
+            for begin, ranking in zip(begins, self._rankings, strict=False):
+                some = ranking.take(slice(max(0, first - begin), max(0, first + size - begin)))
+                if len(some.ids) or not first:
+                    lists += [replace(hits, total=len(ranking.ids)) for hits in self._plan.hit_lists([some])]
+            return lists
+
+    def each(self, size: int) -> Iterator[list[HitList]]:
+        """Yield all pages."""
+        for first in range(0, max(1, len(self)), size):
+            yield self.page(first, size)
+
+    def close(self) -> None:
+        """Give up the state of the collection."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._close()
 
 
-def embed_items(tx: Transaction, space: Space, view: str, target: str, page: Page) -> ItemEmbeddings:
-    """Return one page; see ``Collection.items.embed``."""
-    check_count("limit", page.limit)
-    space.check_revisions(tx.views.all())
-    chosen, record = target_of(space, view, target), joined_view(tx, view)
-    if not page.after and not len(record.ids(tx)):
-        raise NotReadyError(f"no item of collection {tx.name()!r} has a row of view {view!r}: index items first")
-    size = max(1, min(page.limit, ITEMS_AT_ONCE, _PAGE_BYTES // (4 * max(record.dim, chosen.dim))))
-    keys = tx.items.keys_after(page.after, size, page.among)
-    found = record.rows(tx, keys)
-    places = {item: place for place, item in enumerate(found.ids.tolist())}
-    having = [item for item in keys if item in places]
-    vectors = space.probe(view, found.rows[[places[item] for item in having]], [str(chosen)], items=True)[chosen]
-    labels = tx.items.labels(having)
-    return ItemEmbeddings(
-        space=space.name,
-        generation=space.generation,
-        keys=tuple(keys[item] for item in having),
-        vectors=vectors[:, : chosen.code_bytes],  # a code is followed by floats for re-ranking
-        bits=chosen.dim if chosen.codes else 0,
-        labels=tuple(labels.get(item, ()) for item in having),
-        after=next(reversed(keys.values())) if len(keys) == size else "",
-    )
-
-
-def target_of(space: Space, view: str, name: str) -> Target:
-    """Return the target of a name [default: the view itself]."""
-    if name:
-        return space.targets_for(view, [name])[0]
-    found = {str(target): target for target in space.targets_for(view) if target.view == view}
-    if view not in found:
-        raise InvalidInputError(
-            f"space {space.name!r} has several metrics of view {view!r}: choose one of the targets {', '.join(found)}"
-        )
-    return found[view]
+def pages_of(versions: Versions, request: SearchRequest) -> Pages:
+    """Return the pages of a request, whose k does not count; raises the errors of a search, and InvalidInputError for
+    more than MOST_HITS hits."""
+    state, close = versions.kept(request.space, searched_targets(request))
+    try:
+        most = max(1, MOST_HITS // (max(1, len(request.queries)) * max(1, len(state.indexed.indexes))))
+        plan = SearchPlan.of(state, replace(request, k=most + 1))
+        rankings = plan.arranged()
+        if any(len(ranking.ids) > most for ranking in rankings):
+            raise InvalidInputError(
+                f"all pages of a search may have {MOST_HITS:,} hits, and these have more: give a filter, a target, or "
+                "a maximum distance"
+            )
+        return Pages(plan, rankings, close)
+    except BaseException:
+        close()
+        raise

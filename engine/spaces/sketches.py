@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.spaces.parts import Part
+from crossview.engine.spaces.pipeline import Part
 from crossview.engine.spaces.target import SKETCH, Target
 
 Rows = NDArray[np.float32]

@@ -1,26 +1,36 @@
-"""Suggestion of labels for queries, by calibrated votes of the nearest labelled items; it writes nothing."""
+"""Votes of the nearest labelled items: suggested labels for queries, and whether a space recognises its labels."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn.isotonic import IsotonicRegression
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
+from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.matching import by_view, neighbours
-from crossview.engine.spaces.query_rows import query_rows
+from crossview.engine.spaces.queries import by_view, query_rows
 from crossview.engine.spaces.search import check_queries
 from crossview.engine.spaces.space import Space
-from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.target import Near, Target, on_common_scale
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
-from crossview.engine.values.labels import LABELLING, without_labels
+from crossview.engine.values.labels import (
+    FEW_ITEMS,
+    FEWEST_ITEMS,
+    LABELLING,
+    NOT_RECOGNIZED,
+    LabelReport,
+    fault_of_name,
+    without_labels,
+)
 from crossview.engine.values.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
 from crossview.index.base import Searcher, Selection
 
@@ -35,8 +45,7 @@ error after 10 items is .07 with it and .10 without; after 150 items both are .0
 class Voters:
     """The labelled items of a collection that a space finds for queries of one view; all votes have the same weight."""
 
-    version: Version
-    indexed: IndexedSpace
+    state: SearchState
     view: str
     targets: tuple[str, ...]
     k: int
@@ -52,16 +61,16 @@ class Voters:
 
         Raises the errors of ``Space.probe``.
         """
-        probes = self.indexed.space.probe(self.view, rows, self.targets)
-        found = neighbours(self.indexed, probes, own, self.k, self._labelled)
+        probes = self.state.space.probe(self.view, rows, self.targets)
+        found = self.state.indexed.neighbours(probes, own, self.k, self._labelled)
         comparable = on_common_scale(probes.keys())
         by_row = ([lists[row] for lists in found.values()] for row in range(len(rows)))
         return [vote_shares(lists, self.labels, self.k, comparable) for lists in by_row]
 
     def _labelled(self, target: Target) -> Selection:
-        searcher, place = self.indexed.searcher(target), ("labelled", self.indexed.space.ignored_labels)
+        searcher, place = self.state.indexed.searcher(target), ("labelled", self.state.space.ignored_labels)
         # By weak references, because a selection keeps the rows of its searcher, which compaction can replace.
-        selections = self.version.remembered.value(place, WeakKeyDictionary[Searcher, Selection])
+        selections = self.state.version.remembered.value(place, WeakKeyDictionary[Searcher, Selection])
         found = selections.get(searcher)
         if found is None:
             found = selections[searcher] = searcher.selection(np.array(sorted(self.labels), np.int64))
@@ -69,18 +78,18 @@ class Voters:
 
 
 def vote_shares(
-    lists: Sequence[Sequence[Neighbor]], labels: Mapping[int, Sequence[str]], k: int, comparable: bool
+    lists: Sequence[Near], labels: Mapping[int, Sequence[str]], k: int, comparable: bool
 ) -> dict[str, float]:
     """Return the share of the votes of each label, the nearest voter's first.
 
     ``lists`` are the voters in each target, of which the k nearest vote if the targets are ``comparable``.
     """
-    every = [one for found in lists for one in found]
+    ids = np.concatenate([near.ids for near in lists])
     if comparable:  # an item can be in several targets, one for each metric of the view
-        every.sort(key=lambda one: one.distance)
-        voters = list(dict.fromkeys(one.item for one in every))[:k]
+        order = np.argsort(np.concatenate([near.distances for near in lists]), kind="stable")
+        voters = list(dict.fromkeys(ids[order].tolist()))[:k]
     else:
-        voters = [one.item for one in every]
+        voters = ids.tolist()
     votes = Counter(label for item in voters for label in labels[item])
     return {label: count / len(voters) for label, count in votes.items()}
 
@@ -103,7 +112,7 @@ def calibrate(voters: Voters) -> VoteCalibration:
 
     No item votes on itself. Raises NotReadyError if no labelled item with the view has neighbours.
     """
-    with voters.version.read() as tx:
+    with voters.state.version.read() as tx:
         ids, protocol = _items(voters, tx)
         found = joined_view(tx, voters.view).rows(tx, ids)
     shares, right = _outcomes(voters.shares(found.rows, found.ids.tolist()), found.ids.tolist(), voters.labels)
@@ -129,7 +138,7 @@ def fitted_calibration(shares: NDArray[np.float64], right: NDArray[np.bool_], pr
 
 def _items(voters: Voters, tx: Transaction) -> tuple[list[int], str]:
     """Return the calibration items, and a sentence about them."""
-    space, keys = voters.indexed.space, tx.items.keys()
+    space, keys = voters.state.space, tx.items.keys()
     labelled = [item for item in joined_view(tx, voters.view).ids(tx).tolist() if item in voters.labels]
     unseen = [item for item in labelled if keys[item] not in space.training_keys]
     chosen = unseen or labelled
@@ -169,20 +178,20 @@ def check_request(request: SuggestRequest) -> None:
         raise InvalidInputError(f"min_share must be a probability between 0 and 1, not {request.min_share:g}")
 
 
-def suggest(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SuggestRequest) -> Suggestions:
+def suggest(state: SearchState, request: SuggestRequest) -> Suggestions:
     """Return the labels of every query.
 
     Raises NotReadyError if no item has a label, and the errors of ``search.answer``.
     """
-    queries, results, protocols = request.queries, {}, []
-    ignored = indexed.space.ignored_labels
+    queries, version, results, protocols = request.queries, state.version, {}, []
+    ignored = state.space.ignored_labels
     labels = version.remembered.value(("labels", ignored), lambda: labels_of(version, ignored))
     for view, numbers in by_view(queries).items():
-        described = query_rows(version, loaded, view, queries, numbers)
-        voters = Voters(version, indexed, view, tuple(request.targets), request.k, labels)
+        described = query_rows(version, view, queries, numbers)
+        voters = Voters(state, view, tuple(request.targets), request.k, labels)
         shares, calibration = voters.shares(described.rows, described.own), _calibration(voters)
         protocols.append(calibration.protocol)
-        likeliest = likeliest_of(indexed.space, view, described.rows)
+        likeliest = likeliest_of(state.space, view, described.rows)
         for number, item, votes, of_all in zip(numbers, described.own, shares, likeliest, strict=True):
             known = () if item is None else labels.get(item, ())
             found = suggested_labels(number, votes, calibration, request.min_share, known)
@@ -201,9 +210,9 @@ def labels_of(version: Version, ignored: tuple[str, ...]) -> Mapping[int, tuple[
 
 def _calibration(voters: Voters) -> VoteCalibration:
     """Return the calibration of votes, computed once for each state of the collection."""
-    space = voters.indexed
+    space = voters.state.indexed
     place = "calibration", space.space.name, space.identity, voters.view, voters.targets, voters.k
-    return voters.version.remembered.value(place, lambda: calibrate(voters))
+    return voters.state.version.remembered.value(place, lambda: calibrate(voters))
 
 
 def likeliest_of(space: Space, view: str, rows: NDArray[np.float32]) -> Sequence[LikeliestClass | None]:
@@ -229,3 +238,120 @@ def suggested_labels(
     )
     passed = tuple(one for one in found if one.share >= min_share)
     return SuggestedLabels(number, passed, tuple(found[len(passed) :]), known)
+
+
+VOTERS = 10
+"""Number of training items that vote in each view."""
+MOST_REPORTED = 1_000
+"""Maximum number of labels in the report, which every description of the space contains."""
+_COMPARED = 2 * 10**8
+"""Maximum number of distances, which bounds the time to a few seconds; more voters mean fewer tested items."""
+_DEVIATIONS = 1.645
+"""Distance of a bound that holds with a probability of .95, in standard deviations."""
+_HARDLY, _CLEARLY = 0.55, 0.75
+"""Areas under the ROC curve: hardly above chance, which is 1/2, and halfway between chance and perfection."""
+
+Votes = NDArray[np.float64]
+Labels = Mapping[int, Sequence[str]]
+
+
+def reported(tx: Transaction, built: IndexedSpace) -> tuple[tuple[LabelReport, ...], str]:
+    """Return reports on labels of the training items, the worst recognised first, and how they were tested.
+
+    Labelled items outside the training test the space. Without any, training items do, if the learner embeds them by
+    models without them; otherwise nothing is tested, and the sentence is "". An item gets as many labels as it has:
+    those with the most votes of the nearest training items in all its views. A space of notions has no report, because
+    each notion has labels of its own.
+    """
+    space, keys = built.space, tx.items.keys()
+    labels = without_labels(tx.items.labels(), space.ignored_labels)
+    having = {item for view in space.views for item in joined_view(tx, view).ids(tx).tolist()}
+    trained = sorted(item for item in labels if item in having and keys[item] in space.training_keys)
+    counts = Counter(label for item in trained for label in labels[item])
+    if not counts or space.pipeline.metric_names_:
+        return (), ""
+    unseen = sorted(item for item in labels if item in having and keys[item] not in space.training_keys)
+    test = unseen or (trained if space.pipeline.known_rows_ else [])
+    test = _drawn(test, labels, min(MOST_ITEMS, _COMPARED // (len(trained) * len(space.targets)) + 1))
+    votes = _votes(tx, built, labels, trained, test)
+    which = "that the space was not trained on" if unseen else "of the training, each by a model without it"
+    sentence = f"by a vote of the {VOTERS} nearest training items for {len(votes)} items {which}" if votes else ""
+    found = sorted(
+        _reports(counts, votes, labels), key=lambda one: (2 if one.recall is None else one.recall, one.label)
+    )
+    return tuple(found[:MOST_REPORTED]), sentence
+
+
+def _drawn(items: Sequence[int], labels: Labels, most: int) -> list[int]:
+    """Return at most ``most`` of the items, drawn at random: about as many of each label."""
+    if len(items) <= most:
+        return list(items)
+    seen: Counter[str] = Counter()
+    turns = {}
+    for item in np.random.default_rng(0).permutation(items).tolist():
+        turns[item] = min(seen[label] for label in labels[item])
+        seen.update(labels[item])
+    return sorted(sorted(turns, key=turns.__getitem__)[:most])
+
+
+def _votes(
+    tx: Transaction, built: IndexedSpace, labels: Labels, trained: Sequence[int], test: Sequence[int]
+) -> dict[int, Counter[str]]:
+    """Return the votes of the nearest training items for each tested item with neighbours, by id."""
+    votes: dict[int, Counter[str]] = defaultdict(Counter)
+    for view in built.space.views if test else ():
+        checkpoint()
+        rows, targets = joined_view(tx, view).rows(tx, test), built.space.targets_of(view)
+        try:
+            probes = built.space.probe(view, rows.rows, [str(target) for target in targets]) if len(rows.ids) else {}
+        except InvalidInputError:  # a row far outside the training rows; this view cannot test the items
+            continue
+        voters = {target: built.searcher(target).selection(np.array(trained, np.int64)) for target in probes}
+        lists = built.neighbours(probes, rows.ids.tolist(), VOTERS, voters.__getitem__)
+        for row, item in enumerate(rows.ids.tolist()):
+            near = [found[row] for found in lists.values()]
+            votes[item].update(vote_shares(near, labels, VOTERS, on_common_scale(probes)))
+    return {item: found for item, found in votes.items() if found}
+
+
+def _reports(counts: Mapping[str, int], votes: Mapping[int, Counter[str]], labels: Labels) -> Iterator[LabelReport]:
+    """Yield the report on each label, by its number of training items and the votes for the tested items."""
+    given = {item: dict(found.most_common(len(labels[item]))) for item, found in votes.items()}
+    tested = Counter(label for item in votes for label in labels[item])
+    right = Counter(label for item, found in given.items() for label in found if label in labels[item])
+    wrong = Counter(label for item, found in given.items() for label in found if label not in labels[item])
+    for label, items in counts.items():
+        others = len(votes) - tested[label]
+        recognised = not tested[label] or not others or is_recognised(*_votes_for(label, votes, labels))
+        faults = ([FEW_ITEMS] * (items < FEWEST_ITEMS), [NOT_RECOGNIZED] * (not recognised), [fault_of_name(label)])
+        yield LabelReport(
+            label=label,
+            items=items,
+            tested=tested[label],
+            recall=right[label] / tested[label] if tested[label] else None,
+            chance=wrong[label] / others if others else None,
+            faults=tuple(filter(None, chain.from_iterable(faults))),
+        )
+
+
+def _votes_for(label: str, votes: Mapping[int, Counter[str]], labels: Labels) -> tuple[Votes, Votes]:
+    """Return the votes for a label that items with it get, and those that other items get."""
+    has = np.array([label in labels[item] for item in votes], bool)
+    got = np.array([found[label] for found in votes.values()], float)
+    return got[has], got[~has]
+
+
+def is_recognised(own: Votes, others: Votes) -> bool:
+    """Return whether a label may be recognised; False only if there is evidence that it is not.
+
+    ``own`` and ``others`` are the votes for the label that items with and without it get. The area under the ROC curve
+    is the probability that an item with the label gets more votes than one without it, 1/2 if votes are blind. A label
+    is not recognised if the lower bound of the area is hardly above chance and its upper bound is below ``_CLEARLY``
+    (Hanley and McNeil, Radiology 1982). The area does not depend on how common the label is, as a majority does, and
+    the bounds from few items are far apart, so that bad luck alone does not condemn a small label.
+    """
+    n, m = len(own), len(others)
+    area = (rankdata(np.concatenate([own, others]))[:n].sum() - n * (n + 1) / 2) / (n * m)
+    two_own, two_others = area / (2 - area) - area**2, 2 * area**2 / (1 + area) - area**2
+    error = math.sqrt((area * (1 - area) + (n - 1) * two_own + (m - 1) * two_others) / (n * m))
+    return bool(area - _DEVIATIONS * error > _HARDLY or area + _DEVIATIONS * error >= _CLEARLY)

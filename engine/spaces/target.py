@@ -4,6 +4,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.index.base import Ids
+
 SKETCH = "~sketch"
 """Name of the hidden targets that hold the sketches of raw rows."""
 
@@ -59,9 +64,19 @@ def on_common_scale(targets: Collection[Target]) -> bool:
     return len(scales) == 1 and "" not in scales
 
 
-class Neighbor(NamedTuple):
-    """An item that a search finds in a target, before its content is read."""
+class Near(NamedTuple):
+    """The items that a search finds in a target for one query, the nearest first."""
 
-    item: int
-    """Id of the item."""
-    distance: float
+    ids: Ids
+    """(n,)."""
+    distances: NDArray[np.float64]
+    """(n,)."""
+    copies: int = 0
+    """Number of near copies of the query, which come first."""
+
+    def up_to(self, most: float | None) -> "Near":
+        """Return those within a distance [default: all]."""
+        if most is None:
+            return self
+        within = self.distances <= most
+        return Near(self.ids[within], self.distances[within], int(within[: self.copies].sum()))

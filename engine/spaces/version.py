@@ -1,37 +1,160 @@
 """Versions: a collection in memory in one state of its catalog; a search that finds its data there reads no table."""
 
-from collections.abc import Iterable, Iterator, Mapping, Set
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
-from crossview.engine.catalog.description import RAW, no_space
+from crossview.engine.catalog.description import RAW, no_space, raw_identity
+from crossview.engine.catalog.item_columns import ItemColumns, matching_among
 from crossview.engine.catalog.item_pages import ItemPages, Shown
+from crossview.engine.catalog.items import Changes
 from crossview.engine.catalog.joined import JoinedView, joined_view
 from crossview.engine.catalog.lookup import item_id, with_views
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.runtime.locks import held
 from crossview.engine.spaces.answer_size import check_room
-from crossview.engine.spaces.filters import Filters, Ids
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import Identity
-from crossview.engine.spaces.remembered import Remembered
+from crossview.engine.spaces.index_recall import LiveRecall
+from crossview.engine.spaces.indexed import IndexedSpace, choices_of
+from crossview.engine.spaces.loaded import Identity, LoadedSpaces
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.values.conditions.tree import Condition, Field, FieldTest, Value
 from crossview.engine.values.errors import Argument, NotReadyError
 from crossview.engine.values.info import Threshold
 from crossview.engine.values.query import calibration_step
-from crossview.index.base import Selection
+from crossview.features.stages import stage
+from crossview.index.base import Searcher, Selection
 
 if TYPE_CHECKING:
-    from crossview.engine.spaces.live_recall import LiveRecall
+    from crossview.engine.spaces.index_recall import LiveRecall
+
+
+MOST_BYTES = 1 << 28
+"""Maximum memory for the items of remembered filters; the least recently used is dropped first."""
+_FILTER = 1_000
+"""Bytes of a remembered filter without its items."""
+_WORTH_KEEPING = 1_000
+"""Changes after which a filter is evaluated again for all items instead of the changed ones."""
+
+Ids = NDArray[np.int64]
+
+
+@dataclass
+class _Passing:
+    """The items that pass a filter in one state of the catalog."""
+
+    sequence: int
+    ids: Ids
+    selections: WeakKeyDictionary[Searcher, Selection] = field(default_factory=WeakKeyDictionary)
+    """Prepared selections by searcher. References are weak, so that a filter does not keep an unused searcher in
+    memory."""
+
+
+class Filters:
+    """The filters of the latest searches. Several threads may call the methods at once."""
+
+    def __init__(self, columns: ItemColumns) -> None:
+        self.columns = columns
+        self._passing: dict[Condition, _Passing] = {}
+        self._lock = threading.Lock()
+
+    def ids(self, chosen: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]) -> Ids:
+        """Return the ids of the items that pass a filter in the state with a sequence number, ascending.
+
+        ``read`` opens a transaction that sees this state. It is called only if this state of the filter is not known.
+        """
+        return self._of(chosen, sequence, read).ids
+
+    def selection(
+        self,
+        chosen: Condition,
+        sequence: int,
+        read: Callable[[], AbstractContextManager[Transaction]],
+        searcher: Searcher,
+    ) -> Selection:
+        """Return the items that pass a filter, prepared for a searcher of the same state."""
+        passing = self._of(chosen, sequence, read)
+        with self._lock:
+            held = passing.selections.get(searcher)
+        if held is None:
+            held = searcher.selection(passing.ids)
+            with self._lock:
+                passing.selections[searcher] = held
+        return held
+
+    def _of(
+        self, chosen: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]
+    ) -> _Passing:
+        with self._lock:
+            passing = self._passing.pop(chosen, None)
+            if passing is not None:
+                self._passing[chosen] = passing  # move to the end: the most recently used
+        if passing is None or passing.sequence != sequence:
+            with stage("filter items"), read() as tx:
+                passing = _Passing(sequence, self._matching(tx, chosen, passing))
+            with self._lock:
+                self._passing[chosen] = passing
+                held = sum(one.ids.nbytes + _FILTER for one in self._passing.values())
+                while held > MOST_BYTES and len(self._passing) > 1:
+                    held -= self._passing.pop(next(iter(self._passing))).ids.nbytes + _FILTER
+        return passing
+
+    def _matching(self, tx: Transaction, chosen: Condition, earlier: _Passing | None) -> Ids:
+        """Return the ids that pass: changed items are evaluated, the others pass as in the earlier state."""
+        if earlier is None or earlier.sequence > tx.sequence() or chosen.of_kind("view"):
+            return self.columns.matching(tx, chosen)  # a view can change without its items
+        changes = tx.items.changed_since(earlier.sequence)
+        changed = np.array(sorted(changes.live + changes.deleted), np.int64)
+        if len(changed) > _WORTH_KEEPING:
+            return self.columns.matching(tx, chosen)
+        places = np.searchsorted(earlier.ids, changed)
+        held = places < len(earlier.ids)
+        held[held] = earlier.ids[places[held]] == changed[held]
+        kept = np.delete(earlier.ids, places[held])
+        return np.union1d(kept, matching_among(tx, chosen, changes.live)) if changes.live else kept
+
+
+MOST_VALUES = 64
+"""Maximum number of kept values; the least recently used is dropped first."""
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class _Entry:
+    making: threading.Lock = field(default_factory=threading.Lock)
+    made: bool = False
+    value: Any = None
+
+
+class Remembered:
+    """Values by key, each computed once, also if several threads ask at once."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Hashable, _Entry] = {}
+        self._lock = threading.Lock()
+
+    def value(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of a key; ``make`` computes an unknown value, and its errors pass through."""
+        with self._lock:
+            entry = self._entries[key] = self._entries.pop(key, _Entry())  # move to the end: the most recently used
+            while len(self._entries) > MOST_VALUES:
+                del self._entries[next(iter(self._entries))]
+        if not entry.made:
+            with held(entry.making):
+                if not entry.made:
+                    entry.value, entry.made = make(), True
+        return cast(T, entry.value)
+
 
 _SHOWN_AT_ONCE = 1_000
 """Items read at a time."""
@@ -57,6 +180,8 @@ class Version:
     """
 
     catalog: Catalog
+    loaded: LoadedSpaces
+    """The extractors that describe queries."""
     collection: str
     """The collection's name."""
     sequence: int
@@ -84,8 +209,6 @@ class Version:
     """Whether the version only uses memory: a read raises StaleError."""
     transaction: Transaction | None = None
     """A transaction of one thread that sees this state; without it each read opens its own."""
-    found: dict[str, int] | None = None
-    """The ids of the items of all hits so far, by key, if hits have no content but their keys; None if they have it."""
 
     def name(self) -> str:
         """Return the collection's name."""
@@ -190,8 +313,6 @@ class Version:
     def shown(self, ids: Set[int]) -> dict[int, Shown]:
         """Return the content of items for hits."""
         found = self.pages.known(ids)
-        if self.found is not None:
-            return self._keys(ids, found, self.found)
         if len(found) < len(ids):
             size = sum([shown.size for shown in found.values()])
             with self.read() as tx:
@@ -202,15 +323,6 @@ class Version:
                     check_room(size)  # stop before reading more
                     found |= more
         return found
-
-    def _keys(self, ids: Set[int], known: Mapping[int, Shown], found: dict[str, int]) -> dict[int, Shown]:
-        """Return the keys of items without other content, and add the items to ``found``."""
-        keys = {item: shown.key for item, shown in known.items()}
-        if len(keys) < len(ids):
-            with self.read() as tx:
-                keys |= {item: key for item, key in tx.items.each("key", ids - keys.keys())}  # noqa: C416 - rows are not pairs
-        found |= {key: item for item, key in keys.items()}
-        return {item: Shown(key, (), "{}", "", "") for item, key in keys.items()}
 
     def values(self, field: Field, ids: Ids) -> dict[int, tuple[Value, ...]]:
         """Return the values of a field of those of the items, (n,), that have any except null."""
@@ -225,3 +337,73 @@ class Version:
     def has_values(self, field: Field) -> bool:
         """Return whether any item has a field."""
         return len(self.ids(FieldTest(field, "exists"))) > 0
+
+
+class SearchState(NamedTuple):
+    """All that a search reads: a collection in one state of its catalog, and one of its spaces with indexes."""
+
+    version: Version
+    indexed: IndexedSpace
+
+    @property
+    def space(self) -> Space:
+        """The space without its indexes."""
+        return self.indexed.space
+
+
+class _ChangesSince(dict[int, Changes]):
+    """The changes since each sequence number, read once for all indexes with this number."""
+
+    def __init__(self, tx: Transaction) -> None:
+        super().__init__()
+        self._tx = tx
+
+    def __missing__(self, sequence: int) -> Changes:
+        self[sequence] = self._tx.items.changed_since(sequence)
+        return self[sequence]
+
+
+def next_version(
+    version: Version | None,
+    catalog: Catalog,
+    tx: Transaction,
+    loaded: LoadedSpaces,
+    columns: ItemColumns,
+    live: LiveRecall,
+) -> Version:
+    """Return the version of the state that a transaction sees, made from an earlier version."""
+    head, views = tx.head(), Views(tx.views.all())
+    identities: dict[str, Identity] = {**tx.spaces.identities(), RAW: raw_identity(views)}
+    made = Version(
+        catalog=catalog,
+        loaded=loaded,
+        collection=head.name,
+        sequence=head.sequence,
+        active=head.active_space,
+        history=head.history,
+        views=views,
+        identities=identities,
+        spaces={},
+        pages=ItemPages(),
+        filters=Filters(columns),
+        renamed=tx.moves.last_rename(),
+        missing=tx.moves.any_missing(),
+        live=live,
+        remembered=Remembered(),
+    )
+    if version is None or version.history != head.history or version.sequence < head.purged:
+        return made
+    changes, same = _ChangesSince(tx), version.sequence == made.sequence
+    renames = tx.moves.renames_since(version.renamed) if made.renamed > version.renamed else ()
+    choices = tx.spaces.index_choices()
+    return replace(
+        made,
+        spaces={
+            name: space.renamed(renames).choosing(choices_of(choices, space.space)).following(tx, head, changes)
+            for name, space in version.spaces.items()
+            if identities.get(name) == space.identity
+        },
+        filters=version.filters,
+        pages=version.pages if same else version.pages.after(changes[version.sequence]),
+        remembered=version.remembered if same else made.remembered,
+    )

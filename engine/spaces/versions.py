@@ -1,4 +1,4 @@
-"""The versions of an open collection: the current one, and the making of the next."""
+"""The versions of an open collection: the current one, the making of the next, and reading ahead for searches."""
 
 import logging
 import threading
@@ -14,23 +14,82 @@ from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import RAW, raw_identity
 from crossview.engine.catalog.extractors import inputs_of
 from crossview.engine.catalog.item_columns import ItemColumns
+from crossview.engine.catalog.item_pages import ITEMS_A_PAGE
 from crossview.engine.catalog.snapshots import Snapshot
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.locks import Locks, held
+from crossview.engine.spaces.index_recall import LiveRecall
 from crossview.engine.spaces.indexed import Covered, IndexedSpace, choices_of, stored_generation
-from crossview.engine.spaces.live_recall import LiveRecall
 from crossview.engine.spaces.loaded import LoadedSpaces, space_identity
-from crossview.engine.spaces.next_version import next_version
-from crossview.engine.spaces.reading_ahead import ReadingAhead
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.version import StaleError, Version
+from crossview.engine.spaces.version import SearchState, StaleError, Version, next_version
 from crossview.engine.values.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
 from crossview.features.background import begun
 from crossview.features.inputs import MODELS
 from crossview.features.stages import stage
 from crossview.index.base import EXACT, Index
+
+MOST_ITEMS = 1 << 17
+"""Maximum number of items of a collection that is read ahead, about 50 MB without texts and attributes."""
+AFTER_SECONDS = 1.0
+"""Seconds between opening a collection and reading ahead: a program that searches only once does not need it."""
+_PAUSE = 3.0
+"""Pause between two pages, as a multiple of the time of reading one, so that searches get the interpreter lock."""
+
+
+class ReadingAhead:
+    """Reads the pages of the current version once in the background; searches read the items that change later."""
+
+    def __init__(self, current: Callable[[], Version]) -> None:
+        self._current = current
+        self._from = time.monotonic() + AFTER_SECONDS
+        self._thread: threading.Thread | None = None
+        self._beginning = threading.Lock()
+        self._stop = threading.Event()
+
+    def begin(self) -> None:
+        """Start reading ahead unless it has started, or the collection was opened less than ``AFTER_SECONDS`` ago."""
+        if self._thread is not None or time.monotonic() < self._from or not self._beginning.acquire(blocking=False):
+            return
+        if self._thread is None:
+            self._thread = begun(self._read, "reading ahead")
+        self._beginning.release()
+
+    def close(self) -> None:
+        """Stop reading, and wait for the thread."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _read(self) -> None:
+        try:
+            count, last = self._extent()
+            first = 0 if count <= MOST_ITEMS else last + 1
+            pause = 0.0
+            while first <= last and not self._stop.wait(pause):
+                began = time.monotonic()
+                if self._read_page(first, last):
+                    first += ITEMS_A_PAGE
+                pause = _PAUSE * (time.monotonic() - began)
+        except CrossviewError:  # a search that needs these items reports it
+            return
+
+    def _extent(self) -> tuple[int, int]:
+        with self._current().catalog.read() as tx:
+            return tx.items.extent()
+
+    def _read_page(self, first: int, last: int) -> bool:
+        """Read a page of items from an id on; return False if a commit intervened."""
+        version = self._current()
+        try:
+            with version.read() as tx:
+                version.pages.read(tx, range(first, min(first + ITEMS_A_PAGE, last + 1)))
+        except StaleError:
+            return False
+        return True
+
 
 _log = logging.getLogger(__name__)
 _FEWEST_SAVED = 10_000
@@ -80,14 +139,14 @@ class Versions:
         counter, latest = self._catalog.counter(), self._latest
         return latest[1] if latest is not None and latest[0] == counter else None
 
-    def at_hand(self, name: str) -> tuple[Version, IndexedSpace] | None:
-        """Return the current version, restricted to its data in memory, and a space [default: the active one].
+    def at_hand(self, name: str) -> SearchState | None:
+        """Return the current state, restricted to its data in memory, with a space [default: the active one].
 
         Return None if the next version is not made yet, or no search has used the space. This method never waits.
         """
         version = self._unchanged()
         space = None if version is None else version.space(name)
-        return None if version is None or space is None else (version.in_memory, space)
+        return None if version is None or space is None else SearchState(version.in_memory, space)
 
     def least_bytes(self, name: str) -> int:
         """Return roughly the least bytes that a search in a space reads; 0 if its latest version has no index."""
@@ -107,8 +166,8 @@ class Versions:
         spaces = () if self._latest is None else tuple(self._latest[1].spaces.values())
         return sum(one.index.nbytes for space in spaces for one in space.indexes.values()), len(self._living)
 
-    def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
-        """Return an answer from the current version and a space [default: the active one] with indexes of its targets.
+    def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[SearchState], T]) -> T:
+        """Return an answer from the current state with a space [default: the active one] with indexes of its targets.
 
         Raises NotFoundError for an unknown space, NotReadyError if a view was fitted again since the training, and the
         errors of ``answer``.
@@ -120,43 +179,43 @@ class Versions:
         checkpoint()
         self._ahead.begin()
         unchanged = self._unchanged()
-        if unchanged is not None and (space := _ready(unchanged, name, targets_of)) is not None:
+        if unchanged is not None and (state := _ready(unchanged, name, targets_of)) is not None:
             with suppress(StaleError):
-                return answer(unchanged, space)
+                return answer(state)
         while True:
             with self._held_version() as version:
-                if (space := _ready(version, name, targets_of)) is not None:
-                    return answer(version, space)
+                if (state := _ready(version, name, targets_of)) is not None:
+                    return answer(state)
             with suppress(StaleError), stage("load a space"):  # another space may have taken its name
                 self._load(name, targets_of)
             checkpoint()
 
     def index_at(self, tx: Transaction, space: Space, target: Target) -> Index | None:
         """Return the index of a target in the state that a transaction sees; None if it is in a later state already."""
-        found = self.answered(space.name, lambda *_: [target], lambda _, one: one)
-        covered, head = found.indexes[target], tx.head()
-        if (found.identity, found.history) != (space_identity(tx, space.name), head.history):
+        indexed = self.answered(space.name, lambda *_: [target], lambda state: state.indexed)
+        covered, head = indexed.indexes[target], tx.head()
+        if (indexed.identity, indexed.history) != (space_identity(tx, space.name), head.history):
             return None
-        return (
-            found.with_target(tx, target, covered).indexes[target].index if covered.sequence <= head.sequence else None
-        )
+        if covered.sequence > head.sequence:
+            return None
+        return indexed.with_target(tx, target, covered).indexes[target].index
 
-    def kept(self, name: str, targets_of: TargetsOf) -> tuple[Version, IndexedSpace, Callable[[], None]]:
-        """Return a version that reads its own state until the returned function ends it, and a space [default: the
-        active one] with indexes of its targets; raises the errors of ``answered``."""
+    def kept(self, name: str, targets_of: TargetsOf) -> tuple[SearchState, Callable[[], None]]:
+        """Return a state that can be read until the returned function ends it, with a space [default: the active one]
+        and indexes of its targets; raises the errors of ``answered``."""
         while True:
-            self.answered(name, targets_of, lambda *_: None)  # loads what is not in memory
+            self.answered(name, targets_of, lambda _: None)  # loads what is not in memory
             with held(self._changing):
-                counter, state = self._catalog.counter(), self._catalog.keep()
+                counter, kept = self._catalog.counter(), self._catalog.keep()
                 try:
-                    version = replace(self._made(counter, state.transaction), transaction=state.transaction)
-                    space = _ready(version, name, targets_of)
+                    version = replace(self._made(counter, kept.transaction), transaction=kept.transaction)
+                    state = _ready(version, name, targets_of)
                 except BaseException:
-                    state.close()
+                    kept.close()
                     raise
-            if space is not None:
-                return version, space, state.close
-            state.close()  # another process has just replaced the space
+            if state is not None:
+                return state, kept.close
+            kept.close()  # another process has just replaced the space
 
     def _load(self, name: str, targets_of: TargetsOf) -> None:
         """Load a space [default: the active one] and those indexes of its targets that the current version lacks."""
@@ -316,7 +375,7 @@ class Versions:
     def _made(self, counter: int, tx: Transaction) -> Version:
         """Make the version of the state that a transaction sees, which is not earlier than the latest version."""
         latest = None if self._latest is None else self._latest[1]
-        version = next_version(latest, self._catalog, tx, self._columns, self.live)
+        version = next_version(latest, self._catalog, tx, self._spaces, self._columns, self.live)
         self._spaces.of_history(version.history)
         for name, space in () if latest is None else latest.spaces.items():
             if name not in version.spaces or version.spaces[name].choices != space.choices:
@@ -357,12 +416,12 @@ class Versions:
             self._with(replace(space, indexes={target: compacted}))
 
 
-def _ready(version: Version, name: str, targets_of: TargetsOf) -> IndexedSpace | None:
-    """Return a space [default: the active one] of a version if it is in memory with the indexes of its targets."""
+def _ready(version: Version, name: str, targets_of: TargetsOf) -> SearchState | None:
+    """Return a version with a space [default: the active one] if the indexes of its targets are in memory."""
     space = version.space(name)
     if space is None or any(target not in space.indexes for target in targets_of(version, space.space)):
         return None
-    return space
+    return SearchState(version, space)
 
 
 def _exists(tx: Transaction, space: IndexedSpace) -> bool:

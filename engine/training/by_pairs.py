@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.spaces.item_vectors import target_of
 from crossview.engine.spaces.known_pairs import FINGERPRINT, ItemPairs, PairRows, check_kinds, stated_pairs
-from crossview.engine.spaces.search import target_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.training.by_comparisons import overlap_of, overlap_sentence

@@ -13,7 +13,8 @@ from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.runtime.threads import one_blas_thread, over
-from crossview.engine.spaces import threshold_calibration
+from crossview.engine.spaces import thresholds
+from crossview.engine.spaces.fusing import fusion_weights
 from crossview.engine.spaces.known_pairs import (
     ItemPairs,
     PairRows,
@@ -24,7 +25,6 @@ from crossview.engine.spaces.known_pairs import (
     labels_for,
     stated_pairs,
 )
-from crossview.engine.spaces.learned_fusion import fusion_weights
 from crossview.engine.spaces.match import Floats, Match, Novelty, fitted_match
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
@@ -270,16 +270,16 @@ def _own(queries: Examples, items: Examples, hits: NDArray[np.int64]) -> NDArray
 
 def threshold_by_refits(
     tx: Transaction, space: Space, request: CalibrationRequest, progress: Progress | None = None
-) -> threshold_calibration.Calibrate:
+) -> thresholds.Calibrate:
     """Read the calibration pairs, and return the function that computes the threshold; see ``Collection.calibrate``.
 
     The function does not read the catalog, so no transaction stays open for it.
     """
     if not request.refit:
-        return threshold_calibration.calibrated(tx, space, request)
+        return thresholds.calibrated(tx, space, request)
     if not space.spec:
         raise InvalidInputError(f"space {space.name!r} learns nothing that could be fitted again: leave the refit out")
-    target = threshold_calibration.calibrated_target(tx, space, request)
+    target = thresholds.calibrated_target(tx, space, request)
     items, fold_of = _divided(tx, space, request)
     pairs = [
         _pairs_of_fold(tx, request, target, items.ids[fold_of == fold], fold, space.ignored_labels)
@@ -306,9 +306,9 @@ def threshold_by_refits(
             trained = without.take(np.array([key in space.training_keys for key in without.keys], bool))
             again = replace(space, pipeline=refit(with_supervision(trained, space.pairs, space.constraints)))
             # A refit can give the target another width.
-            by_fold.append(of_fold.distances(again, threshold_calibration.chosen_target(again, request)))
+            by_fold.append(of_fold.distances(again, thresholds.chosen_target(again, request)))
         distances = np.concatenate(by_fold)
-        return threshold_calibration.threshold_of((request.view, target), joined, distances, protocol, keys, rate)
+        return thresholds.threshold_of((request.view, target), joined, distances, protocol, keys, rate)
 
     return calibrate
 
@@ -346,5 +346,5 @@ def _protocol(pairs: ItemPairs, request: CalibrationRequest) -> str:
     groups = "" if request.group_by is None else f", which do not part items by {request.group_by.name}"
     return (
         f"calibrated on {similar} similar and {len(pairs) - similar} dissimilar {pairs.what} within {FOLDS} folds"
-        f"{groups}, at distances that the learner gives without the fold; {threshold_calibration.HALVES}"
+        f"{groups}, at distances that the learner gives without the fold; {thresholds.HALVES}"
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces.parts import parts_of
+from crossview.engine.spaces.pipeline import parts_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
 from crossview.engine.training.calibration import with_matches

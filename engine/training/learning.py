@@ -15,8 +15,7 @@ from crossview.engine.learners.frame.stage import parse_stages
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings
 from crossview.engine.learners.papers.joint.joint_objects import JointObjects
 from crossview.engine.runtime.progress import Progress, reporting_as
-from crossview.engine.spaces.parts import Part, parts_of
-from crossview.engine.spaces.pipeline import build, extend, fit, vectors
+from crossview.engine.spaces.pipeline import Part, build, extend, fit, parts_of, vectors
 from crossview.engine.spaces.scores import ScoreScale
 from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.space import Space

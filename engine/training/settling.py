@@ -15,8 +15,7 @@ from crossview.engine.learners.frame.kernels import KernelMap
 from crossview.engine.learners.frame.settings import MOST_DIMENSIONS
 from crossview.engine.learners.frame.stage import Stage, format_stages, parse_stages
 from crossview.engine.learners.registry import MAX_ITEMS, learners_of_taxonomies, main_stage
-from crossview.engine.spaces.parts import Part, parts_of
-from crossview.engine.spaces.pipeline import build
+from crossview.engine.spaces.pipeline import Part, build, parts_of
 from crossview.engine.training.examples import views_with_items
 from crossview.engine.values.comparisons import ItemComparisons, left_out
 from crossview.engine.values.errors import Argument, InvalidInputError, NotFoundError, NotReadyError, call, few

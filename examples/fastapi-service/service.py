@@ -104,7 +104,7 @@ async def search(
 @app.get("/thumbnails/{key:path}", response_class=Response, name="thumbnail")
 async def thumbnail(request: Request, key: str) -> Response:
     """Return the thumbnail of an item, a JPEG of at most 512 pixels."""
-    picture = await request.app.state.collection.thumbnail(key, "large")
+    picture = await request.app.state.collection.items.thumbnail(key, "large")
     return Response(picture, media_type="image/jpeg", headers={"Cache-Control": "max-age=3600"})
 
 

@@ -24,7 +24,7 @@ labels=()
 
 step "Index the photographs, with date, camera and lens from their files"
 crossview index archive "$photos" "${labels[@]}" --metadata basic
-crossview count archive --per file.camera
+crossview list archive --count --per file.camera
 
 step "Find copies"
 crossview duplicates archive --out "$out/copies.html" --out "$out/move.sh" --to "$out/copies"

@@ -17,7 +17,17 @@ from crossview.server.client.connection import (
     error_of,
     headers_of,
 )
-from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished_async
+from crossview.server.client.script import (
+    LOOK_SECONDS,
+    Ask,
+    Exchange,
+    R,
+    Requests,
+    Runner,
+    Script,
+    Stubs,
+    finished_async,
+)
 from crossview.server.wire.status import error_in
 
 
@@ -99,6 +109,14 @@ class AsyncConnection(Stubs):
         self._answered = True
         return response
 
+    async def work(self, function: Callable[[Runner], R]) -> R:
+        """Run a blocking function in a thread, and its calls of the server in the event loop."""
+        bridge = Bridge(self)
+        try:
+            return await asyncio.to_thread(function, bridge)
+        finally:
+            bridge.close()
+
     async def exchange(self, exchange: Exchange[R]) -> AsyncIterator[R]:
         """Yield the results of an exchange in order, as they arrive."""
         self._check_usable()
@@ -168,3 +186,7 @@ class Bridge:
             raise CancelledError("the task that waited for this work was cancelled")
         self._waiting = waiting = asyncio.run_coroutine_threadsafe(self._connection.run(script), self._loop)
         return waiting.result()
+
+    def work(self, function: Callable[[Runner], R]) -> R:
+        """Run a function in this thread."""
+        return function(self)

@@ -2,72 +2,99 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Generic, TypeVar, cast
 
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.values.item import one_or_several
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.connection import Connection
 from crossview.server.client.remote_collection import AsyncCollection, RemoteCollection
-from crossview.server.client.remote_jobs import AsyncJobs, RemoteJobs
-from crossview.server.client.script import Script, Stubs, ask, pages_of
+from crossview.server.client.remote_jobs import RemoteJobs
+from crossview.server.client.script import AsyncRunner, C, Runner, Script, Scripts, ask, call, pages_of
 from crossview.server.wire.names import collection_name, parse_collection
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import names_pb2
 
+T = TypeVar("T")
 
-class HomeScript:
-    """The scripts of ``Client`` and ``AsyncClient``."""
 
-    def __init__(self, stubs: Stubs) -> None:
-        self._stub = stubs.collections
+class HomeScripts(Scripts[C], Generic[C, T]):
+    """The methods of ``Client`` and ``AsyncClient``, which are connections themselves."""
 
+    @property
+    def connection(self) -> C:
+        """The client itself."""
+        return cast(C, self)
+
+    @cached_property
+    def jobs(self) -> RemoteJobs[C]:
+        """The jobs of the server."""
+        return RemoteJobs(self.connection)
+
+    def collection(self, name: str) -> T:
+        """Return a collection without a call; its first call raises NotFoundError if it does not exist."""
+        raise NotImplementedError
+
+    @call
     def names(self) -> Script[list[str]]:
         """Return the names of the collections, in order."""
-        found = yield from pages_of(self._stub.ListCollections, pb.ListCollectionsRequest())
-        return [parse_collection(collection.name) for page in found for collection in page.collections]
+        responses = yield from pages_of(self.stubs.collections.ListCollections, pb.ListCollectionsRequest())
+        return [parse_collection(collection.name) for page in responses for collection in page.collections]
 
-    def create(self, name: str, views: Sequence[str], description: str) -> Script[None]:
-        """Create an empty collection."""
+    @call
+    def create(self, name: str, views: Sequence[str] = (), description: str = "") -> Script[T]:
+        """Create and return an empty collection [default: with the views color, sift and gist]."""
         request = pb.CreateCollectionRequest(collection_id=name, views=one_or_several(views), description=description)
-        yield from ask(self._stub.CreateCollection, request)
+        yield from ask(self.stubs.collections.CreateCollection, request)
+        return self.collection(name)
 
-    def check(self, name: str) -> Script[None]:
-        """Raise NotFoundError if the collection does not exist."""
-        yield from ask(self._stub.ListSpaces, pb.ListSpacesRequest(parent=collection_name(name)))
+    @call
+    def open(self, name: str) -> Script[T]:
+        """Return an existing collection; raise NotFoundError if it does not exist."""
+        yield from ask(self.stubs.collections.ListSpaces, pb.ListSpacesRequest(parent=collection_name(name)))
+        return self.collection(name)
 
+    @call
     def delete(self, name: str) -> Script[None]:
         """Delete a collection with all its data."""
-        yield from ask(self._stub.DeleteCollection, pb.DeleteCollectionRequest(name=collection_name(name)))
+        request = pb.DeleteCollectionRequest(name=collection_name(name))
+        yield from ask(self.stubs.collections.DeleteCollection, request)
 
-    def rename(self, name: str, new: str, keep_alias: bool) -> Script[None]:
-        """Rename a collection."""
+    @call
+    def rename(self, name: str, new: str, *, keep_alias: bool = False) -> Script[None]:
+        """Rename a collection; with ``keep_alias``, its old name becomes an alias. See ``Home.rename``."""
         request = names_pb2.RenameCollectionRequest(
             name=collection_name(name), collection_id=new, keep_alias=keep_alias
         )
-        yield from ask(self._stub.RenameCollection, request)
+        yield from ask(self.stubs.collections.RenameCollection, request)
 
-    def copy(self, name: str, new: str) -> Script[None]:
-        """Copy a collection."""
+    @call
+    def copy(self, name: str, new: str, progress: Progress | None = None) -> Script[T]:
+        """Copy a collection and return the copy; see ``Home.copy``. A server reports no progress."""
         request = names_pb2.CopyCollectionRequest(name=collection_name(name), collection_id=new)
-        yield from ask(self._stub.CopyCollection, request)
+        yield from ask(self.stubs.collections.CopyCollection, request)
+        return self.collection(new)
 
+    @call
     def aliases(self) -> Script[dict[str, str]]:
-        """Return the collection of each alias."""
-        found = yield from pages_of(self._stub.ListAliases, names_pb2.ListAliasesRequest())
-        return {one.alias_id: parse_collection(one.collection) for page in found for one in page.aliases}
+        """Return the collection of each alias, sorted by alias."""
+        responses = yield from pages_of(self.stubs.collections.ListAliases, names_pb2.ListAliasesRequest())
+        return {alias.alias_id: parse_collection(alias.collection) for page in responses for alias in page.aliases}
 
+    @call
     def set_alias(self, alias: str, collection: str) -> Script[str]:
-        """Make a name stand for a collection; return the name of the collection."""
+        """Make a name stand for a collection; return the collection's name. See ``Home.set_alias``."""
         wanted = names_pb2.Alias(alias_id=alias, collection=collection_name(collection))
-        made = yield from ask(self._stub.SetAlias, names_pb2.SetAliasRequest(alias=wanted))
-        return parse_collection(made.collection)
+        request = names_pb2.SetAliasRequest(alias=wanted)
+        return parse_collection((yield from ask(self.stubs.collections.SetAlias, request)).collection)
 
+    @call
     def delete_alias(self, alias: str) -> Script[None]:
-        """Delete an alias."""
-        yield from ask(self._stub.DeleteAlias, names_pb2.DeleteAliasRequest(alias_id=alias))
+        """Delete an alias; its collection stays."""
+        yield from ask(self.stubs.collections.DeleteAlias, names_pb2.DeleteAliasRequest(alias_id=alias))
 
 
-class Client(Connection):
+class Client(Connection, HomeScripts[Runner, RemoteCollection]):
     """The collections of a server at ``address``, which is as in ``Connection``; a context manager.
 
     Every method raises the errors of the engine. It also raises ServerUnavailableError if no server answers,
@@ -75,112 +102,20 @@ class Client(Connection):
     DeadlineExceededError after ``timeout`` seconds.
     """
 
-    @cached_property
-    def _home(self) -> HomeScript:
-        return HomeScript(self)
-
-    @cached_property
-    def jobs(self) -> RemoteJobs:
-        """The jobs of the server."""
-        return RemoteJobs(self)
-
-    def names(self) -> list[str]:
-        """Return the names of the collections, in order."""
-        return self.run(self._home.names())
-
-    def create(self, name: str, views: Sequence[str] = (), description: str = "") -> RemoteCollection:
-        """Create and return an empty collection [default: with the views color, sift and gist]."""
-        self.run(self._home.create(name, views, description))
+    def collection(self, name: str) -> RemoteCollection:
+        """Return a collection without a call; its first call raises NotFoundError if it does not exist."""
         return RemoteCollection(self, name)
 
-    def open(self, name: str) -> RemoteCollection:
-        """Return an existing collection; raise NotFoundError if it does not exist."""
-        self.run(self._home.check(name))
-        return RemoteCollection(self, name)
 
-    def delete(self, name: str) -> None:
-        """Delete a collection with all its data."""
-        self.run(self._home.delete(name))
-
-    def rename(self, name: str, new: str, *, keep_alias: bool = False) -> None:
-        """Rename a collection; with ``keep_alias``, its old name becomes an alias. See ``Home.rename``."""
-        self.run(self._home.rename(name, new, keep_alias))
-
-    def copy(self, name: str, new: str, progress: Progress | None = None) -> RemoteCollection:
-        """Copy a collection and return the copy; see ``Home.copy``. A server reports no progress."""
-        self.run(self._home.copy(name, new))
-        return RemoteCollection(self, new)
-
-    def aliases(self) -> dict[str, str]:
-        """Return the collection of each alias, sorted by alias."""
-        return self.run(self._home.aliases())
-
-    def set_alias(self, alias: str, collection: str) -> str:
-        """Make a name stand for a collection; return the collection's name. See ``Home.set_alias``."""
-        return self.run(self._home.set_alias(alias, collection))
-
-    def delete_alias(self, alias: str) -> None:
-        """Delete an alias; its collection stays."""
-        self.run(self._home.delete_alias(alias))
-
-
-class AsyncClient(AsyncConnection):
+class AsyncClient(AsyncConnection, HomeScripts[AsyncRunner, AsyncCollection]):
     """The collections of the server at ``address``; an asynchronous context manager.
 
     Arguments and errors are as in ``Client``. If a task is cancelled, its call also ends on the server.
 
     >>> async with AsyncClient("127.0.0.1:50051") as client:  # doctest: +SKIP
-    ...     (found,) = await client.collection("flowers").search(SearchRequest([Query("color", key="rose")]))
+    ...     (hits,) = await client.collection("flowers").search(SearchRequest([Query("color", key="rose")]))
     """
-
-    @cached_property
-    def _home(self) -> HomeScript:
-        return HomeScript(self)
-
-    @cached_property
-    def jobs(self) -> AsyncJobs:
-        """The jobs of the server."""
-        return AsyncJobs(self)
 
     def collection(self, name: str) -> AsyncCollection:
         """Return a collection without a call; its first call raises NotFoundError if it does not exist."""
         return AsyncCollection(self, name)
-
-    async def names(self) -> list[str]:
-        """Return the names of the collections, in order."""
-        return await self.run(self._home.names())
-
-    async def create(self, name: str, views: Sequence[str] = (), description: str = "") -> AsyncCollection:
-        """Create and return an empty collection [default: with the views color, sift and gist]."""
-        await self.run(self._home.create(name, views, description))
-        return self.collection(name)
-
-    async def open(self, name: str) -> AsyncCollection:
-        """Return an existing collection; raise NotFoundError if it does not exist."""
-        await self.run(self._home.check(name))
-        return self.collection(name)
-
-    async def delete(self, name: str) -> None:
-        """Delete a collection with all its data."""
-        await self.run(self._home.delete(name))
-
-    async def rename(self, name: str, new: str, *, keep_alias: bool = False) -> None:
-        """Rename a collection; with ``keep_alias``, its old name becomes an alias. See ``Home.rename``."""
-        await self.run(self._home.rename(name, new, keep_alias))
-
-    async def copy(self, name: str, new: str) -> AsyncCollection:
-        """Copy a collection and return the copy; see ``Home.copy``."""
-        await self.run(self._home.copy(name, new))
-        return self.collection(new)
-
-    async def aliases(self) -> dict[str, str]:
-        """Return the collection of each alias, sorted by alias."""
-        return await self.run(self._home.aliases())
-
-    async def set_alias(self, alias: str, collection: str) -> str:
-        """Make a name stand for a collection; return the collection's name. See ``Home.set_alias``."""
-        return await self.run(self._home.set_alias(alias, collection))
-
-    async def delete_alias(self, alias: str) -> None:
-        """Delete an alias; its collection stays."""
-        await self.run(self._home.delete_alias(alias))

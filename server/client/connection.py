@@ -14,7 +14,7 @@ from google.rpc import status_pb2
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.server.client.attempts import CALLS, LOOKS, NEVER_SENT, STREAMS, Places, never_began, repeated
 from crossview.server.client.channels import ClientTls, channel, check_address
-from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished
+from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Runner, Script, Stubs, finished
 from crossview.server.wire.errors import (
     DeadlineExceededError,
     OverloadedError,
@@ -125,6 +125,10 @@ class Connection(Stubs):
     def run(self, script: Script[R]) -> R:
         """Return the result of a script; raise its errors and those of ``call``."""
         return finished(script, self._answer)
+
+    def work(self, function: Callable[[Runner], R]) -> R:
+        """Return the result of a function that does blocking work with this connection."""
+        return function(self)
 
     def _answer(self, ask: Ask) -> Any:
         look = ask.look

@@ -31,7 +31,7 @@ def from_extension(
 ) -> pb.ExtendSpaceRequest:
     """Return the message that adds views to a space."""
     resource = space_name(collection, space)
-    return pb.ExtendSpaceRequest(name=resource, views=views, space_id=name or "", activate=activate)
+    return pb.ExtendSpaceRequest(name=resource, views=one_or_several(views), space_id=name or "", activate=activate)
 
 
 def from_assignment(collection: str, space: str, label: str, activate: bool | None) -> pb.AssignLabelRequest:

@@ -1,49 +1,225 @@
 """Collections on a server, with the methods of ``engine.collections.collection.Collection``, blocking or awaited."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from functools import wraps
-from os import PathLike
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, Final, Self, Unpack, cast, overload
+from typing import Any, ClassVar, Self, Unpack, cast, overload
 
 from crossview.engine.runtime.progress import Progress
+from crossview.engine.values.any_collection import AnyCollection
+from crossview.engine.values.audit import Audit, AuditRequest
+from crossview.engine.values.changes import Changes, ChangesRequest
 from crossview.engine.values.conditions.filter import EVERY_ITEM, FilterForm
+from crossview.engine.values.duplicate import Duplicates, DuplicatesRequest
+from crossview.engine.values.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.values.explanation import ExplainRequest, Explanation
 from crossview.engine.values.hits import HitLists
-from crossview.engine.values.info import SpaceInfo, ViewInfo, collection_html
-from crossview.engine.values.item import DEFAULT_INDEXING, ImportReport, IndexOptions, Item
-from crossview.engine.values.map import MapInfo
+from crossview.engine.values.info import CollectionInfo, SpaceInfo, collection_html
+from crossview.engine.values.item import DEFAULT_INDEXING, Failure, ImportReport, IndexOptions, one_or_several
 from crossview.engine.values.markup import Markup
 from crossview.engine.values.notebook import SAMPLE, shown
-from crossview.engine.values.query import HITS_A_PAGE, HitList, OneQuery, SearchRequest, check_size, request_of
-from crossview.server.client.async_connection import AsyncConnection, Bridge
-from crossview.server.client.collection_script import CollectionScript
-from crossview.server.client.detached import AsyncDetachedCollection, DetachedCollection
-from crossview.server.client.remote_duplicates import AsyncDuplicateJudgements, RemoteDuplicateJudgements
-from crossview.server.client.remote_feedback import AsyncFeedback, RemoteFeedback
-from crossview.server.client.remote_questions import AsyncQuestions, RemoteQuestions
-from crossview.server.client.script import P, R, Runner, awaited, blocking, streamed, streaming
+from crossview.engine.values.query import (
+    HITS_A_PAGE,
+    Embedding,
+    HitList,
+    OneQuery,
+    Query,
+    SameRequest,
+    SearchRequest,
+    Suggestions,
+    SuggestRequest,
+    Verdict,
+    check_size,
+    request_of,
+)
+from crossview.engine.values.recipe import Recipe
+from crossview.server.client.convert_jobs import from_training
+from crossview.server.client.detached import DetachedCollection
+from crossview.server.client.remote_items import RemoteItems, RemoteViews, counted
+from crossview.server.client.remote_jobs import run_job
+from crossview.server.client.remote_judgements import RemoteDuplicateJudgements, RemoteFeedback, RemoteQuestions
+from crossview.server.client.remote_spaces import RemoteMaps, RemoteSpaces, RemoteStorage
+from crossview.server.client.script import (
+    AsyncRunner,
+    C,
+    CollectionScripts,
+    Exchange,
+    Runner,
+    Script,
+    ask,
+    call,
+    earlier_names,
+    local,
+    pages_of,
+    stream,
+)
+from crossview.server.wire.convert import to_collection, to_message, to_space, to_value
+from crossview.server.wire.convert_conditions import from_filter
+from crossview.server.wire.convert_search import (
+    from_query,
+    from_search_request,
+    to_duplicates,
+    to_embedding,
+    to_hit_lists,
+    to_verdict,
+)
+from crossview.v1 import audit_pb2, changes_pb2, duplicates_pb2, search_pb2
+from crossview.v1 import collections_pb2 as pb
 
 
-class RemoteCollection:
+class BaseCollection(CollectionScripts[C]):
+    """What a collection on a server has with and without an event loop."""
+
+    EARLIER: ClassVar[Mapping[str, str]] = earlier_names(
+        "list_items=items item=items.get keys=items.keys counts=items.counts facets=items.facets "
+        "attribute_names=items.attribute_names deleted_pictures=items.deleted thumbnail=items.thumbnail "
+        "thumbnails=items.thumbnails import_items=items.put import_stream=items.put_stream update_items=items.update "
+        "annotate=items.annotate put_vectors=items.put_vectors index_vectors=items.index_vectors "
+        "delete_items=items.delete follow_files=items.follow_files embed_items=items.embed neighbors=items.neighbors "
+        "list_views=views add_view=views.add fit_views=views.fit delete_view=views.delete list_spaces=spaces "
+        "space=spaces.get extend=spaces.extend assign=spaces.assign activate=spaces.activate reindex=spaces.reindex "
+        "calibrate=spaces.calibrate delete_space=spaces.delete list_maps=maps map=maps.get make_map=maps.make "
+        "map_points=maps.points delete_map=maps.delete findings=storage.findings"
+    )
+
+    def __init__(self, connection: C, name: str) -> None:
+        super().__init__(connection, name)
+        self.items: RemoteItems[C] = RemoteItems(connection, name)
+        self.views: RemoteViews[C] = RemoteViews(connection, name)
+        self.spaces: RemoteSpaces[C] = RemoteSpaces(connection, name)
+        self.maps: RemoteMaps[C] = RemoteMaps(connection, name)
+        self.storage: RemoteStorage[C] = RemoteStorage(connection, name)
+        self.questions: RemoteQuestions[C] = RemoteQuestions(connection, name)
+        self.feedback: RemoteFeedback[C] = RemoteFeedback(connection, name)
+        self.duplicate_judgements: RemoteDuplicateJudgements[C] = RemoteDuplicateJudgements(connection, name)
+
+    def __repr__(self) -> str:
+        return f"<crossview collection {self.name!r} on the server at {self.connection.address}>"
+
+    def detached(self) -> DetachedCollection[C]:
+        """Return this collection with long methods that return their job at once."""
+        return DetachedCollection(self.connection, self.name)
+
+    @call
+    def info(self) -> Script[CollectionInfo]:
+        """Return the description of the collection."""
+        request = pb.GetCollectionRequest(name=self.resource)
+        return to_collection((yield from ask(self.stubs.collections.GetCollection, request)))
+
+    @call
+    def count(self, filter: FilterForm = EVERY_ITEM) -> Script[int]:
+        """Return how many items pass the filter."""
+        request = pb.CountItemsRequest(parent=self.resource, filter=from_filter(filter))
+        return (yield from counted(self.stubs, request)).items
+
+    @local
+    def index(
+        self: "BaseCollection[Runner]",
+        paths: Sequence[Path | str],
+        options: IndexOptions = DEFAULT_INDEXING,
+        *,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Send the pictures below paths of this machine; the server ignores ``options.workers``."""
+        from crossview.server.client.remote_index import index
+
+        return index(cast(AnyCollection, self), paths, options, progress)
+
+    @call
+    def train(
+        self,
+        recipe: Recipe,
+        *,
+        space: str | None = None,
+        activate: bool | None = None,
+        progress: Progress | None = None,
+        request_id: str = "",
+    ) -> Script[SpaceInfo]:
+        """Fit a learner and place every item; if the caller stops waiting, the server cancels the training."""
+        request = from_training(self.name, recipe, space, activate)
+        return to_space((yield from run_job(self.stubs, self.stubs.collections.Train, request, progress, request_id)))
+
+    @call
+    def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Script[Evaluation]:
+        """Measure retrieval on items that the spaces were not trained on."""
+        message = to_message(pb.EvaluateRequest, request, parent=self.resource)
+        return to_value(
+            Evaluation, (yield from run_job(self.stubs, self.stubs.collections.Evaluate, message, progress))
+        )
+
+    @call
+    def audit(self, request: AuditRequest | None = None, *, progress: Progress | None = None) -> Script[Audit]:
+        """Return what makes searches worse or figures too good; a server opens no files, and reports no progress."""
+        message = to_message(audit_pb2.GetAuditRequest, request or AuditRequest(), name=self.resource)
+        return to_value(Audit, (yield from ask(self.stubs.collections.GetAudit, message)))
+
+    @call
+    def _search(self, request: SearchRequest) -> Script[list[HitList]]:
+        """Return the nearest items of every query in every target."""
+        return to_hit_lists((yield from ask(self.stubs.searches.Search, self._search_message(request))))
+
+    @call
+    def _search_page(self, request: SearchRequest, size: int, token: str = "") -> Script[tuple[list[HitList], str]]:
+        """Return a page of all hits of a search, and the token of the next page, "" after the last."""
+        message = search_pb2.SearchRequest(parent=self.resource) if token else self._search_message(request)
+        message.page_size, message.page_token = size, token
+        response = yield from ask(self.stubs.searches.Search, message)
+        return to_hit_lists(response), response.next_page_token
+
+    @stream
+    def search_stream(self, requests: Iterable[SearchRequest]) -> Exchange[list[HitList]]:
+        """Yield the answer to each search, in order; one stream costs less than separate calls."""
+        messages = map(self._search_message, requests)
+        return Exchange(self.stubs.searches.StreamSearch, messages, to_hit_lists)
+
+    @call
+    def explain(self, request: ExplainRequest) -> Script[list[Explanation]]:
+        """Return why items have their places in the lists of a search."""
+        message = to_message(search_pb2.ExplainRequest, request, parent=self.resource)
+        response = yield from ask(self.stubs.searches.Explain, message)
+        return [to_value(Explanation, explanation) for explanation in response.explanations]
+
+    @call
+    def suggest(self, request: SuggestRequest) -> Script[Suggestions]:
+        """Return labels for every query, by vote of the nearest labelled items."""
+        message = to_message(search_pb2.SuggestLabelsRequest, request, parent=self.resource)
+        return to_value(Suggestions, (yield from ask(self.stubs.searches.SuggestLabels, message)))
+
+    @call
+    def same(self, request: SameRequest) -> Script[list[Verdict | Failure]]:
+        """Return for each pair whether its two queries are the same, or why it was left out."""
+        message = to_message(search_pb2.SameRequest, request, parent=self.resource)
+        return [to_verdict(result) for result in (yield from ask(self.stubs.searches.Same, message)).results]
+
+    @call
+    def changes(self, request: ChangesRequest) -> Script[Changes]:
+        """Return the changes between successive pictures, and which of them are important."""
+        message = to_message(changes_pb2.FindChangesRequest, request, parent=self.resource)
+        return to_value(Changes, (yield from ask(self.stubs.searches.FindChanges, message)))
+
+    @call
+    def duplicates(self, request: DuplicatesRequest) -> Script[Duplicates]:
+        """Return the groups of pictures that show the same photograph, and the bursts."""
+        message = to_message(duplicates_pb2.FindDuplicatesRequest, request, parent=self.resource)
+        return to_duplicates((yield from pages_of(self.stubs.searches.FindDuplicates, message)))
+
+    @call
+    def embed(
+        self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = ""
+    ) -> Script[list[Embedding]]:
+        """Return the vector of every query for every target."""
+        request = search_pb2.EmbedRequest(
+            parent=self.resource, queries=map(from_query, queries), targets=one_or_several(targets), space=space
+        )
+        return [to_embedding(result) for result in (yield from ask(self.stubs.searches.Embed, request)).results]
+
+    def _search_message(self, request: SearchRequest) -> search_pb2.SearchRequest:
+        message = from_search_request(request)
+        message.parent = self.resource
+        return message
+
+
+class RemoteCollection(BaseCollection[Runner]):
     """A collection on a server, with the methods of ``engine.Collection``."""
-
-    connection: Runner
-    name: str
-
-    def __init__(self, connection: Runner, name: str) -> None:
-        self.connection, self.name = connection, name
-        self.script: CollectionScript = CollectionScript(connection.stubs, name)
-        self.resource: str = self.script.resource
-        self.views: RemoteViews = RemoteViews(self)
-        self.items: RemoteItems = RemoteItems(self)
-        self.spaces: RemoteSpaces = RemoteSpaces(self)
-        self.maps: RemoteMaps = RemoteMaps(self)
-        self.storage: RemoteStorage = RemoteStorage(self)
-
-    def __reduce__(self) -> Any:
-        """Keep the connection and the name."""
-        return type(self), (self.connection, self.name)
 
     def __enter__(self) -> Self:
         return self
@@ -51,62 +227,9 @@ class RemoteCollection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"<crossview collection {self.name!r} on the server at {self.connection.address}>"
-
     @shown
     def _repr_html_(self) -> Markup:
-        return collection_html(self.info(), self.items(limit=SAMPLE, sample=SAMPLE), self.thumbnail)
-
-    info: Final = blocking(CollectionScript.info)
-    findings: Final = blocking(CollectionScript.findings)
-    deleted_pictures: Final = blocking(CollectionScript.deleted_pictures)
-    list_views: Final = blocking(CollectionScript.list_views)
-    list_spaces: Final = blocking(CollectionScript.list_spaces)
-    space: Final = blocking(CollectionScript.space)
-    update_items: Final = blocking(CollectionScript.update_items)
-    put_vectors: Final = blocking(CollectionScript.put_vectors)
-    add_view: Final = blocking(CollectionScript.add_view)
-    fit_views: Final = blocking(CollectionScript.fit_views)
-    import_items: Final = blocking(CollectionScript.import_items)
-    list_items: Final = blocking(CollectionScript.list_items)
-    count: Final = blocking(CollectionScript.count)
-    counts: Final = blocking(CollectionScript.counts)
-    facets: Final = blocking(CollectionScript.facets)
-    attribute_names: Final = blocking(CollectionScript.attribute_names)
-    keys: Final = blocking(CollectionScript.keys)
-    item: Final = blocking(CollectionScript.item)
-    delete_items: Final = blocking(CollectionScript.delete_items)
-    follow_files: Final = blocking(CollectionScript.follow_files)
-    thumbnail: Final = blocking(CollectionScript.thumbnail)
-    thumbnails: Final = blocking(CollectionScript.thumbnails)
-    train: Final = blocking(CollectionScript.train)
-    extend: Final = blocking(CollectionScript.extend)
-    assign: Final = blocking(CollectionScript.assign)
-    reindex: Final = blocking(CollectionScript.reindex)
-    activate: Final = blocking(CollectionScript.activate)
-    calibrate: Final = blocking(CollectionScript.calibrate)
-    delete_space: Final = blocking(CollectionScript.delete_space)
-    delete_view: Final = blocking(CollectionScript.delete_view)
-    _search: Final = blocking(CollectionScript.search)
-    _search_page: Final = blocking(CollectionScript.search_page)
-    explain: Final = blocking(CollectionScript.explain)
-    suggest: Final = blocking(CollectionScript.suggest)
-    same: Final = blocking(CollectionScript.same)
-    audit: Final = blocking(CollectionScript.audit)
-    changes: Final = blocking(CollectionScript.changes)
-    duplicates: Final = blocking(CollectionScript.duplicates)
-    embed: Final = blocking(CollectionScript.embed)
-    embed_items: Final = blocking(CollectionScript.embed_items)
-    neighbors: Final = blocking(CollectionScript.neighbors)
-    evaluate: Final = blocking(CollectionScript.evaluate)
-    make_map: Final = blocking(CollectionScript.make_map)
-    list_maps: Final = blocking(CollectionScript.list_maps)
-    map: Final = blocking(CollectionScript.map)
-    delete_map: Final = blocking(CollectionScript.delete_map)
-    map_points: Final = blocking(CollectionScript.map_points)
-    search_stream: Final = streaming(CollectionScript.search_stream)
-    import_stream: Final = streaming(CollectionScript.import_stream)
+        return collection_html(self.info(), self.items(limit=SAMPLE, sample=SAMPLE), self.items.thumbnail)
 
     @overload
     def search(self, request: SearchRequest) -> list[HitList]: ...
@@ -116,8 +239,8 @@ class RemoteCollection:
 
     def search(self, request: SearchRequest | None = None, **query: Any) -> list[HitList]:
         """Return the nearest items of every query in every target; see ``Collection.search``."""
-        found = self._search(request_of(request, cast(OneQuery, query)))
-        return HitLists(one.illustrated(self.thumbnail) for one in found)
+        hits = self._search(request_of(request, cast(OneQuery, query)))
+        return HitLists(some.illustrated(self.items.thumbnail) for some in hits)
 
     @overload
     def search_pages(self, request: SearchRequest, size: int = HITS_A_PAGE) -> Iterator[list[HitList]]: ...
@@ -132,248 +255,21 @@ class RemoteCollection:
         wanted, token = request_of(request, cast(OneQuery, query)), ""
         check_size(size)
         while True:
-            found, token = self._search_page(wanted, size, token)
-            yield HitLists(one.illustrated(self.thumbnail) for one in found)
+            hits, token = self._search_page(wanted, size, token)
+            yield HitLists(some.illustrated(self.items.thumbnail) for some in hits)
             if not token:
                 return
-
-    def index(
-        self,
-        paths: Sequence[Path | str],
-        options: IndexOptions = DEFAULT_INDEXING,
-        *,
-        progress: Progress | None = None,
-    ) -> ImportReport:
-        """Send the pictures below paths of this machine; the server ignores ``options.workers``."""
-        from crossview.server.client.remote_index import index
-
-        return index(self, paths, options, progress)
-
-    def annotate(
-        self,
-        path: str | PathLike[str],
-        cell: str = "label",
-        replace_labels: bool = False,
-        notion: str = "",
-        new_attributes: bool = False,
-        progress: Progress | None = None,
-    ) -> ImportReport:
-        """Annotate items from a file of this machine; see ``engine.collections.items``."""
-        from crossview.engine.catalog.ingest.annotations import annotate
-
-        return annotate(self.items, path, cell, replace_labels, notion, new_attributes, progress)
-
-    def index_vectors(
-        self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
-    ) -> ImportReport:
-        """Send the rows of a file of this machine; see ``engine.collections.items``."""
-        from crossview.engine.catalog.ingest.vectors import index_vectors
-
-        return index_vectors(self.items, self.views, view, path, keys, progress)
-
-    @property
-    def questions(self) -> RemoteQuestions:
-        """The questions to people about the items, and their answers."""
-        return RemoteQuestions(self.connection, self.name)
-
-    @property
-    def duplicate_judgements(self) -> RemoteDuplicateJudgements:
-        """The judgements of people on pairs of pictures."""
-        return RemoteDuplicateJudgements(self.connection, self.name)
-
-    @property
-    def feedback(self) -> RemoteFeedback:
-        """The judgements of items in searches, by which later searches go on."""
-        return RemoteFeedback(self.connection, self.name)
-
-    def detached(self) -> DetachedCollection:
-        """Return this collection with long methods that return their job at once."""
-        return DetachedCollection(self.connection, self.name)
 
     def close(self) -> None:
         """Do nothing: the collection stays open on the server."""
 
 
-class RemoteItems:
-    """The items of a collection on a server; call the object to list the items. See ``engine.collections.items``."""
+class AsyncCollection(BaseCollection[AsyncRunner]):
+    """A collection on a server: the methods of ``RemoteCollection``, awaited, also those of ``items`` and the others.
 
-    def __init__(self, collection: RemoteCollection) -> None:
-        self._list = collection.list_items
-        self.count: Final = collection.count
-        self.get: Final = collection.item
-        self.thumbnail: Final = collection.thumbnail
-        self.thumbnails: Final = collection.thumbnails
-        self.counts: Final = collection.counts
-        self.facets: Final = collection.facets
-        self.keys: Final = collection.keys
-        self.attribute_names: Final = collection.attribute_names
-        self.deleted: Final = collection.deleted_pictures
-        self.put: Final = collection.import_items
-        self.update: Final = collection.update_items
-        self.delete: Final = collection.delete_items
-        self.annotate: Final = collection.annotate
-        self.follow_files: Final = collection.follow_files
-        self.put_vectors: Final = collection.put_vectors
-        self.index_vectors: Final = collection.index_vectors
-        self.embed: Final = collection.embed_items
-        self.neighbors: Final = collection.neighbors
-
-    def __call__(
-        self,
-        filter: FilterForm = EVERY_ITEM,
-        after: str = "",
-        limit: int = 100,
-        *,
-        sort_by: str = "",
-        sample: int = 0,
-        seed: int = 0,
-    ) -> list[Item]:
-        """Return items; see ``engine.collections.items.Items``."""
-        return self._list(filter, after, limit, sort_by=sort_by, sample=sample, seed=seed)
-
-
-class RemoteViews:
-    """The views of a collection on a server; call the object to list the views. See ``engine.collections.views``."""
-
-    def __init__(self, collection: RemoteCollection) -> None:
-        self._list = collection.list_views
-        self.add: Final = collection.add_view
-        self.fit: Final = collection.fit_views
-        self.delete: Final = collection.delete_view
-
-    def __call__(self) -> tuple[ViewInfo, ...]:
-        """Return the views."""
-        return self._list()
-
-
-class RemoteSpaces:
-    """The spaces of a collection on a server; call the object to list the spaces. See ``engine.collections.spaces``."""
-
-    def __init__(self, collection: RemoteCollection) -> None:
-        self._list = collection.list_spaces
-        self.get: Final = collection.space
-        self.delete: Final = collection.delete_space
-        self.extend: Final = collection.extend
-        self.assign: Final = collection.assign
-        self.activate: Final = collection.activate
-        self.reindex: Final = collection.reindex
-        self.calibrate: Final = collection.calibrate
-
-    def __call__(self) -> tuple[SpaceInfo, ...]:
-        """Return the trained spaces, then ``raw``, which contains the views themselves."""
-        return self._list()
-
-
-class RemoteMaps:
-    """The maps of a collection on a server; call the object to list the maps. See ``engine.collections.maps``."""
-
-    def __init__(self, collection: RemoteCollection) -> None:
-        self._list = collection.list_maps
-        self.make: Final = collection.make_map
-        self.get: Final = collection.map
-        self.delete: Final = collection.delete_map
-        self.points: Final = collection.map_points
-
-    def __call__(self) -> tuple[MapInfo, ...]:
-        """Return the maps, the newest first."""
-        return self._list()
-
-
-class RemoteStorage:
-    """The storage of a collection on a server; see ``engine.collections.storage``."""
-
-    def __init__(self, collection: RemoteCollection) -> None:
-        self.findings: Final = collection.findings
-
-
-def _in_thread(
-    method: Callable[Concatenate[RemoteCollection, P], R],
-) -> Callable[Concatenate["AsyncCollection", P], Coroutine[Any, Any, R]]:
-    """Return a coroutine that runs a blocking method in a thread, and its calls of the server in the event loop."""
-
-    @wraps(method)
-    async def threaded(self: "AsyncCollection", /, *args: P.args, **kwargs: P.kwargs) -> R:
-        bridge = Bridge(self.connection)
-        try:
-            return await asyncio.to_thread(method, RemoteCollection(bridge, self.name), *args, **kwargs)
-        finally:
-            bridge.close()
-
-    return threaded
-
-
-class AsyncCollection:
-    """A collection on a server: the methods of ``RemoteCollection``, awaited.
-
-    ``items``, ``views`` and ``spaces`` are methods that list the items, views and spaces; their other methods have flat
-    names, such as ``add_view``.
-
-    Methods call ``progress`` in the event loop; ``index``, ``annotate`` and ``index_vectors``, which read files, call
-    it in a thread.
+    Methods call ``progress`` in the event loop; ``index``, ``items.annotate`` and ``items.index_vectors``, which read
+    files, call it in a thread.
     """
-
-    connection: AsyncConnection
-    name: str
-
-    def __init__(self, connection: AsyncConnection, name: str) -> None:
-        self.connection, self.name = connection, name
-        self.script: CollectionScript = CollectionScript(connection.stubs, name)
-
-    def __repr__(self) -> str:
-        return f"<crossview collection {self.name!r} on the server at {self.connection.address}>"
-
-    info: Final = awaited(CollectionScript.info)
-    findings: Final = awaited(CollectionScript.findings)
-    deleted_pictures: Final = awaited(CollectionScript.deleted_pictures)
-    views: Final = awaited(CollectionScript.list_views)
-    spaces: Final = awaited(CollectionScript.list_spaces)
-    space: Final = awaited(CollectionScript.space)
-    update_items: Final = awaited(CollectionScript.update_items)
-    put_vectors: Final = awaited(CollectionScript.put_vectors)
-    add_view: Final = awaited(CollectionScript.add_view)
-    fit_views: Final = awaited(CollectionScript.fit_views)
-    import_items: Final = awaited(CollectionScript.import_items)
-    items: Final = awaited(CollectionScript.list_items)
-    count: Final = awaited(CollectionScript.count)
-    counts: Final = awaited(CollectionScript.counts)
-    facets: Final = awaited(CollectionScript.facets)
-    attribute_names: Final = awaited(CollectionScript.attribute_names)
-    keys: Final = awaited(CollectionScript.keys)
-    item: Final = awaited(CollectionScript.item)
-    delete_items: Final = awaited(CollectionScript.delete_items)
-    follow_files: Final = awaited(CollectionScript.follow_files)
-    thumbnail: Final = awaited(CollectionScript.thumbnail)
-    thumbnails: Final = awaited(CollectionScript.thumbnails)
-    train: Final = awaited(CollectionScript.train)
-    extend: Final = awaited(CollectionScript.extend)
-    assign: Final = awaited(CollectionScript.assign)
-    reindex: Final = awaited(CollectionScript.reindex)
-    activate: Final = awaited(CollectionScript.activate)
-    calibrate: Final = awaited(CollectionScript.calibrate)
-    delete_space: Final = awaited(CollectionScript.delete_space)
-    delete_view: Final = awaited(CollectionScript.delete_view)
-    _search: Final = awaited(CollectionScript.search)
-    _search_page: Final = awaited(CollectionScript.search_page)
-    explain: Final = awaited(CollectionScript.explain)
-    suggest: Final = awaited(CollectionScript.suggest)
-    same: Final = awaited(CollectionScript.same)
-    audit: Final = awaited(CollectionScript.audit)
-    changes: Final = awaited(CollectionScript.changes)
-    duplicates: Final = awaited(CollectionScript.duplicates)
-    embed: Final = awaited(CollectionScript.embed)
-    embed_items: Final = awaited(CollectionScript.embed_items)
-    neighbors: Final = awaited(CollectionScript.neighbors)
-    evaluate: Final = awaited(CollectionScript.evaluate)
-    make_map: Final = awaited(CollectionScript.make_map)
-    maps: Final = awaited(CollectionScript.list_maps)
-    map: Final = awaited(CollectionScript.map)
-    delete_map: Final = awaited(CollectionScript.delete_map)
-    map_points: Final = awaited(CollectionScript.map_points)
-    search_stream: Final = streamed(CollectionScript.search_stream)
-    import_stream: Final = streamed(CollectionScript.import_stream)
-    index: Final = _in_thread(RemoteCollection.index)
-    annotate: Final = _in_thread(RemoteCollection.annotate)
-    index_vectors: Final = _in_thread(RemoteCollection.index_vectors)
 
     @overload
     async def search(self, request: SearchRequest) -> list[HitList]: ...
@@ -398,26 +294,7 @@ class AsyncCollection:
         wanted, token = request_of(request, cast(OneQuery, query)), ""
         check_size(size)
         while True:
-            found, token = await self._search_page(wanted, size, token)
-            yield found
+            hits, token = await self._search_page(wanted, size, token)
+            yield hits
             if not token:
                 return
-
-    @property
-    def questions(self) -> AsyncQuestions:
-        """The questions to people about the items, and their answers."""
-        return AsyncQuestions(self.connection, self.name)
-
-    @property
-    def duplicate_judgements(self) -> AsyncDuplicateJudgements:
-        """The judgements of people on pairs of pictures."""
-        return AsyncDuplicateJudgements(self.connection, self.name)
-
-    @property
-    def feedback(self) -> AsyncFeedback:
-        """The judgements of items in searches, by which later searches go on."""
-        return AsyncFeedback(self.connection, self.name)
-
-    def detached(self) -> AsyncDetachedCollection:
-        """Return this collection with long methods that return their job at once."""
-        return AsyncDetachedCollection(self.connection, self.name)

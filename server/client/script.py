@@ -1,18 +1,23 @@
 """Scripts: the body of a client's method, written once for clients with and without an event loop.
 
 A script is a generator: it yields the calls that it needs, and a connection sends it each response or throws each
-error. ``blocking`` and ``awaited`` turn a script into a method of a client without or with an event loop, and keep its
-signature for type checkers. ``streaming`` and ``streamed`` do the same for a stream of requests with one answer each.
+error. ``call`` turns a script into a method that blocks in a class for threads (``Scripts[Runner]``), and that is
+awaited in the same class for an event loop (``Scripts[AsyncRunner]``); type checkers see its signature in both.
+``stream`` does the same for a stream of requests with one answer each, and ``local`` for work on this machine.
 """
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
+import warnings
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from operator import attrgetter
+from types import MethodType
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from google.longrunning import operations_pb2_grpc
 
 from crossview.server.wire import pages
+from crossview.server.wire.names import collection_name
 from crossview.v1 import collections_pb2_grpc, jobs_pb2_grpc, questions_pb2_grpc, search_pb2_grpc
 
 LOOK_SECONDS = 0.5
@@ -21,6 +26,9 @@ P = ParamSpec("P")
 Q = TypeVar("Q")
 R = TypeVar("R")
 S = TypeVar("S")
+F = TypeVar("F")
+Blocked = TypeVar("Blocked")
+Awaited = TypeVar("Awaited")
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,135 @@ class Runner(Protocol):
     def run(self, script: Script[R]) -> R:
         """Return the result of a script, or raise its error."""
 
+    def work(self, function: "Callable[[Runner], R]") -> R:
+        """Return the result of a function that does blocking work with a connection."""
+
+
+class AsyncRunner(Protocol):
+    """An object that runs the scripts of awaited methods: an ``AsyncConnection``."""
+
+    @property
+    def address(self) -> str:
+        """The address of the server."""
+
+    @property
+    def stubs(self) -> Stubs:
+        """The stubs that scripts call."""
+
+    async def run(self, script: Script[R]) -> R:
+        """Return the result of a script, or raise its error."""
+
+    async def work(self, function: Callable[[Runner], R]) -> R:
+        """Run a function in a thread, its calls in the event loop, and return its result."""
+
+
+C = TypeVar("C", bound=Runner | AsyncRunner)
+
+
+class Scripts(Generic[C]):
+    """Methods of a server, over a connection that runs their scripts."""
+
+    def __init__(self, connection: C) -> None:
+        self._connection = connection
+
+    @property
+    def connection(self) -> C:
+        """The connection that runs the scripts."""
+        return self._connection
+
+    @property
+    def stubs(self) -> Stubs:
+        """The stubs that the scripts call."""
+        return self.connection.stubs
+
+
+def earlier_names(pairs: str) -> dict[str, str]:
+    """Return the present name of each earlier one, from text such as ``add_view=views.add``."""
+    return dict(pair.split("=") for pair in pairs.split())
+
+
+class CollectionScripts(Scripts[C]):
+    """Methods of one collection of a server."""
+
+    EARLIER: ClassVar[Mapping[str, str]] = {}
+    """The names of version 0.2.0, which warn, and the names that replace them."""
+    name: str
+    resource: str
+
+    def __init__(self, connection: C, name: str) -> None:
+        super().__init__(connection)
+        self.name, self.resource = name, collection_name(name)
+
+    def __reduce__(self) -> Any:
+        """Keep the connection and the name."""
+        return type(self), (self.connection, self.name)
+
+    if not TYPE_CHECKING:  # a type checker refuses the earlier names
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in self.EARLIER:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            warnings.warn(f"{name} is now {self.EARLIER[name]}", DeprecationWarning, stacklevel=2)
+            return attrgetter(self.EARLIER[name])(self)
+
+
+class Method(Generic[F, P, Blocked, Awaited]):
+    """A method of ``Scripts`` that blocks or is awaited, as its connection does."""
+
+    def __init__(self, func: F, method: Callable[..., Any]) -> None:
+        self.func, self._method = func, method
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Blocked:
+            """Let pyright compare the method with that of a protocol: it does not bind descriptors there."""
+            raise NotImplementedError
+
+    @overload
+    def __get__(self, instance: None, owner: Any) -> F: ...
+    @overload
+    def __get__(self, instance: Scripts[Runner], owner: Any) -> Callable[P, Blocked]: ...
+    @overload
+    def __get__(self, instance: Scripts[AsyncRunner], owner: Any) -> Callable[P, Awaited]: ...
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self.func if instance is None else MethodType(self._method, instance)
+
+
+Call = Method[F, P, R, Coroutine[Any, Any, R]]
+
+
+def call(script: Callable[Concatenate[S, P], Script[R]]) -> "Call[Callable[Concatenate[S, P], Script[R]], P, R]":
+    """Return a method that runs a script."""
+
+    @wraps(script)
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return self.connection.run(script(self, *args, **kwargs))
+
+    return Method(script, method)
+
+
+def local(function: Callable[Concatenate[S, P], R]) -> "Call[Callable[Concatenate[S, P], R], P, R]":
+    """Return a method that does blocking work, such as reading files; for an event loop it runs in a thread."""
+
+    @wraps(function)
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return self.connection.work(lambda runner: function(type(self)(runner, self.name), *args, **kwargs))
+
+    return Method(function, method)
+
+
+def stream(
+    make: Callable[Concatenate[S, P], Exchange[R]],
+) -> Method[Callable[Concatenate[S, P], Exchange[R]], P, Iterator[R], AsyncIterator[R]]:
+    """Return a method that yields the results of an exchange."""
+
+    @wraps(make)
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return self.connection.exchange(make(self, *args, **kwargs))
+
+    return Method(make, method)
+
 
 def ask(method: Callable[[Q], R], request: Q) -> Script[R]:
     """Make one call and return its response, as a script."""
@@ -165,47 +302,3 @@ def _sending(script: Script[Any], response: Any) -> Callable[[], Ask]:
 
 def _raising(script: Script[Any], error: Exception) -> Callable[[], Ask]:
     return lambda: script.throw(error)
-
-
-def blocking(script: Callable[Concatenate[S, P], Script[R]]) -> Callable[Concatenate[Any, P], R]:
-    """Return a blocking method that runs a script, for a class with ``connection`` and ``script``."""
-
-    @wraps(script)
-    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        result: R = self.connection.run(script(self.script, *args, **kwargs))
-        return result
-
-    return method
-
-
-def awaited(script: Callable[Concatenate[S, P], Script[R]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
-    """Return a coroutine method that runs a script, for a class with ``connection`` and ``script``."""
-
-    @wraps(script)
-    async def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        result: R = await self.connection.run(script(self.script, *args, **kwargs))
-        return result
-
-    return method
-
-
-def streaming(make: Callable[Concatenate[S, P], Exchange[R]]) -> Callable[Concatenate[Any, P], Iterator[R]]:
-    """Return a method that yields the results of an exchange, for a class with ``connection`` and ``script``."""
-
-    @wraps(make)
-    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
-        results: Iterator[R] = self.connection.exchange(make(self.script, *args, **kwargs))
-        return results
-
-    return method
-
-
-def streamed(make: Callable[Concatenate[S, P], Exchange[R]]) -> Callable[Concatenate[Any, P], AsyncIterator[R]]:
-    """Return an asynchronous method that yields the results of an exchange; see ``streaming``."""
-
-    @wraps(make)
-    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[R]:
-        results: AsyncIterator[R] = self.connection.exchange(make(self.script, *args, **kwargs))
-        return results
-
-    return method

@@ -17,7 +17,6 @@ from crossview.server.commands import (
     changes,
     collections,
     copies,
-    count,
     describe,
     doctor,
     duplicates,
@@ -47,7 +46,7 @@ from crossview.server.commands import (
     verify,
     views,
 )
-from crossview.server.commands.command import NOUNS, SETTINGS, Command, Group
+from crossview.server.commands.command import EARLIER, NOUNS, SETTINGS, Command, Group, help_
 from crossview.server.commands.common import debug, reported
 from crossview.server.commands.demo.run import demo
 from crossview.server.commands.option_groups import expanded
@@ -55,7 +54,7 @@ from crossview.server.commands.option_groups import expanded
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # silences gRPC's own messages; grpc reads it on import
 
 PANELS: dict[str, dict[str, Callable[..., None]]] = {
-    "Start": {"demo": demo, "open": opening.open_, "learners": learners.learners},
+    "Start": {"demo": demo, "open": opening.open_, "learners": learners.learners, "help": help_},
     "Collections": {
         "create": collections.create,
         "list": describe.list_,
@@ -69,19 +68,16 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "compact": copies.compact,
         "export": transfer.export,
         "import": transfer.import_,
-        "publish": publish.publish,
-        "published": publish.published,
-        "unpublish": publish.unpublish,
-    },
-    "Object storage": {
-        "extract": spreading.extract,
-        "sample": spreading.sample,
-        "place": spreading.place,
+        "publish add": publish.add,
+        "publish list": publish.list_,
+        "publish remove": publish.remove,
+        "rows extract": spreading.extract,
+        "rows sample": spreading.sample,
+        "rows place": spreading.place,
     },
     "Items and views": {
         "index": index.index,
         "annotate": annotate.annotate,
-        "count": count.count,
         "item show": items.show_,
         "item delete": items.delete,
         "view add": views.add,
@@ -149,7 +145,7 @@ time of commands that make many objects."""
 _LONG = {
     *("index", "view fit", "view place", "train", "tune", "space extend", "space assign", "space reindex"),
     *("calibrate", "evaluate", "embed", "neighbors", "map", "export", "import", "audit", "duplicates"),
-    *("extract", "place", "sample"),
+    *("rows extract", "rows place", "rows sample"),
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""
 
@@ -206,6 +202,7 @@ def main() -> None:
     """Run the command line."""
     gc.set_threshold(_NEW_OBJECTS)
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    words = [*EARLIER.get(words[0], words[:1]), *words[1:]] if words else []
     if _LONG & {" ".join(words[:1]), " ".join(words[:2])}:
         give_way()
     app()

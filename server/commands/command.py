@@ -5,22 +5,42 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+FIRST = (
+    *("demo", "index", "list", "show", "search", "open"),
+    *("train", "ask", "evaluate", "duplicates", "serve", "doctor"),
+)
+"""The commands of the first week, which ``crossview --help`` lists: those of the README, the tour and the tutorials."""
 NOUNS = {
     "item": "Show or delete items of a collection.",
     "view": "Add, fit, list, place and delete the views of a collection.",
     "space": "List, activate, extend, assign, reindex and delete learned spaces.",
     "feedback": "Judgements that searches keep: show, undo, delete, remember.",
+    "publish": "Publish a collection in an engine, list and remove it.",
+    "rows": "Pictures in object storage: extract rows, sample and place them.",
     "key": "Create, list, extend and revoke keys for the servers of a home.",
     "model": "Add, list, show, check and remove models for views.",
     "job": "List, show, cancel and wait for the jobs of a server.",
 }
 """Groups of commands, each with its summary."""
+EARLIER = {
+    "count": ("list", "--count"),
+    "published": ("publish", "list"),
+    "unpublish": ("publish", "remove"),
+    "extract": ("rows", "extract"),
+    "sample": ("rows", "sample"),
+    "place": ("rows", "place"),
+}
+"""The commands of version 0.2.0 that have another name; they work for one version, with a note."""
+_WAS_A_COMMAND = {"publish": "add"}
+"""The groups that were a command in version 0.2.0, with the verb of that command."""
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+ALL = "crossview.all"
+"""The value of a context that makes the first help list all commands."""
 _EXAMPLES = "\n\nExamples:\n"
 _SECRET = "--api-key"  # noqa: S105 - the name of an option
 """The option whose value records do not show."""
@@ -59,7 +79,7 @@ class Command(TyperCommand):
             if getattr(parameter, "metavar", None) is None:
                 parameter.metavar = _metavar(parameter)
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer's own click
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Return the remaining words; raise BadParameter for a repeated option."""
         if ctx.resilient_parsing:  # a shell completes an unfinished command line
             return super().parse_args(ctx, args)
@@ -71,7 +91,7 @@ class Command(TyperCommand):
                 raise typer.BadParameter(f"{parameter.opts[0]} is given {times} times, but has one value: give it once")
         return super().parse_args(ctx, args)
 
-    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the arguments, optional ones in brackets, and the place of the options."""
         return [*map(_argument, _arguments(self.params)), "[OPTIONS]"]
 
@@ -79,7 +99,7 @@ class Command(TyperCommand):
         """Return the summary; a test holds that it fits its line."""
         return Text.of(self.help).summary
 
-    def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+    def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the usage, summary, examples, and the options in panels without empty lines between them."""
         self.format_usage(ctx, formatter)
         text = Text.of(self.help)
@@ -94,20 +114,66 @@ class Command(TyperCommand):
 class Group(TyperGroup):
     """A group of commands, whose help has a panel for each kind of command."""
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the first word names, by its name or an earlier one, and the further words."""
+        if ctx.parent is None and args[0] in EARLIER and not ctx.resilient_parsing:
+            args = _renamed(args[0], (*EARLIER[args[0]], *args[1:]), len(EARLIER[args[0]]))
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the words of the group; ``publish NAME`` of version 0.2.0 gets its verb."""
+        verb = _WAS_A_COMMAND.get(ctx.info_name or "")
+        if verb and args and args[0] not in (*self.commands, *ctx.help_option_names) and not ctx.resilient_parsing:
+            args = _renamed(str(ctx.info_name), (str(ctx.info_name), verb, *args), 2)[1:]
+        return super().parse_args(ctx, args)
+
     def get_short_help_str(self, limit: int = 0) -> str:
         """Return the summary; a test holds that it fits its line."""
         return Text.of(self.help).summary
 
-    def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
-        """Write the usage, the summary, and the commands and options in panels."""
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the usage, the summary, and the commands and options in panels; first those of the first week."""
         self.format_usage(ctx, formatter)
         formatter.write(f"\n{Text.of(self.help).summary}\n\n")
-        found: dict[str, list[tuple[str, str]]] = {}
-        for name, command in self.commands.items():
-            panel = str(getattr(command, "rich_help_panel", None) or "Commands")
-            found.setdefault(panel, []).append((name, command.get_short_help_str()))
-        write_panels(formatter, found)
+        listed: dict[str, list[tuple[str, str]]] = {}
+        if ctx.parent is None and not ctx.meta.get(ALL):
+            listed["First commands"] = [(name, self.commands[name].get_short_help_str()) for name in FIRST]
+        else:
+            for name, command in self.commands.items():
+                panel = str(getattr(command, "rich_help_panel", None) or "Commands")
+                listed.setdefault(panel, []).append((name, command.get_short_help_str()))
+        write_panels(formatter, listed)
         write_panels(formatter, panels(self, ctx))
+        if ctx.parent is None and not ctx.meta.get(ALL):
+            formatter.write("\nAll commands: crossview help all. One command: crossview COMMAND -h\n")
+
+
+def help_(
+    ctx: typer.Context,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND", help="A command or a group [default: all].")
+    ] = None,
+) -> None:
+    """Show the help of a command, or all commands.
+
+    Examples:
+        crossview help all
+        crossview help view add
+    """
+    context: Any = ctx.find_root()
+    context.meta[ALL] = True
+    for word in [] if words == ["all"] else words or []:
+        command = getattr(context.command, "commands", {}).get(word)
+        if command is None:
+            raise typer.BadParameter(f"no command {' '.join(words or [])!r}; crossview help all lists all commands")
+        context = command.context_class(command, info_name=word, parent=context, **SETTINGS)
+    typer.echo(context.get_help())
+
+
+def _renamed(earlier: str, words: tuple[str, ...], count: int) -> list[str]:
+    """Return the words of a command line whose command has a new name of ``count`` words, and say so on stderr."""
+    typer.echo(f"note: crossview {earlier} is now: crossview {' '.join(words[:count])}", err=True)
+    return list(words)
 
 
 def panels(command: Any, ctx: typer.Context) -> dict[str, list[tuple[str, str]]]:

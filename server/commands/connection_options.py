@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crossview.server.client.client import Client
     from crossview.server.client.detached import DetachedCollection
     from crossview.server.client.remote_collection import RemoteCollection
+    from crossview.server.client.script import Runner
     from crossview.server.commands.backend import Backend, CollectionBackend
 
 _TLS_FILES = ("tls_ca", "tls_client_cert", "tls_client_key")
@@ -130,7 +131,7 @@ class ConnectionOptions:
                 collection.close()
 
     @contextmanager
-    def detached(self, name: str) -> Iterator["DetachedCollection"]:
+    def detached(self, name: str) -> Iterator["DetachedCollection[Runner]"]:
         """Yield a collection of the server whose long methods return at once."""
         with self.collection(name) as collection:
             yield cast("RemoteCollection", collection).detached()

@@ -46,10 +46,10 @@ def backup(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy a collection into a file, while others write it.
+    """Copy a collection into a file, to restore it from.
 
-    The copy is one verified file with items, rows, views and spaces, in their state at the start of the command. It
-    does not contain the source files of the pictures. To restore it, use crossview restore.
+    The copy is one verified file with items, rows, views and spaces, in their state at the start of the command, while
+    others write. It does not contain the source files of the pictures. To restore it, use crossview restore.
 
     Examples:
         crossview backup pets pets.db
@@ -70,10 +70,10 @@ def copy(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy a collection to a new one, while others write it.
+    """Copy a collection to a second one, to try changes on.
 
-    The copy contains everything except the indexes, which its first search builds. Later changes of one do not change
-    the other.
+    The copy contains everything except the indexes, which its first search builds. Others can write meanwhile, and
+    later changes of one do not change the other.
 
     Examples:
         crossview copy pets pets-2

@@ -1,17 +1,19 @@
-"""The count command."""
+"""The numbers of items that list prints with --count."""
 
 import json
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from crossview.engine.values.facet import Facet
 from crossview.engine.values.item import ValueCount
-from crossview.server.commands.common import JsonOption, NameArgument, print_json
-from crossview.server.commands.connection_options import HERE, ConnectionOptions
-from crossview.server.commands.filter_options import FilterOptions
-from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
+from crossview.server.commands.common import print_json
+from crossview.server.commands.output import print_csv, say, show, table
+
+if TYPE_CHECKING:
+    from crossview.engine.values.conditions.filter import Filter
+    from crossview.server.commands.backend import CollectionBackend
 
 COLUMNS = ("field", "value", "items")
 """The columns of the CSV of several fields; that of one field is without the first."""
@@ -26,40 +28,39 @@ class CountedItems:
     facets: list[Facet]
 
 
-def count(
-    name: NameArgument,
-    chosen: FilterOptions,
+@dataclass(frozen=True)
+class CountOptions:
+    """The options that print the number of items instead of the items."""
+
+    PANEL: ClassVar[str] = "Counts"
+
+    counted: Annotated[bool, typer.Option("--count", help="Print only how many items there are.")] = False
     per: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FIELD",
-            help="Count the items for each value of a field: label, view, an attribute, or key for the folders; repeat "
-            "for several.",
+            help="With --count: count the items for each value of a field: label, view, an attribute, or key for the "
+            "folders; repeat for several.",
         ),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="With --per: number of values to print, the most frequent.")] = 100,
+    ] = None
     below: Annotated[
         str, typer.Option(metavar="FOLDER", help="With --per key or path: count the folders in this folder.")
-    ] = "",
-    connection: ConnectionOptions = HERE,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-) -> None:
-    """Count items, in all or per value of fields.
+    ] = ""
 
-    Examples:
-        crossview count pets --where 'year >= 2021'
-        crossview count pets --per label --csv
-        crossview count pets --per key --below pets/2021 --per taken --json
-    """
-    check_format(as_json, as_csv)
-    condition = chosen.filter()
-    with connection.collection(name) as collection:
-        items = collection.count(condition)
-        facets = collection.items.facets(per, condition, limit, below) if per else []
-    if as_json:
+    def __post_init__(self) -> None:
+        if (self.per or self.below) and not self.counted:
+            raise typer.BadParameter("--per and --below count items: give --count as well")
+
+
+def print_counts(
+    collection: "CollectionBackend", condition: "Filter", options: CountOptions, limit: int, form: str
+) -> None:
+    """Count items, in all or per value of fields, and print them as "json", "csv" or text."""
+    items = collection.count(condition)
+    facets = collection.items.facets(options.per, condition, limit, options.below) if options.per else []
+    if form == "json":
         print_json(CountedItems(items, list(facets[0].values) if facets else [], facets))
-    elif as_csv:
+    elif form == "csv":
         print_csv(COLUMNS[len(facets) < 2 :], _rows(items, facets))
     else:
         for facet in facets:

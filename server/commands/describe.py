@@ -9,6 +9,7 @@ import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, print_json, shortened, size, tuning
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
+from crossview.server.commands.count import CountOptions, print_counts
 from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.hints import hint
 from crossview.server.commands.items import pixels
@@ -35,7 +36,10 @@ class PageOptions:
     after: Annotated[str, typer.Option(metavar="KEY", help="List only items after this key.")] = ""
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Maximum number of items to list [default: 100; all with --csv or --keys-only]."),
+        typer.Option(
+            min=1,
+            help="Maximum number of items, or of values with --per [default: 100; all with --csv or --keys-only].",
+        ),
     ] = None
     sort_by: Annotated[
         str,
@@ -56,28 +60,35 @@ class PageOptions:
 def list_(
     chosen: FilterOptions,
     page: PageOptions,
+    counts: CountOptions,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="List the items of this collection.")] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
     keys: Annotated[bool, typer.Option("--keys-only", help="Print only the keys of items, one on each line.")] = False,
 ) -> None:
-    """List collections, or the items of one collection.
+    """List collections, or list or count the items of one.
 
     Examples:
         crossview list
         crossview list pets --where 'label = cat' --csv
         crossview list pets --sort-by -taken --limit 20
-        crossview list pets --sample 1 --keys-only
+        crossview list pets --count --per label --per taken
     """
     check_format(as_json, as_csv)
     if keys and (as_json or as_csv or name is None):
         raise typer.BadParameter("--keys-only is a list of the items of NAME: give this name, and no --json or --csv")
+    if counts.counted and (keys or name is None or page != PageOptions(limit=page.limit)):
+        raise typer.BadParameter("--count counts the items of NAME: give this name, and of the page only --limit")
     if name is None:
         _list_collections(connection, as_json, as_csv)
         return
     condition = chosen.filter()
     with connection.collection(name) as collection:
+        if counts.counted:
+            form = "json" if as_json else "csv" if as_csv else ""
+            print_counts(collection, condition, counts, page.limit or DEFAULT_LIMIT, form)
+            return
         if as_csv:
             _print_csv(collection, condition, page)
             return

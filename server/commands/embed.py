@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossview.engine.runtime.progress import Progress
-    from crossview.engine.spaces.embedding_files import Written
+    from crossview.engine.spaces.item_files import Written
     from crossview.engine.values.conditions.filter import Filter
     from crossview.engine.values.query import Embedding, ItemEmbeddings
     from crossview.server.commands.backend import CollectionBackend
@@ -80,8 +80,7 @@ def embed(
 def _write_all(
     collection: "CollectionBackend", query: QueryOptions, chosen: "Filter", path: Path, progress: "Progress | None"
 ) -> "Written":
-    from crossview.engine.spaces.embedding_files import write_vectors
-    from crossview.engine.spaces.item_embeddings import every_page
+    from crossview.engine.spaces.item_files import every_page, write_vectors
 
     targets = names(query.targets)
     if len(targets) > 1:
@@ -89,7 +88,9 @@ def _write_all(
 
     def counted() -> "Iterator[ItemEmbeddings]":
         done, total = 0, collection.count(chosen)
-        for page in every_page(collection.items, query.view, query.space, "".join(targets), chosen):
+        for page in every_page(
+            collection.items.embed, query.view, space=query.space, target="".join(targets), filter=chosen
+        ):
             yield page
             done += len(page.keys)
             if progress is not None:
@@ -102,7 +103,7 @@ def _write_csv(path: Path, pages: "Iterator[ItemEmbeddings]") -> "Written":
     """Write keys, labels, and numbers with all their digits or codes in hexadecimal digits, page by page."""
     from itertools import chain
 
-    from crossview.engine.spaces.embedding_files import Written, replacing
+    from crossview.engine.spaces.item_files import Written, replacing
 
     first, count = next(pages), 0
 
@@ -132,7 +133,7 @@ def _report(written: "Written", as_json: bool) -> None:
 def _write(path: Path, embeddings: "Sequence[Embedding]") -> "Written":
     import numpy as np
 
-    from crossview.engine.spaces.embedding_files import Written
+    from crossview.engine.spaces.item_files import Written
 
     made = sorted({one.target for one in embeddings})
     if len(made) > 1:

@@ -121,7 +121,7 @@ def map_(
             return
         if detach:
             with connection.client() as client:
-                print_detached(client.open(name).detached().make_map(request), as_json)
+                print_detached(client.open(name).detached().maps.make(request), as_json)
             return
         with progress_bar(not as_json) as progress:
             made = collection.maps.make(request, progress=progress)
@@ -165,7 +165,7 @@ def _list(maps: "tuple[MapInfo, ...]", as_json: bool) -> None:
 
 
 def _write(out: Path, collection: "AnyCollection", made: "MapInfo", field: str) -> None:
-    from crossview.engine.spaces.embedding_files import replacing
+    from crossview.engine.spaces.item_files import replacing
 
     keys, points, values = _points(collection, made, field)
     with replacing(out) as part:

@@ -69,14 +69,16 @@ def neighbors(
         crossview neighbors pets --view color --space shared --targets gist -k 5 --out graph.npz
     """
     target = query.target
-    from crossview.engine.spaces.item_neighbors import every_page, write_graph
+    from crossview.engine.spaces.item_files import every_page, write_graph
 
     condition = chosen.filter()
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
 
         def counted() -> "Iterator[ItemNeighbors]":
             done, total = 0, collection.count(condition)
-            for page in every_page(collection.items, query.view, target, query.space, query.k, condition):
+            for page in every_page(
+                collection.items.neighbors, query.view, space=query.space, target=target, k=query.k, filter=condition
+            ):
                 yield page
                 done += len(page.keys)
                 if progress is not None:

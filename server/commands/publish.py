@@ -66,7 +66,7 @@ class PublishOptions:
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, and change nothing.")] = False
 
 
-def publish(
+def add(
     name: NameArgument,
     options: PublishOptions,
     home: HomeOption = None,
@@ -80,15 +80,15 @@ def publish(
     interrupted publication.
 
     Examples:
-        crossview publish pets --to /srv/bundles --engine milvus://localhost:19530
-        crossview publish pets --to s3://models/crossview
-        crossview publish pets --to /srv/bundles --engine milvus:pets.db --follow
+        crossview publish add pets --to /srv/bundles --engine milvus://localhost:19530
+        crossview publish add pets --to s3://models/crossview
+        crossview publish add pets --to /srv/bundles --engine milvus:pets.db --follow
     """
     from crossview.engine.collections.home import Home
     from crossview.engine.publishing.address import engine_address
     from crossview.engine.publishing.milvus import Milvus
     from crossview.engine.publishing.publication import PublishRequest
-    from crossview.engine.publishing.publish import publish as publish_
+    from crossview.engine.publishing.publish import publish
 
     with ExitStack() as opened:
         engine = opened.enter_context(closing(Milvus(engine_address(options.engine)))) if options.engine else None
@@ -102,7 +102,7 @@ def publish(
             dry_run=options.dry_run,
         )
         with progress_bar(not quiet and not as_json) as progress:
-            found = publish_(collection, request, progress)
+            found = publish(collection, request, progress)
         print_result(found, described_publication(found, options.dry_run), as_json)
         if options.follow and not options.dry_run:
             _follow(collection, request, as_json)
@@ -121,32 +121,32 @@ def _follow(collection: "Collection", request: "PublishRequest", as_json: bool) 
         say("stopped: the same command sends later changes", err=True)
 
 
-def unpublish(name: NameArgument, engine: EngineOption, yes: YesOption = False, as_json: JsonOption = False) -> None:
+def remove(name: NameArgument, engine: EngineOption, yes: YesOption = False, as_json: JsonOption = False) -> None:
     """Remove a published collection from an engine.
 
     Its bundles and its catalog stay.
 
     Examples:
-        crossview unpublish pets --engine milvus:pets.db
-        crossview unpublish pets --engine milvus://localhost:19530 --yes
+        crossview publish remove pets --engine milvus:pets.db
+        crossview publish remove pets --engine milvus://localhost:19530 --yes
     """
     from crossview.engine.publishing.address import engine_address
-    from crossview.engine.publishing.following import remove
+    from crossview.engine.publishing.following import remove as remove_
     from crossview.engine.publishing.milvus import Milvus
 
     with closing(Milvus(engine_address(engine))) as connection:
         if not yes:
             confirm(f"Remove {name} from engine {engine}?", f"removing {name} from an engine needs --yes")
-        count = remove(connection, name)
+        count = remove_(connection, name)
     print_result(Unpublished(name, count), f"removed {name} from engine {engine}: {count} generations", as_json)
 
 
-def published(engine: EngineOption, as_json: JsonOption = False) -> None:
+def list_(engine: EngineOption, as_json: JsonOption = False) -> None:
     """List the published collections of an engine.
 
     Examples:
-        crossview published --engine milvus:pets.db --json
-        crossview published --engine milvus://localhost:19530
+        crossview publish list --engine milvus:pets.db --json
+        crossview publish list --engine milvus://localhost:19530
     """
     from crossview.engine.publishing.address import engine_address
     from crossview.engine.publishing.following import listed

@@ -101,7 +101,7 @@ def extend(
     added = names(views)
     if detach:
         with connection.detached(name) as server:
-            job = server.extend(space, added, name=into, activate=activate)
+            job = server.spaces.extend(space, added, name=into, activate=activate)
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
@@ -128,7 +128,7 @@ def assign(
     check_detached(detach, connection)
     if detach:
         with connection.detached(name) as server:
-            job = server.assign(space, label)
+            job = server.spaces.assign(space, label)
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection:
@@ -187,7 +187,7 @@ def reindex(
     check_detached(detach, connection)
     if detach:
         with connection.detached(name) as server:
-            job = server.reindex(**options.arguments())
+            job = server.spaces.reindex(**options.arguments())
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:

@@ -96,9 +96,9 @@ def extract(
     pictures that came since the first run form further partitions.
 
     Examples:
-        crossview extract --from 's3://b/photos/**/*.jpg' --to s3://b/rows --bundle s3://b/bundles --published shop
-        crossview extract --from photos --to rows --labels folder --workers 8
-        crossview extract --from s3://b/photos --to s3://b/rows --ray auto
+        crossview rows extract --from 's3://b/photos/**/*.jpg' --to s3://b/rows --bundle s3://b/bundles --published shop
+        crossview rows extract --from photos --to rows --labels folder --workers 8
+        crossview rows extract --from s3://b/photos --to s3://b/rows --ray auto
     """
     from crossview.engine.publishing.spreading.extracting import DEFAULT_VIEWS, ExtractRequest, extract_rows
 
@@ -148,8 +148,8 @@ def sample(
     its space, and place all rows by it.
 
     Examples:
-        crossview sample --from s3://b/rows --to shop --size 20000
-        crossview sample --from s3://b/rows --to shop --bundle s3://b/bundles --published shop --thumbnails
+        crossview rows sample --from s3://b/rows --to shop --size 20000
+        crossview rows sample --from s3://b/rows --to shop --bundle s3://b/bundles --published shop --thumbnails
     """
     from crossview.engine.collections.home import Home
     from crossview.engine.publishing.spreading.sampling import SampleRequest, sample_rows
@@ -180,8 +180,8 @@ def place(
     generation in use and replaces it in one step. The same command continues an interrupted run.
 
     Examples:
-        crossview place --from s3://b/rows --bundle s3://b/bundles --published shop --engine milvus://milvus:19530
-        crossview place --from rows --bundle bundles --published shop --engine milvus:shop.db
+        crossview rows place --from s3://b/rows --bundle s3://b/bundles --published shop --engine milvus://milvus:19530
+        crossview rows place --from rows --bundle bundles --published shop --engine milvus:shop.db
     """
     from crossview.engine.publishing.address import engine_address
     from crossview.engine.publishing.milvus import Milvus

@@ -91,7 +91,7 @@ def export(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a collection to a folder of Parquet files.
+    """Write a collection to Parquet files, to read it elsewhere.
 
     The folder contains items, annotations, rows, views, spaces and judgements, in their state at the start of the
     command, with a checksum of each file. It does not contain the source files of the pictures. To read it on any

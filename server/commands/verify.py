@@ -88,7 +88,7 @@ def calibrate(
     )
     if detach:
         with connection.detached(name) as server:
-            job = server.calibrate(request)
+            job = server.spaces.calibrate(request)
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json and refit) as progress:

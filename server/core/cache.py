@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import DEFAULT_VIEWS, Home
 from crossview.engine.runtime.locks import wait_for
-from crossview.engine.spaces.paging import Pages
+from crossview.engine.spaces.search import Pages
 from crossview.engine.values.errors import BusyError, NotFoundError, StorageError
 from crossview.engine.values.info import CollectionInfo
 from crossview.features.picture_pool import PicturePool

@@ -10,7 +10,7 @@ from benchmarks.attributes import benchmark as attributes
 from benchmarks.attributes import held_out, methods, report
 from benchmarks.attributes.data import TRAIN, Pictures
 from benchmarks.registry import benchmark
-from crossview.engine.spaces.parts import Part
+from crossview.engine.spaces.pipeline import Part
 
 LEVELS = np.array([[0, 1, 1, 2, 3, 4], [3, 0, 4, 2, 2, 1]], np.float64)
 

@@ -10,7 +10,7 @@ from benchmarks.attributes_lmnn import methods as attributes_lmnn_methods
 from benchmarks.attributes_lmnn.benchmark import PAPER
 from benchmarks.attributes_lmnn.methods import FANTOPE, METHODS, PEER, PLAIN, TRACE, Images, Method
 from benchmarks.frame.benchmark import MissingDataError
-from crossview.engine.spaces.parts import Part
+from crossview.engine.spaces.pipeline import Part
 
 
 def data(count=160, width=12):

@@ -8,8 +8,7 @@ from rows import each, fill, item, row
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.learners.frame.stage import parse_stages
-from crossview.engine.spaces.parts import Part
-from crossview.engine.spaces.pipeline import build, fit
+from crossview.engine.spaces.pipeline import Part, build, fit
 from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.item import NewItem

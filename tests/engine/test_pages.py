@@ -99,7 +99,7 @@ def test_some_requests_have_no_pages(collection: Collection, monkeypatch: pytest
     ):
         with pytest.raises(InvalidInputError, match=words):
             next(collection.search_pages(SearchRequest([QUERY], **options), size))  # type: ignore[arg-type]
-    monkeypatch.setattr("crossview.engine.spaces.paging.MOST_HITS", 20)
+    monkeypatch.setattr("crossview.engine.spaces.search.MOST_HITS", 20)
     with pytest.raises(InvalidInputError, match="may have 20 hits, and these have more"):
         next(collection.search_pages(SearchRequest([QUERY], targets="v")))
     assert sum(len(one.hits) for (one,) in collection.search_pages(SearchRequest([QUERY], filter="number < 10"))) == 10

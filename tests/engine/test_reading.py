@@ -11,7 +11,7 @@ from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.findings.changes import important_changes
 from crossview.engine.learners.frame.comparisons import Comparisons
-from crossview.engine.spaces import threshold_calibration
+from crossview.engine.spaces import thresholds
 from crossview.engine.training import by_comparisons, by_pairs, calibration, evaluator, trainer
 from crossview.engine.values.changes import ChangesRequest
 from crossview.engine.values.comparisons import ItemComparisons
@@ -53,7 +53,7 @@ WORK: dict[str, tuple[Any, str, Callable[[Collection], object]]] = {
         lambda made: made.evaluate(EvaluationRequest(view="v", pairs=pairs())),
     ),
     "calibration": (
-        threshold_calibration,
+        thresholds,
         "fitted_cut",
         lambda made: made.spaces.calibrate(CalibrationRequest(view="v")),
     ),

@@ -45,7 +45,7 @@ def test_every_strategy_has_a_scan() -> None:
 
 
 def test_every_option_is_of_a_strategy() -> None:
-    """And has a value in these tests."""
+    """Each option has a value in these tests."""
     kinds = {kind.__name__ for kind in Strategy.__subclasses__()}
     assert {name for option in fields(StrategyOptions) for name in option.metadata["of"]} == kinds
     assert [option.name for option in fields(StrategyOptions)] == list(OPTIONS)

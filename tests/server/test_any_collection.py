@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -18,16 +18,19 @@ from crossview.engine.collections.spaces import Spaces
 from crossview.engine.collections.storage import Storage
 from crossview.engine.collections.views import Views
 from crossview.engine.findings.duplicates.judging import DuplicateJudgements
+from crossview.engine.findings.questions.asking import Questions
 from crossview.engine.findings.questions.feedback import Feedback
 from crossview.engine.values.any_collection import (
     AnyCollection,
+    AnyDuplicateJudgements,
+    AnyFeedback,
     AnyItems,
     AnyMaps,
+    AnyQuestions,
     AnySpaces,
     AnyStorage,
     AnyViews,
 )
-from crossview.engine.values.any_judgements import AnyDuplicateJudgements, AnyFeedback, AnyQuestions
 from crossview.engine.values.audit import AuditRequest
 from crossview.engine.values.changes import ChangesRequest
 from crossview.engine.values.conditions.filter import Filter
@@ -40,9 +43,12 @@ from crossview.engine.values.map import MapRequest
 from crossview.engine.values.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
 from crossview.engine.values.recipe import Recipe
 from crossview.server.client.client import AsyncClient, Client
+from crossview.server.client.detached import DetachedCollection
 from crossview.server.client.remote_collection import AsyncCollection, RemoteCollection
-from crossview.server.client.remote_duplicates import AsyncDuplicateJudgements, RemoteDuplicateJudgements
-from crossview.server.client.remote_feedback import AsyncFeedback, RemoteFeedback
+from crossview.server.client.remote_items import RemoteItems, RemoteViews
+from crossview.server.client.remote_judgements import RemoteDuplicateJudgements, RemoteFeedback, RemoteQuestions
+from crossview.server.client.remote_spaces import RemoteMaps, RemoteSpaces, RemoteStorage
+from crossview.server.client.script import Scripts
 from crossview.server.edge.listen import RunningServer
 
 KEY, OTHER = "pictures/dots/dots-00.jpg", "pictures/waves/waves-01.jpg"
@@ -92,55 +98,20 @@ READS: Steps = {
 }
 """Steps that change nothing; a refusal counts as an answer."""
 
-SERVICES: dict[str, tuple[type, type]] = {
-    "items": (AnyItems, Items),
-    "views": (AnyViews, Views),
-    "spaces": (AnySpaces, Spaces),
-    "maps": (AnyMaps, Maps),
-    "storage": (AnyStorage, Storage),
+NOUNS: dict[str, tuple[type, type, type]] = {
+    "": (AnyCollection, Collection, RemoteCollection),
+    "items": (AnyItems, Items, RemoteItems),
+    "views": (AnyViews, Views, RemoteViews),
+    "spaces": (AnySpaces, Spaces, RemoteSpaces),
+    "maps": (AnyMaps, Maps, RemoteMaps),
+    "storage": (AnyStorage, Storage, RemoteStorage),
+    "questions": (AnyQuestions, Questions, RemoteQuestions),
+    "feedback": (AnyFeedback, Feedback, RemoteFeedback),
+    "duplicate_judgements": (AnyDuplicateJudgements, DuplicateJudgements, RemoteDuplicateJudgements),
 }
-"""The names that both have of each service, and those of a collection here."""
-
-FLAT = {
-    "items": "list_items",
-    "items.count": "count",
-    "views": "list_views",
-    "spaces": "list_spaces",
-    "storage.findings": "findings",
-    "spaces.get": "space",
-    "items.get": "item",
-    "items.keys": "keys",
-    "items.attribute_names": "attribute_names",
-    "items.counts": "counts",
-    "items.facets": "facets",
-    "items.deleted": "deleted_pictures",
-    "items.thumbnail": "thumbnail",
-    "items.thumbnails": "thumbnails",
-    "maps": "list_maps",
-    "maps.get": "map",
-    "maps.points": "map_points",
-    "maps.make": "make_map",
-    "maps.delete": "delete_map",
-    "items.embed": "embed_items",
-    "items.neighbors": "neighbors",
-    "views.add": "add_view",
-    "items.put": "import_items",
-    "items.index_vectors": "index_vectors",
-    "items.put_vectors": "put_vectors",
-    "items.update": "update_items",
-    "items.annotate": "annotate",
-    "items.delete": "delete_items",
-    "items.follow_files": "follow_files",
-    "views.fit": "fit_views",
-    "spaces.extend": "extend",
-    "spaces.assign": "assign",
-    "spaces.reindex": "reindex",
-    "spaces.activate": "activate",
-    "spaces.calibrate": "calibrate",
-    "spaces.delete": "delete_space",
-    "views.delete": "delete_view",
-}
-"""The method of ``RemoteCollection`` that does the same as one of a service."""
+"""The methods that both have of each noun of a collection, those of a collection here, and those of a server."""
+STORIES = {"questions", "feedback", "duplicate_judgements"}
+"""The nouns that one step of the suite tells as a whole."""
 
 
 def fed_back(c: Any) -> list[Any]:
@@ -206,43 +177,20 @@ class Awaiting:
     def __init__(self, inner: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._inner, self._loop = inner, loop
 
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        result = self._inner(*args, **named)
+        running = _all(result) if isinstance(result, AsyncIterator) else result
+        return asyncio.run_coroutine_threadsafe(running, self._loop).result(300)
+
     def __getattr__(self, name: str) -> Any:
         if name == "close":
             return lambda: None  # it belongs to the client
-        if name in SERVICES:
-            return AwaitingService(self, name)
-        return self.method(name)
-
-    def method(self, name: str) -> Any:
-        """Return a method of the object itself."""
-        found = getattr(self._inner, name)
-        if name in ("questions", "feedback", "duplicate_judgements"):
-            return Awaiting(found, self._loop)
-        if not callable(found):
-            return found
-        if name == "search_pages":
-            return lambda *given, **named: self._result(_all(found(*given, **named)))
-        return lambda *given, **named: self._result(found(*given, **named))
-
-    def _result(self, running: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(running, self._loop).result(300)
+        value = getattr(self._inner, name)
+        return Awaiting(value, self._loop) if callable(value) or isinstance(value, Scripts) else value
 
 
 async def _all(iterated: AsyncIterator[Any]) -> list[Any]:
-    return [one async for one in iterated]
-
-
-class AwaitingService:
-    """A service of an asynchronous collection, which has flat methods."""
-
-    def __init__(self, collection: Awaiting, name: str) -> None:
-        self._collection, self._name = collection, name
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        return self._collection.method(self._name)(*given, **named)
-
-    def __getattr__(self, name: str) -> Any:
-        return self._collection.method(FLAT[f"{self._name}.{name}"])
+    return [part async for part in iterated]
 
 
 Open = Callable[[str], AnyCollection]
@@ -291,45 +239,45 @@ def test_what_is_written_is_the_same(opened: Open, server: RunningServer, pictur
     assert there == here
 
 
-def shared() -> set[str]:
-    """Return the names that both have, those of services after the service."""
-    names = {name for name in vars(AnyCollection) if not name.startswith("_") and name != "storage"}
-    return names | {
-        f"{service}.{name}"
-        for service, (both, _) in SERVICES.items()
-        for name in vars(both)
-        if not name.startswith("_")
-    }
+def methods(cls: type) -> set[str]:
+    """Return the public methods of a class, and ``__call__``."""
+    return {name for name, value in vars(cls).items() if callable(value) and (name[0] != "_" or name == "__call__")}
 
 
 def test_every_method_is_in_the_suite(tmp_path: Path) -> None:
     """A method that is added to the protocol needs a step."""
-    assert set(READS) | set(writes(tmp_path, tmp_path)) == shared() | {"short search", "explain by every view"}
+    steps = {
+        f"{noun}.{name}".strip(".").removesuffix(".__call__") for noun in NOUNS for name in methods(NOUNS[noun][0])
+    }
+    told = {step for step in steps if step.partition(".")[0] not in STORIES} | STORIES
+    assert set(READS) | set(writes(tmp_path, tmp_path)) == told | {"name", "short search", "explain by every view"}
 
 
-def test_the_clients_have_all_methods_with_the_same_parameters() -> None:
-    """The asynchronous client has those of the blocking one, and both have those of the protocol."""
-    for name in (name for name in vars(RemoteCollection) if not name.startswith("_")):
-        if name != "close":  # which does nothing on a server
-            assert parameters(AsyncCollection, name.removeprefix("list_")) == parameters(RemoteCollection, name)
-    for name in shared() - {"name", "questions", "feedback", "duplicate_judgements"}:
-        service, _, method = name.partition(".")
-        here = (SERVICES[service][1], method or "__call__") if service in SERVICES else (Collection, name)
-        assert parameters(RemoteCollection, FLAT.get(name, name)) == parameters(*here), name
-    assert {name for name in vars(AnyQuestions) if not name.startswith("_")} == {"next", "answer", "undo", "answers"}
-    for name in (name for name in vars(AnyFeedback) if not name.startswith("_")):
-        assert parameters(RemoteFeedback, name) == parameters(AsyncFeedback, name) == parameters(Feedback, name)
-    for name in (name for name in vars(AnyDuplicateJudgements) if not name.startswith("_")):
-        remote, awaited = parameters(RemoteDuplicateJudgements, name), parameters(AsyncDuplicateJudgements, name)
-        assert remote == awaited == parameters(DuplicateJudgements, name)
+@pytest.mark.parametrize("noun", NOUNS)
+def test_a_collection_here_and_on_a_server_have_the_same_methods(noun: str) -> None:
+    """Both have the methods of the protocol, with the same parameters, blocking and awaited."""
+    both, here, there = NOUNS[noun]
+    for name in methods(both):
+        parameters = parameters_of(here, name)
+        assert parameters_of(there, name) == parameters
+        if not noun and name != "close":  # an asynchronous collection has nothing to close
+            assert parameters_of(AsyncCollection, name) == parameters
 
 
-def parameters(cls: type, name: str) -> list[tuple[str, Any, Any]]:
+def parameters_of(cls: type, name: str) -> list[tuple[str, Any, Any]]:
     """Return names, kinds and defaults of a method's parameters."""
-    found = getattr(cls, name)
-    if isinstance(found, property):
-        return []
-    return [(one.name, one.kind, one.default) for one in inspect.signature(found).parameters.values()]
+    return [(one.name, one.kind, one.default) for one in inspect.signature(getattr(cls, name)).parameters.values()]
+
+
+@pytest.mark.parametrize("cls", [RemoteCollection, AsyncCollection, DetachedCollection])
+def test_earlier_names_of_clients_warn(server: RunningServer, cls: type) -> None:
+    """An earlier name stands for the method of a noun for one version."""
+    with Client(server.address) as client:
+        for earlier, name in cls.EARLIER.items():
+            with pytest.warns(DeprecationWarning, match=f"^{earlier} is now {name}$"):
+                assert callable(getattr(cls(client, "drawn"), earlier))
+        with pytest.raises(AttributeError, match="no_such"):
+            cls(client, "drawn").no_such  # noqa: B018
 
 
 def outcome(step: Callable[[Any], Any], collection: Any) -> Any:

@@ -136,4 +136,4 @@ def test_a_stream_and_a_hostile_size(running: RunningServer) -> None:
         (found,) = answer.response.results
         assert (len(found.hits), found.total, answer.response.next_page_token) == (9, 29, "")
         with pytest.raises(InvalidInputError, match="page_size is -1"):
-            client.open("c").connection.run(client.open("c").script.search_page(SearchRequest([QUERY]), -1))
+            client.open("c")._search_page(SearchRequest([QUERY]), -1)

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +52,13 @@ def test_a_training_reports_its_progress_and_a_job_goes_on_alone(server: Running
             assert ended.state == "done"
             assert job.id in {one.id for one in await client.jobs.list("drawn")}
             await client.jobs.delete(job.id)
-            await drawn.delete_space("awaited")
+            await drawn.spaces.delete("awaited")
 
     asyncio.run(scene())
     assert steps
 
 
-@pytest.mark.parametrize("name", ["search_stream", "import_stream", "fit_views"])
+@pytest.mark.parametrize("name", ["search_stream", "items.put_stream", "views.fit"])
 def test_an_error_in_the_requests_of_a_stream_reaches_the_caller(server: RunningServer, name: str) -> None:
     """The blocking client does so, too: gRPC itself would cancel the call, and hide the error."""
 
@@ -67,13 +68,13 @@ def test_an_error_in_the_requests_of_a_stream_reaches_the_caller(server: Running
 
     async def scene() -> None:
         async with AsyncClient(server.address, timeout=300) as client:
-            sent = getattr(client.collection("drawn"), name)(requests())
+            sent = attrgetter(name)(client.collection("drawn"))(requests())
             with pytest.raises(KeyError, match="mine"):
-                await (sent if name == "fit_views" else anext(sent))
+                await (sent if name == "views.fit" else anext(sent))
 
     asyncio.run(scene())
     with Client(server.address) as client, pytest.raises(KeyError, match="mine"):
-        list(getattr(client.open("drawn"), name)(requests()))
+        list(attrgetter(name)(client.open("drawn"))(requests()))
 
 
 def test_an_index_that_nobody_awaits_any_more_ends(

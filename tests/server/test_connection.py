@@ -125,7 +125,7 @@ def test_more_calls_than_a_connection_takes_wait(rows: Home) -> None:
         async def together() -> None:
             async with AsyncClient(server.address, 300) as other:
                 opened = await other.open("rows")
-                found = await asyncio.gather(*(opened.item("cat/1") for _ in range(MANY)))
+                found = await asyncio.gather(*(opened.items.get("cat/1") for _ in range(MANY)))
                 assert {item.key for item in found} == {"cat/1"}
 
         asyncio.run(together())

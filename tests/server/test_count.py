@@ -47,13 +47,13 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 
 def counted(where: list[str], per: str, *options: object) -> list[tuple[object, int]]:
-    found = result_of("count", "some", "--per", per, *options, *where)["counts"]
+    found = result_of("list", "some", "--count", "--per", per, *options, *where)["counts"]
     return [(one["value"], one["items"]) for one in found]
 
 
 def test_items_are_counted_by_the_values_of_a_field(where: list[str]) -> None:
     """Values of different types are different; an item with several counts once for each."""
-    assert done("count", "some", *where) == "5 items\n"
+    assert done("list", "some", "--count", *where) == "5 items\n"
     assert counted(where, "label") == [("cat", 2), ("dog", 1), ("wet", 1)]
     assert counted(where, "label", "--where", "not label = wet", "--limit", 1) == [("cat", 1)]
     assert counted(where, "view") == [("v", 5), ("w", 1)]
@@ -63,12 +63,14 @@ def test_items_are_counted_by_the_values_of_a_field(where: list[str]) -> None:
     years = counted(where, "year")
     assert years[0] == (2021, 2)
     assert {(type(value), value) for value, _ in years[1:]} == {(bool, True), (float, 2021.5), (str, "2021")}
-    assert done("count", "some", "--per", "year", "--where", "year >= 2021", "--csv", *where).splitlines() == [
+    assert done(
+        "list", "some", "--count", "--per", "year", "--where", "year >= 2021", "--csv", *where
+    ).splitlines() == [
         "value,items",
         "2021,2",
         "2021.5,1",
     ]
-    assert "3 items" in done("count", "some", "--per", "tags", "--where", "label exists", *where)
+    assert "3 items" in done("list", "some", "--count", "--per", "tags", "--where", "label exists", *where)
 
 
 def test_folders_numbers_and_times_are_counted(tmp_path: Path) -> None:
@@ -94,11 +96,11 @@ def test_folders_numbers_and_times_are_counted(tmp_path: Path) -> None:
             assert made.items.facets("day")[0].times[0].start == unit
         with pytest.raises(InvalidInputError, match="only key and path have folders"):
             made.items.facets(["size"], below="a")
-    printed = done("count", "some", "--per", "key", "--below", "a/", "--per", "day", "--home", tmp_path)
+    printed = done("list", "some", "--count", "--per", "key", "--below", "a/", "--per", "day", "--home", tmp_path)
     assert "1 items without such a folder" in printed
-    assert done("count", "some", "--per", "key", "--per", "size", "--limit", 1, "--csv", "--home", tmp_path) == (
-        "field,value,items\nkey,a/,4\nsize,0,1\n"
-    )
+    assert done(
+        "list", "some", "--count", "--per", "key", "--per", "size", "--limit", 1, "--csv", "--home", tmp_path
+    ) == ("field,value,items\nkey,a/,4\nsize,0,1\n")
 
 
 @settings(max_examples=60, deadline=None)
@@ -145,14 +147,14 @@ def test_counts_follow_changes(tmp_path: Path) -> None:
 
 
 def test_mistakes_name_their_remedy(where: list[str]) -> None:
-    note = run("count", "some", "--per", "yeear", *where)
+    note = run("list", "some", "--count", "--per", "yeear", *where)
     assert (note.exit_code, "no item has the attribute 'yeear' (similar: year" in note.stderr) == (0, True)
     for per, words in (
         ("text", "or value of an attribute, not per text"),
         ("a b", "marked"),
         ("score.x", "not per score.x"),
     ):
-        wrong = run("count", "some", "--per", per, *where)
+        wrong = run("list", "some", "--count", "--per", per, *where)
         assert (wrong.exit_code, words in " ".join(wrong.stderr.split())) == (1, True)
 
 

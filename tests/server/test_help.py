@@ -14,7 +14,7 @@ import typer
 from terminal import command_of, done, run
 
 from crossview.server.commands.cli import COMMANDS
-from crossview.server.commands.command import NOUNS, Text
+from crossview.server.commands.command import EARLIER, FIRST, NOUNS, Text
 
 WIDTH = 80
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,7 +70,7 @@ def test_examples_are_command_lines(name: str) -> None:
 def test_summaries_fit_their_line(group: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal of usual width shows them; each command has a line of its own."""
     monkeypatch.setenv("COLUMNS", str(WIDTH))
-    result = run(*group.split(), "-h")
+    result = run("help", *(group.split() or ["all"]))
     assert result.exit_code == 0
     commands = [name for name in (*COMMANDS, *NOUNS) if name.rpartition(" ")[0] == group]
     for name in commands:
@@ -78,6 +78,36 @@ def test_summaries_fit_their_line(group: str, monkeypatch: pytest.MonkeyPatch) -
         verb = name.rpartition(" ")[2]
         assert len(f"  {verb:<11}{summary}") < WIDTH, summary
         assert re.search(rf"^  {verb} +{re.escape(summary)}$", result.stdout, re.M), name
+
+
+def test_the_first_help_lists_the_first_week() -> None:
+    """The help names a dozen commands that exist, and how to see the others."""
+    first = done("-h")
+    assert first == run().output == run("--help").stdout
+    listed = re.findall(r"^  ([a-z]+) ", first.partition("Options:")[0], re.M)
+    assert tuple(listed) == FIRST
+    assert len(FIRST) == 12
+    assert set(FIRST) < set(COMMANDS)
+    assert "crossview help all" in first
+    assert done("help") == done("help", "all") != first
+
+
+@pytest.mark.parametrize("name", ["search", "view add", "publish"])
+def test_help_is_that_of_the_command(name: str) -> None:
+    """A group has a help, too; an unknown command is an error."""
+    assert done("help", *name.split()) == done(*name.split(), "-h")
+    assert run("help", *name.split(), "nothing").exit_code == 2
+
+
+@pytest.mark.parametrize("earlier", [*EARLIER, "publish pets"])
+def test_earlier_commands_have_a_note(earlier: str) -> None:
+    """The note is on stderr; neither help nor completion lists earlier commands."""
+    name = earlier.split()[0]
+    new = " ".join(EARLIER.get(name, ("publish", "add")))
+    result = run(*earlier.split(), "-h")
+    assert result.stderr == f"note: crossview {name} is now: crossview {new}\n"
+    assert result.stdout == done(*new.replace("--count", "").split(), "-h")
+    assert earlier not in COMMANDS
 
 
 def test_the_help_of_search_fits_a_screen() -> None:

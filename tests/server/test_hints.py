@@ -393,21 +393,19 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
 
 OTHER = {
     "start one with: crossview serve",  # it goes on until it is stopped: tests/server/test_processes.py
+    *("crossview help all", "note: crossview {} is now: crossview {}"),  # of the help: tests/server/test_help.py
+    *("hint('key grant'", "$ crossview evaluate {}"),  # test_key_grants.py, and a line of the demo
     "hint('job wait'",  # of a server: tests/server/test_jobs_command.py
     "list the collections of the key with: `home.names()`",  # of a server: tests/server/test_key_commands.py
     "crossview serves {} on {}",
-    "hint('key grant'",  # of a server: tests/server/test_key_grants.py
     "hint(command, *named",  # the command line for a call in Python that the engine names
     "hint('annotate', name, '--label'",  # of an audit: tests/server/test_audit.py
     "hint('item show', name",  # of an audit
     "hint('index', name, '--'",  # of an audit
     *("hint('index', name, '--view'", "hint('view delete', name, finding.view"),  # of an audit: test_audit.py
     # For programs in other languages, on the machine of the server: tests/server/test_remedies.py
-    "crossview backup",
-    "crossview model add",
-    "crossview model remove",
-    "crossview alias ALIAS --delete",  # usage
-    "crossview alias {} NAME",  # usage
+    *("crossview backup", "crossview model add", "crossview model remove"),
+    *("crossview alias ALIAS --delete", "crossview alias {} NAME"),  # usage
     "`collection.spaces.reindex(",  # a line of the log: tests/engine/spaces/test_live_recall.py
     "cancel them, with: `client.jobs.list()`",  # of a server: tests/server/test_aliases.py
     "crossview serve --max-megapixels N",  # it goes on until it is stopped

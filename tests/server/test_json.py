@@ -77,7 +77,7 @@ learners cca
 create new --views color
 list
 list rows --limit 3
-count rows --per label --per key --where 'label exists'
+list rows --count --per label --per key --where 'label exists'
 show rows
 index new pictures --labels folder --workers 1
 index rows --view c --vectors more.npy
@@ -134,14 +134,14 @@ alias live rows
 alias live --delete
 rename copied renamed
 delete renamed --yes
-publish rows --to bundles --space raw --engine milvus:engine.db
-publish rows --to bundles --space raw --dry-run
-published --engine milvus:engine.db
-extract --from pictures --to extracted --views color --labels folder --workers 1
-sample --from extracted --to sampled
-publish sampled --to bundles --space raw
-place --from extracted --bundle bundles --published sampled --engine milvus:engine.db
-unpublish rows --engine milvus:engine.db --yes
+publish add rows --to bundles --space raw --engine milvus:engine.db
+publish add rows --to bundles --space raw --dry-run
+publish list --engine milvus:engine.db
+rows extract --from pictures --to extracted --views color --labels folder --workers 1
+rows sample --from extracted --to sampled
+publish add sampled --to bundles --space raw
+rows place --from extracted --bundle bundles --published sampled --engine milvus:engine.db
+publish remove rows --engine milvus:engine.db --yes
 export rows rows-export
 import moved rows-export
 import more more.npy --dry-run
@@ -174,7 +174,7 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
         found = envelope(words, (0, 1) if name == "verify" else (0,))
         assert list(found) == ["command", "collection", "result"]
         assert found["command"] == name
-        alone = name in ("learners", "doctor", "published", "extract", "sample", "place") or line in ("list", "alias")
+        alone = name in ("learners", "doctor", "publish list") or name.startswith("rows ") or line in ("list", "alias")
         alone = alone or name.startswith(("key ", "model "))
         collection = None if alone else words[len(name.split())]
         assert found["collection"] == collection

@@ -54,7 +54,7 @@ def test_a_map_is_made_drawn_and_listed(tmp_path: Path) -> None:
 def test_a_map_is_a_job_that_can_be_left_alone(tmp_path: Path) -> None:
     fill(home := Home(tmp_path))
     with RunningServer(ServerSettings(home=home.path, port=0)) as running, Client(running.address) as client:
-        job = client.open("some").detached().make_map(MapRequest(method="pca"))
+        job = client.open("some").detached().maps.make(MapRequest(method="pca"))
         result = ended(client, job.id).result
         assert isinstance(result, MapInfo)
         assert result == client.open("some").maps.get(1)

@@ -182,7 +182,7 @@ def test_commands_show_and_list_metadata(folder: Path, tmp_path: Path) -> None:
         assert done("index", "pets", folder, "--metadata", "all", *where).startswith("3 added")
         assert "camera = 'Box'" in done("item", "show", "pets", "f/new.jpg", *where)
         assert result_of("list", "pets", "--where", "file.taken >= 2021-05", *where)[0]["file"]["latitude"] == 48
-        assert "Box" in done("count", "pets", "--per", "file.camera", *where)
+        assert "Box" in done("list", "pets", "--count", "--per", "file.camera", *where)
         wrong = run("list", "pets", "--where", "file.camra = x", *where)
         assert "similar: file.camera" in wrong.stderr
         listing = tmp_path / "l.csv"

@@ -73,13 +73,13 @@ def client_of(home: Path, *options: str) -> Iterator[tuple[Client, str]]:
 def test_a_published_collection_is_served_without_its_catalog(collection, address, tmp_path):
     """Searches by picture, text, key and vector, streams, embeddings, labels, writes, calls that need the catalog."""
     home, bundles = tmp_path / "home", tmp_path / "bundles"
-    planned = result_of("publish", NAME, "--to", bundles, "--engine", address, "--dry-run", home=home)
+    planned = result_of("publish", "add", NAME, "--to", bundles, "--engine", address, "--dry-run", home=home)
     assert (planned["items"], planned["switched"]) == (24, False)
-    made = result_of("publish", NAME, "--to", bundles, "--engine", address, "--quiet", home=home)
+    made = result_of("publish", "add", NAME, "--to", bundles, "--engine", address, "--quiet", home=home)
     assert (made["name"], made["items"], made["switched"], made["failures"]) == (NAME, 24, True, [])
-    (listed,) = result_of("published", "--engine", address, home=home)
+    (listed,) = result_of("publish", "list", "--engine", address, home=home)
     assert (listed["name"], listed["space"], listed["items"]) == (NAME, "cca", 24)
-    assert NAME in done("published", "--engine", address, home=home)
+    assert NAME in done("publish", "list", "--engine", address, home=home)
 
     admin = free_port()
     options = ("--bundle", str(bundles), "--engine", address, "--admin-port", str(admin))
@@ -113,9 +113,9 @@ def test_a_published_collection_is_served_without_its_catalog(collection, addres
             assert b'method="Search"' in page.read()
         with urllib.request.urlopen(f"http://127.0.0.1:{admin}/readyz", timeout=300) as page:
             assert page.status == 200
-    assert result_of("unpublish", NAME, "--engine", address, "--yes", home=home)["generations"] == 1
-    assert result_of("published", "--engine", address, home=home) == []
-    assert NAME in refused("unpublish", NAME, "--engine", address, "--yes", home=home)
+    assert result_of("publish", "remove", NAME, "--engine", address, "--yes", home=home)["generations"] == 1
+    assert result_of("publish", "list", "--engine", address, home=home) == []
+    assert NAME in refused("publish", "remove", NAME, "--engine", address, "--yes", home=home)
 
 
 def check_writes(remote):

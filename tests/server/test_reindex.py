@@ -12,7 +12,7 @@ from ports import free_port
 from terminal import done, run
 
 from crossview.engine.collections.home import Home
-from crossview.engine.spaces import live_recall
+from crossview.engine.spaces import index_recall
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.index_choice import LiveFigure
 from crossview.engine.values.query import Query, SearchRequest
@@ -165,7 +165,7 @@ def test_the_process_that_searches_shows_its_recall(
     """It is in the space, in ``show --server`` and in the metrics; a new index forgets it."""
     from urllib.request import urlopen
 
-    monkeypatch.setattr(live_recall, "_EVERY", 1)
+    monkeypatch.setattr(index_recall, "_EVERY", 1)
     request = SearchRequest([Query("v", vector=row) for row in ROWS[:8]], targets=("v",), space="raw")
     with Client(server.address) as client:
         collection = client.open("many")
@@ -189,6 +189,6 @@ def test_the_process_that_searches_shows_its_recall(
         assert f"crossview_promised_recall{labels} 0.99" in text
         assert f"crossview_recall_queries{labels} {float(live.queries)}" in text
         collection.spaces.reindex("raw", index="ivf", targets=["v"], recall=0.95)
-        monkeypatch.setattr(live_recall, "_EVERY", 10**9)
+        monkeypatch.setattr(index_recall, "_EVERY", 10**9)
         collection.search(request)
         assert all(one.live is None for index in collection.spaces.get("raw").indexes for one in index.searches)

@@ -87,7 +87,7 @@ def test_each_batch_of_an_import_is_on_disk_when_it_is_answered(running: Running
         assert seen.wait(300)
         raise RuntimeError("the source of items broke")
 
-    reports = rows.import_stream(items())
+    reports = rows.items.put_stream(items())
     first = next(reports)
     seen.set()
     assert rows.items.get("new/000").key == "new/000"
@@ -103,7 +103,7 @@ def test_a_bad_item_of_a_stream_is_a_failure_of_its_batch(rows: RemoteCollection
     """It is one of a single import, too."""
     row = np.ones(rows.views()[0].dim, np.float32)
     items = [NewItem("good", rows={"color": row}), NewItem("", rows={"color": row}), NewItem("bare")]
-    reports = list(rows.import_stream(items))
+    reports = list(rows.items.put_stream(items))
     assert sum(report.added for report in reports) == 1
     assert sorted(failure.key for report in reports for failure in report.failures) == ["", "bare"]
 
@@ -149,12 +149,12 @@ def test_the_asynchronous_client_tells_the_same(running: RunningServer, rows: Re
                 rows.embed([embedded], space="raw", targets=["color"]),
             )
             assert np.array_equal(vector.vector, same.vector)
-            assert await here.item("cat/0") == rows.items.get("cat/0")
-            assert (await here.import_items([NewItem("new", rows={"color": row})])).added == 1
+            assert await here.items.get("cat/0") == rows.items.get("cat/0")
+            assert (await here.items.put([NewItem("new", rows={"color": row})])).added == 1
             assert await here.count() == rows.count() == 61
-            assert await here.delete_items(["new"]) == 1
+            assert await here.items.delete(["new"]) == 1
             with pytest.raises(NotFoundError, match="no-such"):
-                await here.item("no-such")
+                await here.items.get("no-such")
             with pytest.raises(InvalidInputError):
                 [one async for one in here.search_stream([SearchRequest([embedded], k=10**6)])]
 

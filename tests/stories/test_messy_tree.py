@@ -75,7 +75,7 @@ def ask(facts: Facts, home: Path) -> None:
     assert list(items("--where", "file.taken exists", "--sort-by", "file.taken", home=home)) == sorted(
         taken, key=lambda path: taken[path], reverse=True
     )
-    lines = done("count", "tree", "--per", "file.camera", home=home).splitlines()
+    lines = done("list", "tree", "--count", "--per", "file.camera", home=home).splitlines()
     assert [line.split()[-1] for line in lines if "EOS" in line or "D70" in line or "iPhone" in line] == ["3", "3", "3"]
     wrong = run("list", "tree", "--where", "file.camra = Canon", home=home)
     assert wrong.stdout.strip().endswith("0 of 0 items")

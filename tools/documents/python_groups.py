@@ -38,9 +38,14 @@ GROUPS = (
     _group(
         "remote",
         "Collections and jobs of a server",
-        "A client returns these objects. Their methods are those of a collection of this machine.",
-        "RemoteCollection AsyncCollection",
-        "crossview.server.client.remote_collection",
+        "A client returns these objects. Their methods are those of a collection of this machine, blocking or awaited: "
+        "where a signature returns `Script[int]`, a method of `Client` returns an `int`, and one of `AsyncClient` must "
+        "be awaited.",
+        "remote_collection.RemoteCollection remote_collection.AsyncCollection remote_items.RemoteItems "
+        "remote_items.RemoteViews remote_spaces.RemoteSpaces remote_spaces.RemoteMaps remote_spaces.RemoteStorage "
+        "remote_judgements.RemoteQuestions remote_judgements.RemoteFeedback "
+        "remote_judgements.RemoteDuplicateJudgements remote_jobs.RemoteJobs detached.DetachedCollection",
+        "crossview.server.client",
     ),
     _group(
         "items",

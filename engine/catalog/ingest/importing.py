@@ -34,7 +34,7 @@ from crossview.features.errors import ImageError
 from crossview.features.pictures import IN_PROCESS, Pictures, PictureTask
 
 
-def import_items(
+def put_items(
     catalog: Catalog, items: Sequence[NewItem], pictures: Pictures = IN_PROCESS, workers: int = 1
 ) -> ImportReport:
     """Add or update items by key; see ``Collection.items.put``."""

@@ -74,7 +74,7 @@ def make_plan(
     followed, matched = _followed(catalog, found, contents, write=not options.dry_run)
     with catalog.read() as tx:
         known, files = followed.known if options.dry_run else tx.items.known(), dict(matched.files)
-        deleted = () if options.include_deleted else tx.items.deleted_pictures()
+        deleted = () if options.include_deleted else tx.items.deleted()
         left_out = deleted_before(files, known, deleted, contents)
         plan = Plan(
             files={key: file for key, file in files.items() if key not in left_out},

@@ -10,11 +10,10 @@ from crossview.engine.catalog.values import REMOTE, remoteness
 from crossview.engine.findings.audit.neighbourhoods import Neighbourhoods, Split, doubtful_labels, drift, outliers
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.near_copies import copies_in_view
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.spaces.versions import Versions
 from crossview.engine.values.audit import KINDS, Audit, AuditRequest, Finding, Kind
 from crossview.engine.values.item import path_of_source
@@ -193,9 +192,9 @@ def _in_views(
     def targets(_: Version, raw: Space) -> list[Target]:
         return [target for target in raw.targets if target.view in views]
 
-    def found(version: Version, raw: IndexedSpace) -> list[Finding]:
+    def found(raw: SearchState) -> list[Finding]:
         chosen = [view for view in views if view in raw.space.views]
-        near = Neighbourhoods(version, raw, split, chosen)
+        near = Neighbourhoods(raw, split, chosen)
         return [*doubtful_labels(near, ignored, limit), *outliers(near, limit), *drift(near, limit)]
 
     return versions.answered(RAW, targets, found)
@@ -210,14 +209,14 @@ def _held_out_copies(versions: Versions, space: Space, split: Split, limit: int)
     if not sketches or not len(split.held_out):
         return []
 
-    def found(version: Version, indexed: IndexedSpace) -> dict[int, int]:
+    def found(state: SearchState) -> dict[int, int]:
         copies, trained = dict[int, int](), set(split.trained.tolist())
         for sketch in sketches:
             for start in range(0, len(split.held_out), _AT_ONCE):
                 checkpoint()
-                with version.read() as tx:
+                with state.version.read() as tx:
                     rows = joined_view(tx, sketch.view).rows(tx, split.held_out[start : start + _AT_ONCE].tolist())
-                near = copies_in_view(version, indexed, sketch.view, rows.rows, rows.ids.tolist(), _COPIES)
+                near = copies_in_view(state, sketch.view, rows.rows, rows.ids.tolist(), _COPIES)
                 for item, some in zip(rows.ids.tolist(), near, strict=True):
                     if (copy := next((one for one in some if one in trained), None)) is not None:
                         copies.setdefault(item, copy)

@@ -15,12 +15,10 @@ from scipy.stats import mannwhitneyu
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.matching import neighbours
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.suggestion import VoteCalibration, fitted_calibration, vote_shares
-from crossview.engine.spaces.target import Neighbor
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.target import Near
+from crossview.engine.spaces.version import SearchState
 from crossview.engine.values.audit import Finding
 from crossview.engine.values.labels import without_labels
 from crossview.index.base import Selection
@@ -83,8 +81,7 @@ def _ids(items: list[int]) -> Ids:
 class Neighbourhoods:
     """The nearest items of items in the views of a space, found in the indexes of the views themselves."""
 
-    version: Version
-    raw: IndexedSpace
+    raw: SearchState
     split: Split
     views: Sequence[str]
 
@@ -97,19 +94,19 @@ class Neighbourhoods:
 
     def lists(
         self, ids: Sequence[int], k: int, among: Ids | None = None
-    ) -> Iterator[tuple[str, list[int], list[list[Neighbor]]]]:
+    ) -> Iterator[tuple[str, list[int], list[Near]]]:
         """Yield for each view the items that have it, and the k nearest others of each, of all items or ``among``."""
         for view in self.views:
             checkpoint()
-            with self.version.read() as tx:
+            with self.raw.version.read() as tx:
                 rows = joined_view(tx, view).rows(tx, ids)
             if not len(rows.ids):
                 continue
             (target,) = self.raw.space.targets_of(view)
-            chosen: Selection | None = None if among is None else self.raw.searcher(target).selection(among)
+            chosen: Selection | None = None if among is None else self.raw.indexed.searcher(target).selection(among)
             probes = self.raw.space.probe(view, rows.rows, [str(target)])
             only = None if chosen is None else _always(chosen)
-            yield view, rows.ids.tolist(), neighbours(self.raw, probes, rows.ids.tolist(), k, only)[target]
+            yield view, rows.ids.tolist(), self.raw.indexed.neighbours(probes, rows.ids.tolist(), k, only)[target]
 
 
 def _always(chosen: Selection) -> Callable[[object], Selection]:
@@ -121,12 +118,12 @@ def doubtful_labels(near: Neighbourhoods, ignored: Sequence[str], limit: int) ->
 
     The probability of a label is calibrated in each view on all these items, and its mean over the views counts.
     """
-    with near.version.read() as tx:
+    with near.raw.version.read() as tx:
         labels = without_labels(tx.items.labels(), ignored)
     ids = near.drawn([item for item in labels if item in near.split.keys])
     probable: dict[int, list[dict[str, float]]] = defaultdict(list)
     for _, items, lists in near.lists(ids, _VOTERS, np.array(sorted(labels), np.int64)):
-        shares = [vote_shares([found], labels, _VOTERS, True) if found else {} for found in lists]
+        shares = [vote_shares([found], labels, _VOTERS, True) if len(found.ids) else {} for found in lists]
         calibration = _calibrated(items, shares, labels)
         for item, votes in zip(items, shares, strict=True):
             if votes and calibration is not None:
@@ -178,14 +175,12 @@ def outliers(near: Neighbourhoods, limit: int) -> Iterator[Finding]:
     beyond: dict[int, list[float]] = defaultdict(list)
     for _, items, lists in near.lists(ids, _VOTERS, np.array(ids, np.int64)):
         mean = {
-            item: float(np.mean([one.distance for one in found]))
-            for item, found in zip(items, lists, strict=True)
-            if found
+            item: float(np.mean(found.distances)) for item, found in zip(items, lists, strict=True) if len(found.ids)
         }
         least = 1e-3 * float(np.median([*mean.values()])) if mean else 0.0
         if not least:
             continue
-        usual = [np.mean([mean[one.item] for one in found]) for found in lists if found]
+        usual = [np.mean([mean[item] for item in found.ids.tolist()]) for found in lists if len(found.ids)]
         logs = np.log((np.array([*mean.values()]) + least) / (np.array(usual) + least))
         spread = 1.4826 * float(np.median(np.abs(logs - np.median(logs))))
         for item, one in zip(mean, ((logs - np.median(logs)) / max(spread, 1e-3)).tolist(), strict=True):
@@ -240,7 +235,7 @@ def drift(near: Neighbourhoods, limit: int) -> Iterator[Finding]:
 def _nearest(near: Neighbourhoods, ids: Sequence[int]) -> Iterator[tuple[str, tuple[list[int], Floats]]]:
     """Yield for each view the items with a training item, and the distance of each to its nearest other one."""
     for view, items, lists in near.lists(ids, 1, near.split.trained):
-        some = [(item, found[0].distance) for item, found in zip(items, lists, strict=True) if found]
+        some = [(item, found.distances[0]) for item, found in zip(items, lists, strict=True) if len(found.ids)]
         if some:
             yield view, ([item for item, _ in some], np.array([one for _, one in some], np.float64))
 

@@ -18,14 +18,11 @@ from scipy.special import logit
 from crossview.engine.findings.explaining.shared_content import Agreements, InView, in_view
 from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.columns import Column, Evidence
-from crossview.engine.spaces.every_view import columns_of, views_of
 from crossview.engine.spaces.fusing import Fused, Fusion, shown_distance
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.query_rows import described, without_row
-from crossview.engine.spaces.search import answer, check_request, passing
+from crossview.engine.spaces.queries import described, views_of, without_row
+from crossview.engine.spaces.search import answer, check_search, passing
 from crossview.engine.spaces.target import on_common_scale, view_of
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.conditions.filter import Filter
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.explanation import Agreement, Contribution, ExplainRequest, Explanation
@@ -51,7 +48,7 @@ Amounts = Mapping[_Place, float]
 
 def check_explained(request: ExplainRequest) -> None:
     """Raise InvalidInputError for a request that no collection can answer."""
-    check_request(request.search)
+    check_search(request.search)
     if len(request.search.queries) > 1:
         raise InvalidInputError(
             f"an explanation is of one query, not {len(request.search.queries):,}: explain them one by one"
@@ -63,28 +60,26 @@ def check_explained(request: ExplainRequest) -> None:
         )
 
 
-def explain(
-    version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: ExplainRequest
-) -> list[Explanation]:
+def explain(state: SearchState, request: ExplainRequest) -> list[Explanation]:
     """Return the explanations, list by list, each in the order of the list or of the given keys.
 
     Raises the errors of ``answer``, NotFoundError for an unknown key, and InvalidInputError for an item that the
     search cannot find: because of its filter, or because no target has the item.
     """
-    search, alone = request.search, partial(answer, version, indexed, loaded)
+    search, alone = request.search, partial(answer, state)
     lists = alone(search)
     keys = {one.target: request.keys or [hit.key for hit in one.hits[: request.hits]] for one in lists}
     wanted = tuple(dict.fromkeys(chain(*keys.values())))
-    with version.read() as tx:
+    with state.version.read() as tx:
         ids = tx.items.ids_of(wanted)
-    fused = _fused(version, indexed, loaded, search)
-    places = _places(version, indexed, loaded, search, ids.values(), fused)
-    _check_found(version, search, ids, wanted, places)
+    fused = _fused(state, search)
+    places = _places(state, search, ids.values(), fused)
+    _check_found(state.version, search, ids, wanted, places)
     if fused is not None:
-        judgement: _Judgement = _OfColumns(fused, Evidence(version, indexed))
+        judgement: _Judgement = _OfColumns(fused, Evidence(state))
     else:
         judgement = _OfLists(search, wanted, alone)
-    agreements = _agreements(version, loaded, search.queries[0], places, request.parts)
+    agreements = _agreements(state.version, search.queries[0], places, request.parts)
     explained = []
     for one in lists:
         ranks = {hit.key: rank for rank, hit in enumerate(one.hits, 1)}
@@ -107,38 +102,31 @@ def explain(
     return explained
 
 
-def _fused(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, search: SearchRequest) -> Fused | None:
+def _fused(state: SearchState, search: SearchRequest) -> Fused | None:
     """Return the scores of all items if the search fuses several targets in one list; None otherwise."""
     (query,), strategy = search.queries, search.strategy
     if not isinstance(strategy, Nearest):
         return None
-    if query.view and not strategy.fuse and not (strategy.merge and not _on_common_scale(indexed, search)):
+    if query.view and not strategy.fuse and not (strategy.merge and not _on_common_scale(state, search)):
         return None
-    only = passing(version, indexed, search.filter)
-    fusion = Fusion(version, indexed, loaded, strategy, search.k, only)
-    return fusion.scored(columns_of(fusion, query)[0])
+    only = passing(state, search.filter)
+    fusion = Fusion(state, strategy, search.k, only)
+    return fusion.scored(fusion.columns_of(query)[0])
 
 
-def _on_common_scale(indexed: IndexedSpace, search: SearchRequest) -> bool:
-    return on_common_scale(indexed.space.targets_for(search.queries[0].view, search.strategy.names))
+def _on_common_scale(state: SearchState, search: SearchRequest) -> bool:
+    return on_common_scale(state.space.targets_for(search.queries[0].view, search.strategy.names))
 
 
-def _places(
-    version: Version,
-    indexed: IndexedSpace,
-    loaded: LoadedSpaces,
-    search: SearchRequest,
-    items: Iterable[int],
-    fused: Fused | None,
-) -> dict[str, InView]:
+def _places(state: SearchState, search: SearchRequest, items: Iterable[int], fused: Fused | None) -> dict[str, InView]:
     """Return the places of items in each view by which the search asks."""
     (query,) = search.queries
-    views = views_of(version, indexed.space, query, search.strategy.names)
+    views = views_of(state.version, state.space, query, search.strategy.names)
     if fused is not None:
         views = [view for view in views if any(one.place[0] == view for one in fused.columns)]
-    read, names = query if query.view else described(version, loaded, query, views), search.strategy.names
-    k, only = None if isinstance(search.strategy, Weighted) else search.k, passing(version, indexed, search.filter)
-    return {view: in_view(version, indexed, loaded, replace(read, view=view), names, items, k, only) for view in views}
+    read, names = query if query.view else described(state.version, query, views), search.strategy.names
+    k, only = None if isinstance(search.strategy, Weighted) else search.k, passing(state, search.filter)
+    return {view: in_view(state, replace(read, view=view), names, items, k, only) for view in views}
 
 
 def _check_found(
@@ -306,13 +294,13 @@ def _contributions(
 
 
 def _agreements(
-    version: Version, loaded: LoadedSpaces, read: Query, places: Mapping[str, InView], most: int
+    version: Version, read: Query, places: Mapping[str, InView], most: int
 ) -> Mapping[int, Sequence[Agreement]]:
     """Return what agrees most, by item, in each view that the search compares with itself."""
     found: dict[int, list[Agreement]] = defaultdict(list)
     for view in places.values():
         if view.compared is not None:
-            of_view = Agreements(version, loaded, read, view.own, most).of(view.compared)
+            of_view = Agreements(version, read, view.own, most).of(view.compared)
             for item, agreements in of_view.items():
                 found[item] += agreements
     return found

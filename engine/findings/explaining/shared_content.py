@@ -11,12 +11,11 @@ from crossview.engine.catalog.description import RAW
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.answer_size import take_room
-from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.matching import Selector, query_probes
+from crossview.engine.spaces.indexed import IndexedSpace, Selector
 from crossview.engine.spaces.near_copies import Copies, near_copies
+from crossview.engine.spaces.queries import query_probes
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.explanation import AgreeingPart, Agreement, Place
 from crossview.engine.values.query import Query
 from crossview.features.base import Extractor, ImageExtractor, Part, TextExtractor
@@ -49,9 +48,9 @@ class Compared(NamedTuple):
 class Agreements:
     """Agreements of one query with items, by view."""
 
-    def __init__(self, version: Version, loaded: LoadedSpaces, query: Query, own: int | None, most: int) -> None:
+    def __init__(self, version: Version, query: Query, own: int | None, most: int) -> None:
         """``own`` is the id of the item of a query by key, ``most`` the maximum number of parts of a view."""
-        self._version, self._loaded, self._query, self._own, self._most = version, loaded, query, own, most
+        self._version, self._query, self._own, self._most = version, query, own, most
 
     def of(self, compared: Compared) -> dict[int, list[Agreement]]:
         """Return the agreements of each item in a view, one for each of the view's parts that has parts of its own."""
@@ -76,7 +75,7 @@ class Agreements:
         items: Mapping[int, NDArray[np.float32]],
         squares: Mapping[int, Floats],
     ) -> dict[int, Agreement]:
-        extractor = self._loaded.extractor(record)
+        extractor = self._version.loaded.extractor(record)
         if isinstance(extractor, TextExtractor):
             return self._of_words(record.name, extractor, items)
         parts = extractor.parts()
@@ -159,7 +158,7 @@ class Agreements:
             pictures |= {item: tx.items.thumbnail(item) for item in items}
         known = {one: picture for one, picture in pictures.items() if picture is not None}
         tasks = [PictureTask(picture, {view: extractor}) for picture in known.values()]
-        found = self._loaded.pictures.run(read_points, tasks, checkpoint)
+        found = self._version.loaded.pictures.run(read_points, tasks, checkpoint)
         return {
             one: _by_part(rows[view])
             for one, rows in zip(known, found, strict=True)
@@ -218,9 +217,7 @@ class InView(NamedTuple):
 
 
 def in_view(
-    version: Version,
-    indexed: IndexedSpace,
-    loaded: LoadedSpaces,
+    state: SearchState,
     query: Query,
     names: Sequence[str],
     items: Iterable[int],
@@ -231,9 +228,9 @@ def in_view(
 
     Without k, there are no near copies. Raises the errors of ``query_probes``.
     """
-    (asked,) = query_probes(version, indexed.space, loaded, [query], names)
-    (own,), wanted = asked.own, list(items)
-    copies = {} if k is None else near_copies(version, indexed, loaded, [query], asked, k)[0]
+    (asked,) = query_probes(state, [query], names)
+    (version, indexed), (own,), wanted = state, asked.own, list(items)
+    copies = {} if k is None else near_copies(state, [query], asked, k)[0]
     targets, squares = {}, {}
     for target, (probe, *_) in asked.probes.items():
         checkpoint()

@@ -17,10 +17,10 @@ from crossview.engine.catalog.maps import MapRecord, Places
 from crossview.engine.runtime.cancellation import checkpoint, report_progress, reporting
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.runtime.threads import one_blas_thread
-from crossview.engine.spaces.search import target_of
+from crossview.engine.spaces.item_vectors import target_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.threshold_calibration import training_of
+from crossview.engine.spaces.thresholds import training_of
 from crossview.engine.values.errors import InvalidInputError, NotReadyError, lacking
 from crossview.engine.values.map import MapRequest
 

@@ -14,10 +14,9 @@ from crossview.engine.catalog.joined import joined_view
 from crossview.engine.findings.questions.beliefs import Metric
 from crossview.engine.findings.questions.choosing import choose
 from crossview.engine.findings.questions.collected_answers import ANSWERS_AT_ONCE
-from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.spaces.versions import Versions
 from crossview.engine.values.comparisons import (
     QUESTIONS,
@@ -123,7 +122,8 @@ class Questions:
         def targets(_: Version, raw: Space) -> Sequence[Target]:
             return raw.targets_for(view)
 
-        def held(version: Version, indexed: IndexedSpace) -> _Items:
+        def held(state: SearchState) -> _Items:
+            version, indexed = state
             (target,) = indexed.space.targets_for(view)
             index = indexed.indexes[target].index
             ids = _drawn(index.ids(), known, seed)

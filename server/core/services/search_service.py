@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from crossview.engine.spaces.answer_size import AnswerTooLargeError, room_for
-from crossview.engine.spaces.paging import Pages
+from crossview.engine.spaces.search import Pages
 from crossview.engine.values.changes import ChangesRequest
 from crossview.engine.values.duplicate import DuplicatesRequest
 from crossview.engine.values.errors import InvalidInputError, collected_warnings

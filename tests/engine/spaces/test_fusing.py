@@ -10,8 +10,8 @@ from scipy.special import expit, logit
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.spaces import learned_fusion
-from crossview.engine.spaces.fusion import best_first, mean_scores, reciprocal_ranks
+from crossview.engine.spaces import fusing
+from crossview.engine.spaces.columns import best_first, mean_scores, reciprocal_ranks
 from crossview.engine.values.comparisons import Answer
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.item import NewItem
@@ -158,11 +158,9 @@ def test_learning_weighs_the_views_and_calibrates(made: Collection, rows: Rows, 
     """The view that separates classes has the most weight; the list is the weighted mean of the scores."""
     found = search(made, number, fuse="learn")
     assert found.target == "learn of a, b, c"
-    version = made._opened.versions().answered("raw", lambda *_: [], lambda version, _: version)
+    version = made._opened.versions().answered("raw", lambda *_: [], lambda state: state.version)
     learned = [
-        entry.value
-        for entry in version.remembered._entries.values()
-        if isinstance(entry.value, learned_fusion.LearnedFusion)
+        entry.value for entry in version.remembered._entries.values() if isinstance(entry.value, fusing.LearnedFusion)
     ]
     assert len(learned) == 1
     weights = {view: weight for (view, _), weight in learned[0].weights.items()}

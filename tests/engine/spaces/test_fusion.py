@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossview.engine.collections.home import Home
-from crossview.engine.spaces.fusion import fuse
+from crossview.engine.spaces.rankings import fused_places
+from crossview.engine.spaces.target import Near
 from crossview.engine.values.item import NewItem
 from crossview.engine.values.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.values.recipe import Recipe
@@ -30,6 +31,15 @@ def hit_lists(draw: st.DrawFn) -> list[HitList]:
         ]
         lists.append(HitList(0, target, tuple(hits)))
     return lists
+
+
+def fuse(lists: list[HitList], k: int) -> tuple[Hit, ...]:
+    """The first k hits of merged lists."""
+    near = [
+        Near(np.array([KEYS.index(hit.key) for hit in one], np.int64), np.array([hit.distance for hit in one]))
+        for one in lists
+    ]
+    return tuple(lists[number].hits[place] for number, place in fused_places(near, k, KEYS.__getitem__))
 
 
 def ranks(lists: list[HitList], key: str) -> list[int | None]:

@@ -9,7 +9,7 @@ import pytest
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.spaces import live_recall
+from crossview.engine.spaces import index_recall
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.item import NewItem
 from crossview.engine.values.query import Query, SearchRequest
@@ -128,8 +128,8 @@ def test_a_recall_below_the_promise_is_logged_with_its_remedy(
     from crossview.engine.spaces.indexed import IndexedSpace
 
     real = IndexedSpace.searcher
-    monkeypatch.setattr(live_recall, "_EVERY", 1)
-    monkeypatch.setattr(live_recall, "_SHARE", 1e9)
+    monkeypatch.setattr(index_recall, "_EVERY", 1)
+    monkeypatch.setattr(index_recall, "_SHARE", 1e9)
     monkeypatch.setattr(IndexedSpace, "searcher", lambda self, target: Careless(real(self, target)))
     assert many.spaces.get("raw").indexes[0].searches[0].live is None
     live = many._opened.versions().live

@@ -12,8 +12,7 @@ from rows import each, fill, item
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.spaces.embedding_files import write_vectors
-from crossview.engine.spaces.item_embeddings import every_page
+from crossview.engine.spaces.item_files import every_page, write_vectors
 from crossview.engine.values.errors import BusyError, InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.values.query import ItemEmbeddings, Query
 from crossview.engine.values.recipe import Recipe
@@ -53,11 +52,11 @@ def joined(pages: Iterator[ItemEmbeddings]) -> tuple[list[str], np.ndarray]:
 def test_every_item_that_has_the_view_is_embedded_in_the_order_of_keys(groups, view):
     """Queries by key give the same vectors; pages change only the last digits of a matrix product."""
     expected = sorted(one.key for one in groups.items() if view in one.views)
-    keys, vectors = joined(every_page(groups.items, view))
+    keys, vectors = joined(every_page(groups.items.embed, view))
     assert keys == expected
     asked = groups.embed([Query(view, key=key) for key in keys], targets=["gist"])
     np.testing.assert_allclose(vectors, [one.vector for one in asked], rtol=1e-5, atol=1e-6)
-    again, small = joined(every_page(Paged(groups), view))
+    again, small = joined(every_page(Paged(groups).embed, view))
     assert again == keys
     np.testing.assert_allclose(small, vectors, rtol=1e-5, atol=1e-6)
 
@@ -83,7 +82,7 @@ def test_of_several_metrics_one_is_chosen(groups):
 
 def test_a_space_that_changes_between_pages_is_an_error(groups):
     """Vectors of two generations do not compare; the active space may change, since pages name theirs."""
-    pages = every_page(Paged(groups), "color")
+    pages = every_page(Paged(groups).embed, "color")
     first = next(pages)
     groups.train(Recipe(spec="pca", views=("color",), dim=2))
     assert next(pages).space == first.space == "multi-npp"
@@ -118,8 +117,8 @@ def test_a_query_that_its_view_cannot_take_is_not_embedded(home, others):
 @pytest.mark.parametrize("ending", [".npy", ".npz"])
 def test_what_was_written_is_indexed_again(groups, home, tmp_path, ending):
     """A view of vectors from outside takes it: rows and keys are in the places that ``index_vectors`` reads."""
-    written = write_vectors(tmp_path / f"rows{ending}", every_page(Paged(groups), "gist"))
-    keys, vectors = joined(every_page(Paged(groups), "gist"))
+    written = write_vectors(tmp_path / f"rows{ending}", every_page(Paged(groups).embed, "gist"))
+    keys, vectors = joined(every_page(Paged(groups).embed, "gist"))
     assert (written.rows, written.width, written.bits) == (len(keys), 2, 0)
     with home.create("again", ["color"]) as again:
         again.items.index_vectors("made", written.path, written.keys)
@@ -136,9 +135,9 @@ def test_parquet_has_a_column_of_keys_and_one_of_vectors(groups, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     groups.train(Recipe(spec="multi-npp,itq:12", views=("color", "gist")), space="codes", activate=False)
     for space in ("multi-npp", "codes"):
-        write_vectors(tmp_path / "rows.parquet", every_page(Paged(groups), "gist", space))
+        write_vectors(tmp_path / "rows.parquet", every_page(Paged(groups).embed, "gist", space=space))
         table = parquet.read_table(tmp_path / "rows.parquet")
-        keys, vectors = joined(every_page(groups.items, "gist", space))
+        keys, vectors = joined(every_page(groups.items.embed, "gist", space=space))
         assert table.column_names == ["key", "labels", "code" if space == "codes" else "vector"]
         assert table["key"].to_pylist() == keys
         assert table["labels"].to_pylist() == [list(groups.items.get(key).labels) for key in keys]

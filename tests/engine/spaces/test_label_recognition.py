@@ -5,7 +5,7 @@ import pytest
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.spaces.label_recognition import is_recognised
+from crossview.engine.spaces.suggestion import is_recognised
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.item import NewItem
 from crossview.engine.values.query import Query, SuggestRequest

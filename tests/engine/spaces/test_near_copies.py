@@ -10,7 +10,7 @@ from drawn import CLASSES, draw, encode
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.spaces import near_copies
-from crossview.engine.spaces.parts import Part
+from crossview.engine.spaces.pipeline import Part
 from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.values.conditions.filter import Filter
 from crossview.engine.values.item import NewItem
@@ -75,7 +75,7 @@ def test_other_queries_get_the_lists_of_the_indexes(made, monkeypatch):
     """A row that no item nearly equals moves nothing."""
     rows = drawn_rows(seed=9)["a"]
     lists = [hits(made, row) for row in rows]
-    monkeypatch.setattr(near_copies, "copies_in_view", lambda *given: [{}] * len(given[3]))
+    monkeypatch.setattr(near_copies, "copies_in_view", lambda *given: [{}] * len(given[2]))
     assert [hits(made, row) for row in rows] == lists
 
 

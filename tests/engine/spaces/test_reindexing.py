@@ -8,7 +8,7 @@ import pytest
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.spaces import live_recall, reindexing
+from crossview.engine.spaces import generations, index_recall
 from crossview.engine.values import plan
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.index_choice import Curve, IndexChoice, MeasuredRecall, Point
@@ -113,7 +113,7 @@ def test_a_training_of_many_items_chooses_lists(many, monkeypatch):
     monkeypatch.setattr(plan, "MANY", COUNT)
     info = many.train(Recipe(spec="cca:6"))
     assert [(one.kind, one.asked) for one in info.indexes] == [("ivf", "auto")] * 2
-    monkeypatch.setattr(reindexing, "available_memory", lambda: COUNT * DIM)
+    monkeypatch.setattr(generations, "available_memory", lambda: COUNT * DIM)
     assert [one.kind for one in many.spaces.reindex("raw").indexes] == ["scan", "scan"]
 
 
@@ -135,12 +135,12 @@ def test_a_deleted_view_forgets_its_choice(many):
 
 def test_live_recall_finds_a_broken_index_within_a_thousand_queries(many, monkeypatch, caplog):
     """The effort is spoiled on purpose: searches compare hardly any candidates, and the promise stays."""
-    monkeypatch.setattr(live_recall.random, "random", np.random.default_rng(0).random)
+    monkeypatch.setattr(index_recall.random, "random", np.random.default_rng(0).random)
     many.spaces.reindex("raw", index="scan")
     asked = [Query("a", vector=one) for one in rows(1000, seed=4)["a"]]
     versions = many._opened.versions()
 
-    def ask() -> live_recall.LiveFigure:
+    def ask() -> index_recall.LiveFigure:
         versions.live._checked.clear()
         for query in asked:
             many.search(SearchRequest([query], space="raw"))

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from crossview.engine.spaces.remembered import MOST_VALUES, Remembered
+from crossview.engine.spaces.version import MOST_VALUES, Remembered
 
 
 def test_a_value_is_computed_once_however_many_ask():

@@ -303,16 +303,16 @@ def test_without_labels_pairs_are_asked_for(home: Home, tmp_path: Path):
 def test_a_space_that_is_trained_again_meanwhile_keeps_the_threshold_apart(made, monkeypatch):
     """The threshold belongs to the generation that was measured, not to the one that answers by then."""
     made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
-    import crossview.engine.spaces.threshold_calibration as threshold_calibration
+    import crossview.engine.spaces.thresholds as thresholds
 
-    real = threshold_calibration.calibrated
+    real = thresholds.calibrated
 
     def slowly(*arguments):
         found = real(*arguments)
         made.train(Recipe(spec="fantope", views=("a",), dim=2), space="m")
         return found
 
-    monkeypatch.setattr(threshold_calibration, "calibrated", slowly)
+    monkeypatch.setattr(thresholds, "calibrated", slowly)
     threshold = made.spaces.calibrate(CalibrationRequest(view="a"))
     assert made.spaces.get("m").thresholds == ()
     made.spaces.activate("m", 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crossview.engine.spaces.scores import Axes, ScoredItems, ScoreScale
-from crossview.engine.spaces.search import check_request
+from crossview.engine.spaces.search import check_search
 from crossview.engine.values.conditions.filter import field
 from crossview.engine.values.conditions.tree import All, Not
 from crossview.engine.values.errors import InvalidInputError
@@ -70,13 +70,13 @@ def test_bounds_orders_and_neighbours_are_those_of_a_loop_over_all_items() -> No
         passing = axes.passing(condition, index, only, lambda asked: ids[ids % 2 == 0] if asked == stored else ids)
         assert passing.ids.tolist() == [item for item, row in rows if passes(item, row)]
     for sign in (1, -1):
-        first = [one.item for one in items.first(2, sign, 5)]
+        first = items.first(2, sign, 5).ids.tolist()
         assert first == kept[np.argsort(-sign * scores[:, 2], kind="stable")[:5]].tolist()
     (near,) = items.nearest(scores[:1], [int(kept[0])], 6)
     distances = np.linalg.norm(scores - scores[0], axis=1)
-    assert [one.item for one in near] == kept[np.argsort(distances, kind="stable")[1:7]].tolist()
-    np.testing.assert_allclose([one.distance for one in near], np.sort(distances)[1:7], rtol=1e-9)
-    assert len(items.nearest(scores[:1], [int(kept[0])], 1000)[0]) == len(kept) - 1
+    assert near.ids.tolist() == kept[np.argsort(distances, kind="stable")[1:7]].tolist()
+    np.testing.assert_allclose(near.distances, np.sort(distances)[1:7], rtol=1e-9)
+    assert len(items.nearest(scores[:1], [int(kept[0])], 1000)[0].ids) == len(kept) - 1
 
 
 @pytest.mark.parametrize(
@@ -95,4 +95,4 @@ def test_bounds_orders_and_neighbours_are_those_of_a_loop_over_all_items() -> No
 )
 def test_what_no_space_could_answer_is_refused(asked: dict) -> None:
     with pytest.raises(InvalidInputError):
-        check_request(SearchRequest([Query("view", key="x")], **asked))
+        check_search(SearchRequest([Query("view", key="x")], **asked))

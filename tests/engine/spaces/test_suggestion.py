@@ -9,7 +9,7 @@ import pytest
 from rows import GROUPS, each, fill, item, row
 
 from crossview.engine.spaces.suggestion import calibrate, fitted_calibration, vote_shares
-from crossview.engine.spaces.target import Neighbor
+from crossview.engine.spaces.target import Near
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.item import ItemUpdate, NewItem
 from crossview.engine.values.query import Query, SuggestRequest
@@ -168,7 +168,7 @@ def test_one_state_is_calibrated_once(line, home, monkeypatch):
 def test_metrics_of_one_view_vote_by_distance():
     """If distances are on a common scale, the k nearest over all targets vote, each item once."""
     labels = {1: ("a",), 2: ("b",), 3: ("b",), 4: ("a",)}
-    lists = [[Neighbor(1, 0.1), Neighbor(4, 9.0)], [Neighbor(2, 0.2), Neighbor(1, 0.3), Neighbor(3, 0.4)]]
+    lists = [Near(np.array([1, 4]), np.array([0.1, 9.0])), Near(np.array([2, 1, 3]), np.array([0.2, 0.3, 0.4]))]
     assert vote_shares(lists, labels, 3, comparable=True) == pytest.approx({"a": 1 / 3, "b": 2 / 3})
     assert vote_shares(lists, labels, 3, comparable=False) == pytest.approx({"a": 3 / 5, "b": 2 / 5})
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossview.engine.spaces.threshold_calibration import error_rate, fitted_cut, wrong_by_others
+from crossview.engine.spaces.thresholds import error_rate, fitted_cut, wrong_by_others
 from crossview.engine.values.info import Threshold
 
 PAIRS = st.lists(

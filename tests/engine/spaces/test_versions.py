@@ -17,7 +17,7 @@ from line import DIM, keys, numbered, request, row
 from crossview.engine.catalog import item_columns, item_pages
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.spaces import filters, loaded, reading_ahead, version
+from crossview.engine.spaces import loaded, version
 from crossview.engine.spaces import versions as module
 from crossview.engine.spaces.search import answer, searched_targets
 from crossview.engine.values.conditions.filter import Filter
@@ -30,7 +30,7 @@ from crossview.engine.values.recipe import Recipe
 @pytest.fixture(autouse=True)
 def nothing_is_read_ahead(monkeypatch) -> None:
     """Stop reading ahead, so that tests that count statements see only their own."""
-    monkeypatch.setattr(reading_ahead, "AFTER_SECONDS", math.inf)
+    monkeypatch.setattr(module, "AFTER_SECONDS", math.inf)
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def test_what_is_at_hand_is_answered_without_a_table_and_the_rest_not_at_all(ite
 
 def test_what_hits_show_is_read_ahead(home, items, monkeypatch):
     """A search then finds items that no search found before without touching a table."""
-    monkeypatch.setattr(reading_ahead, "AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(module, "AFTER_SECONDS", 0.0)
     with home.open("line") as reader:
         reader.search(request(10))
         thread = reader._opened.versions()._ahead._thread
@@ -93,8 +93,8 @@ def test_what_hits_show_is_read_ahead(home, items, monkeypatch):
 
 def test_a_large_collection_is_not_read_ahead(home, items, monkeypatch):
     """It would take more memory than the caller expects."""
-    monkeypatch.setattr(reading_ahead, "AFTER_SECONDS", 0.0)
-    monkeypatch.setattr(reading_ahead, "MOST_ITEMS", 39)
+    monkeypatch.setattr(module, "AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(module, "MOST_ITEMS", 39)
     with home.open("line") as reader:
         reader.search(request(10))
         reader._opened.versions()._ahead._thread.join(300)
@@ -117,14 +117,14 @@ def test_who_holds_a_version_is_answered_as_before(items):
     """Other rows, labels, deletions and items may have been written since."""
     asked = request(k=5)
     versions = items._opened.versions()
-    version, space = versions.answered("", searched_targets(asked), lambda *held: held)
-    version = replace(version, transaction=None)
-    before = answer(version, space, items._opened.loaded, asked)
+    state = versions.answered("", searched_targets(asked), lambda held: held)
+    state = state._replace(version=replace(state.version, transaction=None))
+    before = answer(state, asked)
     items.items.put(numbered(100, labels=("new",)))
     items.items.put_vectors("v", ["item/010"], row(30)[None])
     items.items.delete(["item/011"])
     items.items.update([ItemUpdate("item/009", labels=("odd",))])
-    assert answer(version, space, items._opened.loaded, asked) == before
+    assert answer(state, asked) == before
     after = items.search(asked)
     assert set(keys(after)).isdisjoint({"item/010", "item/011"})
     assert ("odd",) in [hit.labels for hit in after[0].hits]
@@ -147,7 +147,7 @@ def test_a_filter_follows_what_changes(items, chosen):
 
 def test_filters_that_nobody_uses_any_more_are_forgotten(items, monkeypatch):
     """A number of bytes bounds the remembered ones."""
-    monkeypatch.setattr(filters, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(version, "MOST_BYTES", 20_000)
     for number in range(100):
         items.search(request(filter=f'not key = "{number}"'))
     held = items._opened.versions().current().filters._passing

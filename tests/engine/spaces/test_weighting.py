@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from crossview.engine.spaces.search import check_request
+from crossview.engine.spaces.scans import nearest_by_weights, text_of_weights
+from crossview.engine.spaces.search import check_search
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.weighting import nearest_by_weights, shown
 from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.query import Query, SearchRequest
 from crossview.index.flat import FlatIndex
@@ -41,8 +41,8 @@ def test_it_finds_what_a_scan_of_all_items_finds(count: int, k: int, filtered: b
     for query, hits in enumerate(found):
         usable = np.flatnonzero(np.isin(ids, kept) & (ids != own[query]))
         order = usable[np.argsort(squares[query, usable], kind="stable")][:k]
-        assert [hit.item for hit in hits] == ids[order].tolist()
-        np.testing.assert_allclose([hit.distance for hit in hits], np.sqrt(squares[query, order]), rtol=1e-6)
+        assert hits.ids.tolist() == ids[order].tolist()
+        np.testing.assert_allclose(hits.distances, np.sqrt(squares[query, order]), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_it_finds_what_a_scan_of_all_items_finds(count: int, k: int, filtered: b
 )
 def test_weights_that_make_no_sense_are_refused(asked, words) -> None:
     with pytest.raises(InvalidInputError, match=words):
-        check_request(SearchRequest([Query("v", key="a")], **asked))
+        check_search(SearchRequest([Query("v", key="a")], **asked))
 
 
 def test_hits_name_the_weights_in_place_of_a_target() -> None:
-    assert shown({"wing": 1.0, "head": 0.5}) == "head=0.5,wing=1"
+    assert text_of_weights({"wing": 1.0, "head": 0.5}) == "head=0.5,wing=1"

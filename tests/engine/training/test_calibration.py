@@ -95,7 +95,7 @@ def test_a_space_without_calibration_has_no_match_and_says_so(pets: Collection) 
 
 
 def test_another_process_reads_the_calibration(pets: Collection) -> None:
-    space = pets._opened.versions().answered("", lambda *_: [], lambda _, indexed: indexed.space)
+    space = pets._opened.versions().answered("", lambda *_: [], lambda state: state.space)
     again = type(space).from_state(space.name, space.generation, space.to_state())
     assert len(again.matches) == 4
     assert again.matches == space.matches
@@ -184,7 +184,7 @@ def test_targets_are_weighed_together_by_what_each_adds(tmp_path: Path) -> None:
         made.items.put(items[:300])
         made.train(Recipe(spec="cca", dim=5))
         made.items.put(items[300:])
-        space = made._opened.versions().answered("cca", lambda _, one: one.targets, lambda _, one: one.space)
+        space = made._opened.versions().answered("cca", lambda _, one: one.targets, lambda state: state.space)
         clear, vague = (space.match_of["query", target] for target in ("clear", "vague"))
         assert clear.weight == 1
         assert vague.weight * vague.of_hit > 0.3 * clear.of_hit  # both are negative

@@ -157,7 +157,7 @@ def test_a_question_of_many_items_reads_a_sample(things: Collection, monkeypatch
     """Its memory does not grow with the collection: it copies only the vectors of a sample and of answers."""
     things.questions.answer(said(0, (1,), (2,)))
     index = things._opened.versions().answered(
-        "raw", lambda _, raw: raw.targets_for("view"), lambda _, space: next(iter(space.indexes.values())).index
+        "raw", lambda _, raw: raw.targets_for("view"), lambda state: next(iter(state.indexed.indexes.values())).index
     )
     read, real = [], type(index).get
     monkeypatch.setattr(type(index), "get", lambda self, ids: read.append(len(ids)) or real(self, ids))

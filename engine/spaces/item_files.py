@@ -1,4 +1,4 @@
-"""Files of vectors with the keys of their items, written page by page; a complete file replaces an existing one."""
+"""All vectors or neighbours of items, page by page, and files of them; a complete file replaces an existing one."""
 
 import os
 import zipfile
@@ -6,14 +6,32 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
-from crossview.engine.values.errors import InvalidInputError, NotReadyError, lacking
-from crossview.engine.values.query import ItemEmbeddings
+from crossview.engine.values.errors import BusyError, InvalidInputError, NotReadyError, lacking
+from crossview.engine.values.query import ItemEmbeddings, ItemNeighbors
 
+P = TypeVar("P", ItemEmbeddings, ItemNeighbors)
 _Pages = Iterable[ItemEmbeddings]
+
+
+def every_page(read: Callable[..., P], view: str, *, space: str = "", **options: Any) -> Iterator[P]:
+    """Yield all pages that ``items.embed`` or ``items.neighbors`` of a collection reads, with the ``options`` of both.
+
+    Raises BusyError if the space's generation in use changes between two pages.
+    """
+    first = page = read(view, space=space, **options)
+    yield page
+    while page.after:
+        page = read(view, space=first.space, after=page.after, **options)
+        if page.generation != first.generation:
+            raise BusyError(
+                f"space {first.space!r} changed from generation {first.generation} to {page.generation} during the "
+                f"reading of its {'vectors' if isinstance(page, ItemEmbeddings) else 'neighbours'}: start again"
+            )
+        yield page
 
 
 class Written(NamedTuple):
@@ -150,3 +168,56 @@ _FORMATS: dict[str, Callable[[Path, _Pages], Written]] = {
     ".npz": _write_npz,
     ".parquet": _write_parquet,
 }
+
+
+class WrittenGraph(NamedTuple):
+    """The content of a written graph."""
+
+    path: Path
+    keys: Path
+    """The file of keys, one on each line."""
+    items: int
+    edges: int
+    exact: bool
+
+
+def write_graph(path: Path, pages: Iterable[ItemNeighbors]) -> WrittenGraph:
+    """Write the distances of nearest items as a sparse matrix, which ``scipy.sparse.load_npz`` reads (CSR, float32).
+
+    Row i has the distances of the nearest items of item i, in the columns of these items. The file ``.keys.txt`` beside
+    it has the keys of the items, one on each line, ascending. An item without the query's view has an empty row. The
+    distance of equal items is a stored 0. Memory is that of the graph: 8 bytes for each edge, and the keys.
+
+    Raises InvalidInputError for another ending or a key that does not fit on a line, and OSError.
+    """
+    if path.suffix != ".npz":
+        raise InvalidInputError(f"{path} must end in .npz, the format of sparse matrices")
+    number: dict[str, int] = {}
+    rows, counts, columns, distances, exact = list[int](), list[int](), list[int](), list[float](), True
+    for page in pages:
+        for key, near, far in zip(page.keys, page.neighbors, page.distances, strict=True):
+            rows.append(number.setdefault(key, len(number)))
+            counts.append(len(near))
+            columns += [number.setdefault(one, len(number)) for one in near]
+            distances += far
+        exact = exact and page.exact
+    keys = sorted(number)
+    place = np.empty(len(number), np.int64)
+    place[[number[key] for key in keys]] = np.arange(len(keys))
+    row = np.repeat(place[rows], counts)
+    column = place[np.array(columns, np.int64)]
+    order = np.lexsort((column, row))
+    pointers = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(keys)))])
+    kind = np.int32 if len(row) < 2**31 else np.int64
+    keys_path = path.with_suffix(".keys.txt")
+    with replacing(path) as part, replacing(keys_path) as keys_part, part.open("wb") as file:
+        keys_part.write_text("".join(map(key_line, keys)), "utf-8", newline="\n")
+        np.savez_compressed(
+            file,
+            indices=column[order].astype(kind),
+            indptr=pointers.astype(kind),
+            format=np.array(b"csr"),
+            shape=np.array([len(keys)] * 2),
+            data=np.array(distances, np.float32)[order],
+        )
+    return WrittenGraph(path, keys_path, len(keys), len(row), exact)

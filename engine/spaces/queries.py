@@ -1,7 +1,8 @@
-"""Feature rows of queries: extracted from pictures or texts, given as vectors, or stored rows of items."""
+"""Queries: the views by which they ask, their feature rows, and their vectors in the targets of a space."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import compress
 from typing import NamedTuple
 
@@ -9,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.checks import check_text
-from crossview.engine.catalog.extractors import check_fitted, inputs_of
+from crossview.engine.catalog.extractors import check_fitted, inputs_of, item_inputs_of
 from crossview.engine.catalog.joined import JoinedView
 from crossview.engine.catalog.model_views import computed_row, model_of
 from crossview.engine.catalog.values import check_row
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.space import Space, Vectors
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.version import SearchState, Version
 from crossview.engine.values.errors import (
     CrossviewError,
     InvalidInputError,
@@ -30,11 +32,17 @@ from crossview.engine.values.query import Query
 from crossview.features.base import Extractor, FeatureRows, ImageExtractor, QueryWords, TextExtractor
 from crossview.features.contract import extracted
 from crossview.features.errors import ImageError
+from crossview.features.inputs import space_of
 from crossview.features.pictures import Pictures, PictureTask
 from crossview.features.reading import rows as read_rows
 from crossview.features.stages import stage
 
 _TEXT_QUOTED = 80
+
+
+Probes = Mapping[Target, Vectors]
+OwnItems = Sequence[int | None]
+"""The item behind each query; the query must not find it."""
 
 
 class QueryRows(NamedTuple):
@@ -46,6 +54,18 @@ class QueryRows(NamedTuple):
     """The item ids of queries by key, (n,); None for other queries."""
 
 
+class Asked(NamedTuple):
+    """A group of queries of one view with one kind of input."""
+
+    view: str
+    numbers: list[int]
+    """The positions of the queries in the request, (n,)."""
+    rows: NDArray[np.float32] | None
+    """Their raw rows, (n, d); None for queries by a class, which have none."""
+    probes: Probes
+    own: OwnItems
+
+
 @dataclass(frozen=True)
 class DescribedQuery(Query):
     """A query by picture with its rows, so that several views need not read the picture again."""
@@ -55,7 +75,55 @@ class DescribedQuery(Query):
     """The row of each view that describes the picture, (d,)."""
 
 
-def described(version: Version, loaded: LoadedSpaces, query: Query, view_names: Iterable[str]) -> Query:
+def views_of(version: Version, space: Space, query: Query, names: Sequence[str]) -> list[str]:
+    """Return the views of a space by which a query can ask: its own, or all that accept its picture or its text.
+
+    If the space searches only within views, the views of the targets with these ``names`` are enough. Raises
+    InvalidInputError if there is no view.
+    """
+    if query.view:
+        return [query.view]
+    given = "image" if query.image is not None else "text" if query.text is not None else ""
+    views = [
+        view
+        for view in space.views
+        if not given or all(given in inputs_of(part) for part in version.joined_view(view).parts)
+    ]
+    if query.text is not None and space.cross_view:
+        views = _one_of_each_space(version, views)
+    if not space.cross_view:
+        searched = {target.view for target in space.targets if str(target) in names}
+        views = [view for view in views if view in searched] or views
+    if not views:
+        what = {"image": "a picture", "text": "a text"}[given]
+        no_texts = given == "text" and not any("text" in inputs_of(view) for view in version.views)
+        remedy = (": ", ADD_TEXTS) if no_texts else ()
+        raise InvalidInputError(f"no view of space {space.name!r} accepts a query by {what}", *remedy)
+    return views
+
+
+def _one_of_each_space(version: Version, views: Sequence[str]) -> list[str]:
+    """Return views in which a text has different rows: of those that share a space of a model, the one of texts."""
+    chosen: dict[str, str] = {}
+    for view in views:
+        parts = version.joined_view(view).parts
+        space = space_of(parts[0].extractor, parts[0].params) if len(parts) == 1 else ""
+        of_texts = len(parts) == 1 and "image" not in item_inputs_of(parts[0])
+        if of_texts or (space or view) not in chosen:
+            chosen[space or view] = view
+    return [view for view in views if view in chosen.values()]
+
+
+def in_each_view(version: Version, space: Space, queries: Sequence[Query], names: Sequence[str]) -> list[Query]:
+    """Return the queries, those without a view once for each view by which they can ask for the targets ``names``."""
+    every = list[Query]()
+    for query in queries:
+        views = () if query.view else views_of(version, space, query, names)
+        every += [replace(query, view=view) for view in views] if views else [query]
+    return every
+
+
+def described(version: Version, query: Query, view_names: Iterable[str]) -> Query:
     """Return a query by picture with its rows of these views, without those that find nothing; others as they are.
 
     Raises ImageError for an unreadable picture.
@@ -63,8 +131,8 @@ def described(version: Version, loaded: LoadedSpaces, query: Query, view_names: 
     if query.image is None:
         return query
     views = [version.joined_view(name) for name in view_names]
-    extractors = {part.name: loaded.extractor(part) for view in views for part in view.parts}
-    parts = _rows_of_pictures(loaded.pictures, extractors, {0: query.image}, [query])[0]
+    extractors = {part.name: version.loaded.extractor(part) for view in views for part in view.parts}
+    parts = _rows_of_pictures(version.loaded.pictures, extractors, {0: query.image}, [query])[0]
     having = [view for view in views if all(part.name in parts for part in view.parts)]
     rows = {view.name: np.concatenate([parts[part.name] for part in view.parts]) for view in having}
     return DescribedQuery(**vars(query), rows=rows)
@@ -88,9 +156,7 @@ def check_inputs(version: Version, view_name: str, queries: Sequence[Query], num
         check_fitted(version, part)
 
 
-def query_rows(
-    version: Version, loaded: LoadedSpaces, view_name: str, queries: Sequence[Query], numbers: Sequence[int]
-) -> QueryRows:
+def query_rows(version: Version, view_name: str, queries: Sequence[Query], numbers: Sequence[int]) -> QueryRows:
     """Return the rows of the queries with these numbers, which have the same view and passed ``check_inputs``.
 
     Raises NotFoundError, ImageError, StaleError and InvalidInputError; with several queries, the error gives the
@@ -113,14 +179,56 @@ def query_rows(
                 pictures[number] = query.image
             elif query.text is not None:
                 texts[number] = _checked_text(query.text)
-    extractors = {part.name: loaded.extractor(part) for part in view.parts} if pictures or texts else {}
-    found = _rows_of_pictures(loaded.pictures, extractors, pictures, queries) if pictures else {}
+    extractors = {part.name: version.loaded.extractor(part) for part in view.parts} if pictures or texts else {}
+    found = _rows_of_pictures(version.loaded.pictures, extractors, pictures, queries) if pictures else {}
     if texts:
         found |= _rows_of_texts(extractors, texts, queries)
     for number, parts in found.items():
         rows[number] = _joined(view, parts, number, queries)
     own = [stored[number][0] if number in stored else None for number in numbers]
     return QueryRows(np.stack([rows[number] for number in numbers]) if len(own) > 1 else rows[numbers[0]][None], own)
+
+
+def by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
+    """Return the positions of queries by their view."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for number, query in enumerate(queries):
+        groups[query.view].append(number)
+    return groups
+
+
+def query_probes(
+    state: SearchState, queries: Sequence[Query], names: Sequence[str], as_items: bool = False
+) -> Iterator[Asked]:
+    """Yield each group of queries with one kind of input, with their vectors by target: those that the queries would
+    have ``as_items``, or those that search the items, which can differ."""
+    for view, numbers in by_view(queries).items():
+        by_class = [number for number in numbers if queries[number].label is not None]
+        others = [number for number in numbers if queries[number].label is None] if by_class else numbers
+        if by_class:
+            labels = [queries[number].label or "" for number in by_class]
+            yield Asked(view, by_class, None, state.space.probe_classes(view, labels, names), [None] * len(labels))
+        if others:
+            found = query_rows(state.version, view, queries, others)
+            with stage("map queries", view=view):
+                probes = state.space.probe(view, found.rows, names, items=as_items)
+            yield Asked(view, others, found.rows, probes, found.own)
+
+
+def familiarity(state: SearchState, asked: Asked, queries: Sequence[Query]) -> list[float] | None:
+    """Return the share of its match that each query of a group keeps, by its raw row; ``queries`` are all queries.
+
+    None if their match is not calibrated: that of queries by a class, and of texts in a view with the rows of pictures,
+    whose calibration had pictures as queries.
+    """
+    novelty = state.space.novelty_of.get(asked.view)
+    if novelty is None or asked.rows is None:
+        return None
+    parts = state.version.joined_view(asked.view).parts
+    if queries[asked.numbers[0]].text is not None and any("image" in item_inputs_of(part) for part in parts):
+        return None
+    found: list[float] = novelty.familiarity(asked.rows).tolist()
+    return found
 
 
 def _rows_of_pictures(
@@ -140,12 +248,12 @@ def _rows_of_pictures(
     return found
 
 
-def words_of_queries(version: Version, loaded: LoadedSpaces, queries: Sequence[Query]) -> dict[int, QueryWords]:
+def words_of_queries(version: Version, queries: Sequence[Query]) -> dict[int, QueryWords]:
     """Return the words of queries by text by query number; a part of a joined view without words adds none."""
     found = {}
     for number, query in enumerate(queries):
         if query.text is not None and query.view:
-            extractors = [loaded.extractor(part) for part in version.joined_view(query.view).parts]
+            extractors = [version.loaded.extractor(part) for part in version.joined_view(query.view).parts]
             words = [one.words_of_query(query.text) for one in extractors if isinstance(one, TextExtractor)]
             if known := [one for one in words if one is not None]:
                 found[number] = known[0]
