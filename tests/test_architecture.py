@@ -57,7 +57,7 @@ MAY_IMPORT = {
     | {"features"},
     "crossview": engine("learners", "values", "collections") | {"server.wire", "server.client", "features"},
     "benchmarks": engine(*ENGINE) | {"server.commands", "features", "index", "crossview"},
-    "tools": engine("learners", "training")
+    "tools": engine("learners", "values", "training")
     | {"server.wire", "server.core", "server.edge", "server.commands", "crossview"},
 }
 """The rooms that the modules of a room may import, besides each other."""

@@ -98,8 +98,8 @@ class Teacher:
         found = self._remembered(what, lambda: self._from_comparisons(near, far, named))
         if found is None:
             raise NotReadyError(
-                f"nothing states which items of collection {self.state.version.name()!r} are similar, which "
-                "the fusion by learning needs: leave out ",
+                f"nothing states which items of collection {self.state.version.name()!r} are similar, which the "
+                "fusion by learning needs: leave out ",
                 Argument("fuse", "learn"),
                 ", or ",
                 LABELLING,

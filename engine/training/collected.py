@@ -78,9 +78,9 @@ class Shapes:
 
     def curve(self) -> Curve:
         """Return the mean precision of the queries that have a relevant item."""
-        found = np.concatenate([np.empty((0, 11)), *self._precision])
-        known = found[~np.isnan(found).any(axis=1)]
-        return Curve(**self._place, precision=tuple(known.mean(axis=0).tolist()) if len(known) else ())
+        precision = np.concatenate([np.empty((0, 11)), *self._precision])
+        measured = precision[~np.isnan(precision).any(axis=1)]
+        return Curve(**self._place, precision=tuple(measured.mean(axis=0).tolist()) if len(measured) else ())
 
     def confusion(self) -> Confusion:
         """Return how often queries of each class get the votes for each class, in the order of names."""
@@ -113,15 +113,15 @@ class Extremes:
         if metric not in figures:
             return []
         values = figures[metric]
-        known = [query for query in range(len(keys)) if np.isfinite(values[query])]
+        finite = [query for query in range(len(keys)) if np.isfinite(values[query])]
         worse = -1 if metric == "average_precision" else 1
-        ordered = sorted(known, key=lambda query: (worse * values[query], keys[query]))
+        ordered = sorted(finite, key=lambda query: (worse * values[query], keys[query]))
         count = min(SHOWN_QUERIES, (len(ordered) + 1) // 2)
         last = sorted(ordered[count:], key=lambda query: (-worse * values[query], keys[query]))[:count]
-        found = []
+        examples = []
         for query in (*ordered[:count], *last):
             hits = [hit for hit in self._hits[query].tolist() if hit >= 0]
-            found.append(
+            examples.append(
                 QueryExample(
                     **place,
                     best=query not in last,
@@ -132,7 +132,7 @@ class Extremes:
                     relevant=tuple(self._relevant[query, : len(hits)].tolist()),
                 )
             )
-        return found
+        return examples
 
 
 class Collected(NamedTuple):
@@ -158,26 +158,26 @@ class Collected(NamedTuple):
 
 def joined_curves(splits: Sequence[Sequence[Curve]]) -> tuple[Curve, ...]:
     """Return the curves of several splits, each the mean over the splits that have it."""
-    found: dict[Any, list[Curve]] = {}
-    for one in chain.from_iterable(splits):
-        found.setdefault(one.place, []).append(one)
-    means = {key: [one.precision for one in same if one.precision] for key, same in found.items()}
+    by_place: dict[Any, list[Curve]] = {}
+    for curve in chain.from_iterable(splits):
+        by_place.setdefault(curve.place, []).append(curve)
+    means = {key: [curve.precision for curve in same if curve.precision] for key, same in by_place.items()}
     return tuple(
         replace(same[0], precision=tuple(np.mean(means[key], axis=0).tolist()) if means[key] else ())
-        for key, same in found.items()
+        for key, same in by_place.items()
     )
 
 
 def joined_confusions(splits: Sequence[Sequence[Confusion]]) -> tuple[Confusion, ...]:
     """Return the confusions of several splits, each with the counts of all splits."""
-    found: dict[Any, list[Confusion]] = {}
-    for one in chain.from_iterable(splits):
-        found.setdefault(one.place, []).append(one)
-    return tuple(replace(same[0], entries=_added(same)) for same in found.values())
+    by_place: dict[Any, list[Confusion]] = {}
+    for confusion in chain.from_iterable(splits):
+        by_place.setdefault(confusion.place, []).append(confusion)
+    return tuple(replace(same[0], entries=_added(same)) for same in by_place.values())
 
 
 def _added(same: Sequence[Confusion]) -> tuple[Confused, ...]:
     counts: Counter[tuple[str, str]] = Counter()
-    for entry in chain.from_iterable(one.entries for one in same):
+    for entry in chain.from_iterable(confusion.entries for confusion in same):
         counts[entry.label, entry.vote] += entry.count
     return tuple(Confused(*names, count) for names, count in sorted(counts.items()))

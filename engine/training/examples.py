@@ -66,7 +66,7 @@ class Examples:
             similar=None if self.similar is None else self.similar[positions][:, positions],
             constraints=None if self.constraints is None else self.constraints.among(positions, len(self)),
             taxonomy=self.taxonomy,
-            notion_classes={notion: found[positions] for notion, found in self.notion_classes.items()},
+            notion_classes={notion: classes[positions] for notion, classes in self.notion_classes.items()},
             groups=None if self.groups is None else self.groups[positions],
         )
 
@@ -82,8 +82,8 @@ class Examples:
 
     def seen(self, view: str) -> NDArray[np.bool_]:
         """Return which examples have a view, (n,)."""
-        found: NDArray[np.bool_] = self._mask([view])[:, 0]
-        return found
+        seen: NDArray[np.bool_] = self._mask([view])[:, 0]
+        return seen
 
     def ids_in(self, *views: str) -> NDArray[np.int64]:
         """Return the ascending ids of the examples that have at least one of the views."""
@@ -160,18 +160,18 @@ def listed(tx: Transaction, names: Sequence[str], ignored: Sequence[str] = ()) -
         raise InvalidInputError(
             "name the views to learn from, each once, such as ", Argument("views", ["color", "sift"])
         )
-    found = {name: joined_view(tx, name).ids(tx) for name in names}
-    for name, having in found.items():
+    ids_of = {name: joined_view(tx, name).ids(tx) for name in names}
+    for name, having in ids_of.items():
         if not len(having):
             raise _no_rows(tx, name)
-    ids = np.unique(np.concatenate(list(found.values())))
+    ids = np.unique(np.concatenate(list(ids_of.values())))
     keys, labels = tx.items.keys(), without_labels(tx.items.labels(), ignored)
     numbers = ids.tolist()
     return Examples(
         ids=ids,
         keys=tuple(keys[item] for item in numbers),
         rows={name: np.empty((len(ids), 0), np.float32) for name in names},
-        mask=np.column_stack([np.isin(ids, having, assume_unique=True) for having in found.values()]),
+        mask=np.column_stack([np.isin(ids, having, assume_unique=True) for having in ids_of.values()]),
         labels=tuple(labels.get(item, ()) for item in numbers),
         notion_classes=_notion_classes(tx, numbers),
     )
@@ -203,19 +203,19 @@ def with_rows(tx: Transaction, items: Examples) -> Examples:
 def _rows(tx: Transaction, items: Examples, name: str) -> NDArray[np.float32]:
     """Return the rows of a view, (n, d), NaN for items without it."""
     view = joined_view(tx, name)
-    found = np.full((len(items), view.dim), np.nan, np.float32)
+    rows = np.full((len(items), view.dim), np.nan, np.float32)
     having = np.flatnonzero(items.seen(name))
     for start in range(0, len(having), _READ_AT_ONCE):
         checkpoint()
         places = having[start : start + _READ_AT_ONCE]
-        found[places] = view.rows(tx, items.ids[places].tolist()).rows
-    return found
+        rows[places] = view.rows(tx, items.ids[places].tolist()).rows
+    return rows
 
 
 def _no_rows(tx: Transaction, name: str) -> NotReadyError:
     """Return the error for a view that no item has; for a joined view it names the rarest part."""
     view = joined_view(tx, name)
-    part = min(view.parts, key=lambda one: len(tx.rows.ids(one)))
+    part = min(view.parts, key=lambda view_part: len(tx.rows.ids(view_part)))
     several = len(view.parts) > 1
     lacking = f"all parts of view {name!r}, and the fewest have {part.name!r}" if several else f"view {name!r}"
     return NotReadyError(

@@ -95,12 +95,12 @@ class SomeRows(NamedTuple):
 
 def some_rows(tx: Transaction, items: Examples, seed: int) -> dict[str, SomeRows]:
     """Return as many rows of each view of the items as its sketch learns from."""
-    found = {}
+    rows_of = {}
     for view in items.rows:
         ids = items.ids_in(view)
         rows = joined_view(tx, view).rows(tx, ids[Sketch.drawn(len(ids), seed)].tolist()).rows
-        found[view] = SomeRows(rows, len(ids))
-    return found
+        rows_of[view] = SomeRows(rows, len(ids))
+    return rows_of
 
 
 def sketches_of(every: Mapping[str, SomeRows], parts: Sequence[Sequence[Part]], seed: int) -> tuple[Sketch, ...]:

@@ -28,10 +28,10 @@ Members = Any
 def members(labels: Sequence[Sequence[str]], classes: Iterable[str]) -> Members:
     """Return which of the classes each item carries, (items, classes); no item has a label twice."""
     columns = {name: column for column, name in enumerate(classes)}
-    found = [[columns[name] for name in names if name in columns] for names in labels]
-    ends = np.cumsum([0, *map(len, found)])
-    places = np.fromiter(chain.from_iterable(found), np.intp, ends[-1])
-    return csr_array((np.ones(len(places), bool), places, ends), shape=(len(found), len(columns)))
+    places_of = [[columns[name] for name in names if name in columns] for names in labels]
+    ends = np.cumsum([0, *map(len, places_of)])
+    places = np.fromiter(chain.from_iterable(places_of), np.intp, ends[-1])
+    return csr_array((np.ones(len(places), bool), places, ends), shape=(len(places_of), len(columns)))
 
 
 def ranking(distances: ArrayLike, overwrite: bool = False) -> NDArray[np.intp]:
@@ -211,15 +211,15 @@ def interpolated_precision(ranked: Bools) -> NDArray[np.float64]:
 
     NaN for a query without relevant items in the database. ``ranked``, (queries, n), is of the whole ranking.
     """
-    found = np.full((len(ranked), len(RECALL_LEVELS)), np.nan)
+    precision = np.full((len(ranked), len(RECALL_LEVELS)), np.nan)
     for query in np.flatnonzero(ranked.any(axis=1)):
         ranks = np.flatnonzero(ranked[query]) + 1
         hits = np.arange(1, len(ranks) + 1)
         best = np.maximum.accumulate((hits / ranks)[::-1])[::-1]
         # The relevant item with which the ranking reaches each recall, in whole numbers; the first for a recall of 0.
         first = -(-np.arange(len(RECALL_LEVELS)) * len(ranks) // 10) - 1
-        found[query] = best[np.maximum(first, 0)]
-    return found
+        precision[query] = best[np.maximum(first, 0)]
+    return precision
 
 
 def nearness_of_own(ranked: Bools) -> NDArray[np.float64]:
@@ -231,8 +231,8 @@ def nearness_of_own(ranked: Bools) -> NDArray[np.float64]:
     that chance chooses among settings, and with the rank itself the last hits decide.
     """
     ranks = ranked.argmax(axis=1) + 1.0
-    found = 1 - (np.sqrt(ranks) - 1) / (np.sqrt(max(2, ranked.shape[1])) - 1)
-    return np.where(ranked.any(axis=1), found, np.nan)
+    nearness = 1 - (np.sqrt(ranks) - 1) / (np.sqrt(max(2, ranked.shape[1])) - 1)
+    return np.where(ranked.any(axis=1), nearness, np.nan)
 
 
 def blocks(queries: NDArray[np.intp], items: int) -> Iterator[NDArray[np.intp]]:

@@ -202,8 +202,8 @@ def _placed(trial: Trial, items: Examples, view: str) -> _Placed:
     """Return the vectors of items to find: those of the index or, without one, of their rows."""
     if view not in trial.indexes:
         return _embedded(trial, trial.rows.of_ids(items.ids), view)
-    found = trial.indexes[view].vectors(items.ids)
-    return _Placed(found, found[:, :0])
+    vectors = trial.indexes[view].vectors(items.ids)
+    return _Placed(vectors, vectors[:, :0])
 
 
 def _embedded(trial: Trial, items: Examples, view: str, queries: bool = False) -> _Placed:
@@ -337,11 +337,11 @@ def _by_labels(
     measured.
     """
     own, offered, by_label = labelled.own, labelled.offered, labelled.by_label
-    found: dict[tuple[str, int | None], NDArray[np.float64]] = {}
+    values_of: dict[tuple[str, int | None], NDArray[np.float64]] = {}
     ranks, hits = _Ranks(across), _Hits(offered.shape[0])
 
     def record(metric: str, k: int | None, part: NDArray[np.intp], values: NDArray[Any]) -> None:
-        found.setdefault((metric, k), np.full(own.shape[0], np.nan))[part] = values
+        values_of.setdefault((metric, k), np.full(own.shape[0], np.nan))[part] = values
 
     for rankings in lists.parts(sorted({*ks, *RECALLS, FIRST})):
         part, order, _, lengths = rankings
@@ -363,7 +363,7 @@ def _by_labels(
         if max(ks) in measured:
             record("map", None, part, measures.average_precision(ranked))
             collected.add(part, order, ranked)
-    yield from ((key, Estimate([Sample(values)])) for key, values in found.items())
+    yield from ((key, Estimate([Sample(values)])) for key, values in values_of.items())
     yield from ranks.figures(RECALLS, max(ks))
     yield from hits.figures()
 

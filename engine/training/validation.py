@@ -63,10 +63,10 @@ def validate_retrieval(
     return UNSEEN if retrieval.unseen else TRAINED, CrossValidation(folds_of_items, retrieval)
 
 
-def by_crossing(found: list[list[Scored]]) -> Scores:
+def by_crossing(scored: list[list[Scored]]) -> Scores:
     """Return the measures in all folds by pair of a query view and a target."""
     gathered: dict[Crossing, list[AnyRows]] = defaultdict(list)
-    for fold in found:
+    for fold in scored:
         for crossing, values in fold:
             gathered[crossing].append(values)
     return {crossing: np.concatenate(values) for crossing, values in gathered.items()}
@@ -96,11 +96,11 @@ def validate_order(training: Examples, comparisons: AnyComparisons, folds: int, 
 
 
 def _folds_of_comparisons(comparisons: AnyComparisons, folds: int, seed: int) -> NDArray[np.intp]:
-    found = np.random.default_rng(seed).permutation(len(comparisons)) % folds
+    fold_of = np.random.default_rng(seed).permutation(len(comparisons)) % folds
     if comparisons.notions is not None:
-        order = np.lexsort((found, comparisons.notions.astype(str)))
-        found[order] = np.arange(len(comparisons)) % folds
-    return found
+        order = np.lexsort((fold_of, comparisons.notions.astype(str)))
+        fold_of[order] = np.arange(len(comparisons)) % folds
+    return fold_of
 
 
 def _agreement(chain: Chain, view: int, comparisons: AnyComparisons, embedded: AnyRows) -> float:

@@ -20,14 +20,8 @@ class RemoteQuestions(CollectionScripts[C]):
     @call
     def next(self, request: QuestionRequest) -> Script[Question]:
         """Return the next question for a person."""
-        return to_value(
-            Question,
-            (
-                yield from ask(
-                    self.stubs.questions.NextQuestion, to_message(pb.NextQuestionRequest, request, parent=self.resource)
-                )
-            ),
-        )
+        message = to_message(pb.NextQuestionRequest, request, parent=self.resource)
+        return to_value(Question, (yield from ask(self.stubs.questions.NextQuestion, message)))
 
     @call
     def answer(self, answer: Answer) -> Script[Answer]:

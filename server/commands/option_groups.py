@@ -74,7 +74,7 @@ def expanded(command: Command) -> Command:
             values[name] = group(**own)
         command(**values)
 
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # typer reads this attribute
+    vars(run)["__signature__"] = signature.replace(parameters=parameters)  # typer reads this attribute
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 

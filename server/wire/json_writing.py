@@ -82,12 +82,12 @@ def _put(value: dict[str, Any], message: Any, vectors: Iterator[list[Any]]) -> N
             _put(one, inside, vectors)
 
 
-def _messages(message: Any, field: FieldDescriptor) -> Sequence[Any]:
+def _messages(message: Any, field: FieldDescriptor) -> Any:
     """Return the messages in a field, which may be absent."""
     if field.message_type is None:
         return ()
     if field.is_repeated:
-        return getattr(message, field.name)  # type: ignore[no-any-return]
+        return getattr(message, field.name)
     return [getattr(message, field.name)] if message.HasField(field.name) else []
 
 

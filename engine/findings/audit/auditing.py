@@ -52,15 +52,15 @@ def faulty_files(tx: Transaction, keys: dict[int, str], limit: int) -> Iterator[
         ),
         ("unreadable_files", unreadable, "a view that is fitted again cannot read them: replace or remove the files"),
     )
-    for kind, found, words in kinds:
-        if found:
+    for kind, faults, words in kinds:
+        if faults:
             yield Finding(
                 kind=kind,
-                count=len(found),
-                sentence=f"{len(found):,} source {'file is' if len(found) == 1 else 'files are'} "
+                count=len(faults),
+                sentence=f"{len(faults):,} source {'file is' if len(faults) == 1 else 'files are'} "
                 f"{kind.partition('_')[0]}: {words}",
-                keys=tuple(key for key, _ in sorted(found)[:limit]),
-                details=tuple(reason for _, reason in sorted(found)[:limit]),
+                keys=tuple(key for key, _ in sorted(faults)[:limit]),
+                details=tuple(reason for _, reason in sorted(faults)[:limit]),
                 values=folders if kind == "missing_files" else (),
             )
 
@@ -71,19 +71,21 @@ def outdated_views(tx: Transaction, keys: dict[int, str], limit: int) -> Iterato
     inputs = {"image": sources, "text": set(tx.items.with_text())}
     folders = tuple(sorted(tx.roots.aliases()))
     for view in tx.views.all():
-        current, known = set(tx.rows.ids(view).tolist()), set(tx.rows.with_view(view).tolist())
-        possible = set[int]().union(*(inputs[one] for one in view_info(view).inputs if one in inputs))
-        kinds: tuple[tuple[Kind, set[int], str], ...] = (
-            ("outdated_rows", known - current, "have rows of an earlier fit, and no search finds them"),
-            ("lacking_rows", possible - known, "have no row, and no search finds them"),
+        current, stored = set(tx.rows.ids(view).tolist()), set(tx.rows.with_view(view).tolist())
+        possible = set[int]().union(
+            *(inputs[kind_of_input] for kind_of_input in view_info(view).inputs if kind_of_input in inputs)
         )
-        for kind, found, words in kinds:
-            if found:
+        kinds: tuple[tuple[Kind, set[int], str], ...] = (
+            ("outdated_rows", stored - current, "have rows of an earlier fit, and no search finds them"),
+            ("lacking_rows", possible - stored, "have no row, and no search finds them"),
+        )
+        for kind, items, words in kinds:
+            if items:
                 yield Finding(
                     kind=kind,
-                    count=len(found),
-                    sentence=f"{len(found):,} of {len(keys):,} items {words} by view {view.name!r}: index them again",
-                    keys=tuple(sorted(keys[item] for item in found)[:limit]),
+                    count=len(items),
+                    sentence=f"{len(items):,} of {len(keys):,} items {words} by view {view.name!r}: index them again",
+                    keys=tuple(sorted(keys[item] for item in items)[:limit]),
                     values=folders,
                     view=view.name,
                 )
@@ -112,15 +114,15 @@ def poor_views(tx: Transaction) -> Iterator[Finding]:
 
 def state_of_space(tx: Transaction, space: Space, split: Split, limit: int) -> Iterator[Finding]:
     """Yield the findings of labels that the space does not recognise, of a view fitted again, and of newer items."""
-    unclear = [one for one in space.labels if one.faults]
+    unclear = [label for label in space.labels if label.faults]
     if unclear:
         yield Finding(
             kind="unclear_labels",
             count=len(unclear),
             sentence=f"{len(unclear):,} of {len(space.labels):,} labels are perhaps not classes, because no view tells "
             "their items from others, or because of their names: train without them",
-            details=tuple(f"{one.label}: {one.reason()}" for one in unclear[:limit]),
-            values=tuple(one.label for one in unclear),
+            details=tuple(f"{label.label}: {label.reason()}" for label in unclear[:limit]),
+            values=tuple(label.label for label in unclear),
         )
     if space.name == RAW:
         return
@@ -166,7 +168,7 @@ def audit(versions: Versions, tx: Transaction, space: Space, request: AuditReque
         space=space.name,
         spec=space.spec,
         items=len(keys),
-        findings=tuple(sorted(findings, key=lambda one: KINDS.index(one.kind))),
+        findings=tuple(sorted(findings, key=lambda finding: KINDS.index(finding.kind))),
         notes=tuple(_notes(space, request, split, fresh)),
     )
 
@@ -192,12 +194,12 @@ def _in_views(
     def targets(_: Version, raw: Space) -> list[Target]:
         return [target for target in raw.targets if target.view in views]
 
-    def found(raw: SearchState) -> list[Finding]:
+    def findings(raw: SearchState) -> list[Finding]:
         chosen = [view for view in views if view in raw.space.views]
         near = Neighbourhoods(raw, split, chosen)
         return [*doubtful_labels(near, ignored, limit), *outliers(near, limit), *drift(near, limit)]
 
-    return versions.answered(RAW, targets, found)
+    return versions.answered(RAW, targets, findings)
 
 
 def _held_out_copies(versions: Versions, space: Space, split: Split, limit: int) -> list[Finding]:
@@ -209,7 +211,7 @@ def _held_out_copies(versions: Versions, space: Space, split: Split, limit: int)
     if not sketches or not len(split.held_out):
         return []
 
-    def found(state: SearchState) -> dict[int, int]:
+    def copies_by_item(state: SearchState) -> dict[int, int]:
         copies, trained = dict[int, int](), set(split.trained.tolist())
         for sketch in sketches:
             for start in range(0, len(split.held_out), _AT_ONCE):
@@ -222,7 +224,7 @@ def _held_out_copies(versions: Versions, space: Space, split: Split, limit: int)
                         copies.setdefault(item, copy)
         return copies
 
-    copies = versions.answered(space.name, lambda _, one: [sketch.target for sketch in one.sketches], found)
+    copies = versions.answered(space.name, lambda _, one: [sketch.target for sketch in one.sketches], copies_by_item)
     if not copies:
         return []
     shown = sorted(copies)[:limit]

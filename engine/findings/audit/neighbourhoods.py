@@ -60,10 +60,10 @@ class Split:
 
         Among the last items a training may have held some out: as many as the space counts stay held out.
         """
-        keys, known = tx.items.keys(), space.training_keys
+        keys, learned = tx.items.keys(), space.training_keys
         having = sorted({item for view in space.views for item in joined_view(tx, view).ids(tx).tolist()})
-        trained = [item for item in having if keys[item] in known]
-        others = [item for item in having if keys[item] not in known]
+        trained = [item for item in having if keys[item] in learned]
+        others = [item for item in having if keys[item] not in learned]
         held_out = sum(item < trained[-1] for item in others) if trained else 0
         held_out = max(held_out, min(space.held_out, len(others)))
         return cls(_ids(trained), _ids(others[:held_out]), _ids(others[held_out:]), keys)
@@ -132,7 +132,7 @@ def doubtful_labels(near: Neighbourhoods, ignored: Sequence[str], limit: int) ->
     for item, views in probable.items():
         means: Counter[str] = Counter()
         for found in views:
-            means.update({label: one / len(views) for label, one in found.items()})
+            means.update({label: probability / len(views) for label, probability in found.items()})
         other = max((label for label in means if label not in labels[item]), key=means.__getitem__, default="")
         own = max(means[label] for label in labels[item])
         if other and means[other] >= _LIKELY and means[other] >= _AGAINST * own:
@@ -156,12 +156,12 @@ def _calibrated(
     items: Sequence[int], votes: Sequence[Mapping[str, float]], labels: Mapping[int, Sequence[str]]
 ) -> VoteCalibration | None:
     """Return the calibration of the shares of votes on the items themselves; None without votes."""
-    found = [
+    votes_right = [
         (share, label in labels[item]) for item, of in zip(items, votes, strict=True) for label, share in of.items()
     ]
-    if not found:
+    if not votes_right:
         return None
-    shares, right = zip(*found, strict=True)
+    shares, right = zip(*votes_right, strict=True)
     return fitted_calibration(np.array(shares), np.array(right, bool), "")
 
 

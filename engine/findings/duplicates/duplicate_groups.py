@@ -100,12 +100,12 @@ class Search:
         grouped = {group.keeper for group in copies} | set(grouper.keeper_of)
         copies += [Group(one, []) for one in best.values() if one not in grouped]
         groups = [whole for group in copies if (whole := self._with_classes(group, of, best)).members]
-        made = [self._described("copies", *self._chosen(group, keeping)) for group in groups]
-        made.sort(key=lambda group: (-group.size, group.keeper.key))
+        described = [self._described("copies", *self._chosen(group, keeping)) for group in groups]
+        described.sort(key=lambda group: (-group.size, group.keeper.key))
         bursts = [self._described("burst", group, _MOMENT_REASON) for group in grouper.bursts(rank)]
         return Duplicates(
             pictures=len(self.compared),
-            groups=tuple(_chosen([*made, *sorted(bursts, key=lambda group: group.keeper.key)], request)),
+            groups=tuple(_chosen([*described, *sorted(bursts, key=lambda group: group.keeper.key)], request)),
             notes=tuple(self._notes()),
         )
 
@@ -129,13 +129,13 @@ class Search:
                     self._stand(keeper, place, moved.inverted().after(found), verdicts[place])
         return Group(keeper, others), keeping.reason(keeper, others, maps)
 
-    def _stand(self, keeper: int, place: int, found: Alignment, verdict: _Verdict) -> None:
-        """Keep the verdict on a picture whose keeper another one has become; ``found`` aligns the two."""
+    def _stand(self, keeper: int, place: int, alignment: Alignment, verdict: _Verdict) -> None:
+        """Keep the verdict on a picture whose keeper another one has become; ``alignment`` aligns the two."""
         small = self.compared.small(keeper), self.compared.small(place)
         if small[0] is not None and small[1] is not None:
             pictures = self.compared.pictures
-            seen = look(pictures[keeper], pictures[place], (small[0], small[1]), found)
-            self._verdicts[keeper, place] = _Verdict(True, False, verdict.probability, seen, found)
+            seen = look(pictures[keeper], pictures[place], (small[0], small[1]), alignment)
+            self._verdicts[keeper, place] = _Verdict(True, False, verdict.probability, seen, alignment)
 
     def _seen(self) -> list[int]:
         """Return the places that can be in a group."""
@@ -187,11 +187,11 @@ class Search:
 
     def _aligned(self, first: int, second: int) -> Alignment | None:
         checkpoint()
-        one, other = self.compared.small(first), self.compared.small(second)
-        if one is None or other is None:
+        thumbnail, other = self.compared.small(first), self.compared.small(second)
+        if thumbnail is None or other is None:
             return None
         codes = self.compared.codes
-        return one.aligned(other, orientation_of(codes[first], codes[second])[0])
+        return thumbnail.aligned(other, orientation_of(codes[first], codes[second])[0])
 
     def _compare(self, pairs: Sequence[Pair]) -> list[_Verdict]:
         new = [pair for pair in pairs if pair not in self._verdicts]
@@ -211,37 +211,37 @@ class Search:
         reverse = self._verdicts.get((place, keeper))
         if reverse is not None and reverse.probability <= _UNLIKELY:
             return reverse
-        found = self._aligned(keeper, place)
+        alignment = self._aligned(keeper, place)
         small = self.compared.small(keeper), self.compared.small(place)
-        if found is None or small[0] is None or small[1] is None:
+        if alignment is None or small[0] is None or small[1] is None:
             return _UNKNOWN
         if reverse is not None and reverse.same and reverse.alignment is not None:
             # One direction is enough: a crop is easier to find in its original than the other way round.
-            found = reverse.alignment.inverted()
+            alignment = reverse.alignment.inverted()
             same, near, probability = True, False, reverse.probability
         else:
-            same, near, probability = self._decided(keeper, place, found)
+            same, near, probability = self._decided(keeper, place, alignment)
         if not same and not near:
             return _Verdict(False, False, probability, Look(()))
         pictures = self.compared.pictures
-        seen = look(pictures[keeper], pictures[place], (small[0], small[1]), found)
-        return _Verdict(same, near, probability, seen, found)
+        seen = look(pictures[keeper], pictures[place], (small[0], small[1]), alignment)
+        return _Verdict(same, near, probability, seen, alignment)
 
-    def _decided(self, keeper: int, place: int, found: Alignment) -> tuple[bool, bool, float]:
+    def _decided(self, keeper: int, place: int, alignment: Alignment) -> tuple[bool, bool, float]:
         """Return whether two aligned pictures are the same, whether they are of one moment, and how likely the same."""
-        if found.agreement.middle >= ALIKE and self._inspector.is_drawn(keeper, place):
-            same = self._inspector.same_drawings(keeper, place, found)
+        if alignment.agreement.middle >= ALIKE and self._inspector.is_drawn(keeper, place):
+            same = self._inspector.same_drawings(keeper, place, alignment)
             return same, False, float(same)
-        probability, seconds = self.rule.probability(found), self._seconds_between(keeper, place)
+        probability, seconds = self.rule.probability(alignment), self._seconds_between(keeper, place)
         if seconds is not None:
-            near = self.rule.is_near(found) and seconds <= _HOUR
+            near = self.rule.is_near(alignment) and seconds <= _HOUR
         else:
-            near = self.rule.is_near(found) and probability >= _LIKELY
+            near = self.rule.is_near(alignment) and probability >= _LIKELY
         if probability < self.rule.threshold:
             return False, near, probability
         if seconds is not None and 0 < seconds <= _MOMENT:
             return False, True, probability
-        return self._inspector.same_photographs(keeper, place, found), False, probability
+        return self._inspector.same_photographs(keeper, place, alignment), False, probability
 
     def _is_identical(self, first: int, second: int) -> bool:
         content = self.compared.pictures[first].content_hash
@@ -255,8 +255,8 @@ class Search:
     def _with_classes(self, group: Group, of: Sequence[int], best: dict[int, int]) -> Group:
         """Return a group with all pictures of the classes that its pictures stand for, on the sides that may join."""
         members = []
-        for one in (group.keeper, *group.members):
-            whole = self._classes.members[self._classes.of[one]]
+        for place_in_group in (group.keeper, *group.members):
+            whole = self._classes.members[self._classes.of[place_in_group]]
             members += [place for place in whole if place != group.keeper and self._joins(place)]
         return Group(group.keeper, members if self._keeps(group.keeper) else [])
 
@@ -268,19 +268,19 @@ class Search:
             kind="burst" if kind == "burst" else "copies",
             keeper=self._shown(group.keeper, sources),
             reason=reason,
-            members=tuple(sorted(shown, key=lambda one: (-one.confidence, one.key))),
+            members=tuple(sorted(shown, key=lambda picture: (-picture.confidence, picture.key))),
         )
 
     def _member(self, kind: str, keeper: int, place: int, sources: dict[int, str]) -> DuplicatePicture:
         if kind == "burst":
-            known = [self._verdicts[pair] for pair in ((keeper, place), (place, keeper)) if pair in self._verdicts]
-            likely = max(one.probability for one in known or [self._verdict(keeper, place)])
+            verdicts = [self._verdicts[pair] for pair in ((keeper, place), (place, keeper)) if pair in self._verdicts]
+            likely = max(verdict.probability for verdict in verdicts or [self._verdict(keeper, place)])
             return self._shown(place, sources, _Verdict(False, True, likely, Look(("burst",))))
         return self._shown(place, sources, self._member_verdict(keeper, place))
 
     def _member_verdict(self, keeper: int, place: int) -> _Verdict:
-        found = self._verdicts.get((keeper, place))
-        return found if found is not None and found.same else self._stand_in(keeper, place)
+        verdict = self._verdicts.get((keeper, place))
+        return verdict if verdict is not None and verdict.same else self._stand_in(keeper, place)
 
     def _stand_in(self, keeper: int, place: int) -> _Verdict:
         """Return the verdict on a picture that is in a group by its class: by its file, a judgement or its equal."""
@@ -291,19 +291,19 @@ class Search:
                 return self._verdicts[keeper, other]
         return _Verdict(True, False, 1.0, JUDGED)
 
-    def _shown(self, place: int, sources: dict[int, str], found: _Verdict | None = None) -> DuplicatePicture:
-        one = self.compared.pictures[place]
-        seen = Look(()) if found is None else found.look
+    def _shown(self, place: int, sources: dict[int, str], verdict: _Verdict | None = None) -> DuplicatePicture:
+        picture = self.compared.pictures[place]
+        seen = Look(()) if verdict is None else verdict.look
         return DuplicatePicture(
-            key=one.key,
+            key=picture.key,
             collection=self.compared.collection(place),
             relations=seen.relations,
             degrees=seen.degrees,
             share=seen.share,
-            confidence=1.0 if found is None else round(found.probability, 4),
-            width=one.width,
-            height=one.height,
-            size=one.size,
+            confidence=1.0 if verdict is None else round(verdict.probability, 4),
+            width=picture.width,
+            height=picture.height,
+            size=picture.size,
             source=sources.get(place, ""),
         )
 
