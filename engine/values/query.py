@@ -240,8 +240,7 @@ class CalibrationRequest:
 def calibration_step(space: str, view: str, target: str) -> Call:
     """Return the call that calibrates a view and a target of a space, for messages."""
     named = {"space": space, "view": view} | ({} if target == view else {"target": target})
-    arguments = ", ".join(f"{name}={one!r}" for name, one in named.items())
-    return call("collection.spaces.calibrate", call("CalibrationRequest", arguments))
+    return call("collection.spaces.calibrate", call("CalibrationRequest", **named))
 
 
 @dataclass(frozen=True)

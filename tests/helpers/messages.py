@@ -10,7 +10,7 @@ from crossview.features.errors import Argument, Remedy, call
 from crossview.server.commands.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES_A_COMMAND = re.compile(rf"crossview (?:{'|'.join(COMMANDS)})\b|`(?:collection|home)\.")
+NAMES_A_COMMAND = re.compile(rf"crossview (?:{'|'.join(COMMANDS)})\b|`(?:client|collection|home|keys)\.")
 MAKERS = ("calibration_step", "remedy", "step_for_rows")
 """Functions that return a remedy, or a text with some."""
 LIBRARY = ("crossview", "engine", "features", "index")

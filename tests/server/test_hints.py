@@ -398,7 +398,6 @@ OTHER = {
     "hint('job wait'",  # of a server: tests/server/test_jobs_command.py
     "list the collections of the key with: `home.names()`",  # of a server: tests/server/test_key_commands.py
     "crossview serves {} on {}",
-    "hint('key grant'",  # of a server: tests/server/test_key_grants.py
     "hint(command, *named",  # the command line for a call in Python that the engine names
     "hint('annotate', name, '--label'",  # of an audit: tests/server/test_audit.py
     "hint('item show', name",  # of an audit

@@ -21,7 +21,7 @@ from crossview.server.client.client import Client
 from crossview.server.commands.hints import completed
 from crossview.server.edge.listen import RunningServer
 from crossview.server.edge.pages.page_calls import PageError
-from crossview.server.wire.convert import from_report, to_report
+from crossview.server.wire.fields import to_message, to_value
 from crossview.server.wire.methods import METHODS
 from crossview.server.wire.remedies import STEPS, for_programs
 from crossview.server.wire.status import error_in, refusal
@@ -129,7 +129,8 @@ def test_large_remedies_stay_words() -> None:
 def test_answers_keep_the_remedies_of_their_texts() -> None:
     note = Text("fit it with: ", call("collection.views.fit", [], views=["text"]))
     failure = Failure("a", Text("raise ", Argument("max_pixels", 3)))
-    report = to_report(from_report(ImportReport(notes=("plain", note), failures=(failure,))))
+    sent = to_message(pb.ImportItemsResponse, ImportReport(notes=("plain", note), failures=(failure,)))
+    report = to_value(ImportReport, sent)
     assert [getattr(one, "remedies", ()) for one in report.notes] == [(), note.remedies]
     assert report.failures[0].reason.remedies == failure.reason.remedies
 
