@@ -455,7 +455,9 @@ def test_the_command_line_knows_every_remedy_of_the_library() -> None:
     """A remedy becomes an option or a command for a person at the command line."""
     remedies = list(library_remedies())
     assert len(remedies) > 80
-    assert [place for place, remedy in remedies if "`" in completed(Text(remedy))] == []
+    requests = ("CalibrationRequest", "IndexOptions", "QuestionRequest")  # arguments of other remedies
+    unknown = [(place, remedy.name) for place, remedy in remedies if "`" in completed(Text(remedy))]
+    assert [(place, name) for place, name in unknown if name not in requests] == []
 
 
 def test_each_remedy_of_the_library_is_a_value() -> None:
