@@ -23,6 +23,7 @@ from crossview.server.wire.json_text import parsed
 from crossview.server.wire.json_writing import LIST, STRUCT, VALUE, is_map, is_special
 
 _NULL = "google.protobuf.NullValue"
+_VALUE = "google.protobuf.Value"
 _WHOLE, _NUMBER = re.compile(r"-?[0-9]{1,20}"), re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,400})?([eE][-+]?[0-9]{1,4})?")
 _NAMED_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _FLOAT_MAX = math.nextafter(2.0**128 - 2.0**103, 0.0)
@@ -76,8 +77,8 @@ def _fill(message: Message, value: Any) -> None:
         try:
             if name not in readers:
                 raise WrongValueError(_unknown(name, message.DESCRIPTOR))
-            choice, read = readers[name]
-            if one is None and read is not _set_null:
+            choice, read, has_null = readers[name]
+            if one is None and not has_null:
                 continue
             if choice in given:
                 raise WrongValueError("another field of the same choice, or the same field, is also given")
@@ -106,12 +107,14 @@ def _shown(value: Any) -> str:
 
 
 @cache
-def _readers(descriptor: Descriptor) -> Mapping[str, tuple[str, _Set]]:
-    """Return, by the JSON name and the name of each field, its choice (the oneof, or itself) and what sets it."""
+def _readers(descriptor: Descriptor) -> Mapping[str, tuple[str, _Set, bool]]:
+    """Return by the names of each field its choice (the oneof, or itself), what sets it, and whether it can be null."""
     found = {}
     for field in descriptor.fields:
         choice = field.name if field.containing_oneof is None else f"oneof {field.containing_oneof.name}"
-        found[field.name] = found[field.json_name] = choice, _setter(field)
+        kind = field.message_type or field.enum_type
+        has_null = kind is not None and kind.full_name in (_NULL, _VALUE) and not field.is_repeated
+        found[field.name] = found[field.json_name] = choice, _setter(field), has_null
     return found
 
 

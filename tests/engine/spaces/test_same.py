@@ -158,7 +158,7 @@ def test_labels_that_were_held_out_calibrate(made):
     assert "that space 'half' was not trained on" in held_out.protocol
     assert "from items that the space was trained on" not in held_out.protocol
     made.train(Recipe(spec="fantope", views=("a",)), space="all")
-    assert "train with `holdout=0.2`" in made.spaces.calibrate(CalibrationRequest(view="a", space="all")).protocol
+    assert "hold out items in the training" in made.spaces.calibrate(CalibrationRequest(view="a", space="all")).protocol
 
 
 def test_a_threshold_belongs_to_a_generation(made, home):
