@@ -11,7 +11,7 @@ from terminal import BOTH, done, reached, result_of, run
 from crossview.engine.collections.home import Home
 from crossview.engine.values.item import NewItem
 
-DATA = Path(__file__).parents[1] / "engine" / "transfer" / "data"
+DATA = Path(__file__).parents[1] / "engine" / "catalog" / "transfer" / "data"
 
 
 @pytest.fixture
