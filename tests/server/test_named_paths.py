@@ -100,7 +100,7 @@ def test_items_with_sources_are_served_without_them(client: Client, named: Path,
     page.train(Recipe(spec="pca", views=("color",), dim=1))
     page.items.delete(["2.png"])
     assert page.items.deleted()[0].source == str(names[2])
-    assert page.findings() == ()
+    assert page.storage.findings() == ()
 
 
 def test_no_method_opens_a_path_in_any_of_its_fields(client: Client, named: Path, witnessed: None) -> None:
