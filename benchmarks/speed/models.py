@@ -28,7 +28,7 @@ from benchmarks.frame.workers import alone
 from benchmarks.photographs import pictures_by_class
 from benchmarks.speed.bare_models import BarePictures, BareSentences, session
 from crossview.engine.catalog.ingest.extraction import extract, rows_of_picture
-from crossview.engine.catalog.model_views import row_of_text
+from crossview.engine.catalog.model_rows import row_of_text
 from crossview.engine.catalog.models import FOLDER
 from crossview.engine.catalog.row_cache import forget_rows
 from crossview.engine.collections.home import Home

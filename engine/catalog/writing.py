@@ -13,7 +13,7 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.checks import check_key, check_labels, check_source, normal
 from crossview.engine.catalog.extractors import text_extractors
 from crossview.engine.catalog.item_writer import NewRecord
-from crossview.engine.catalog.model_views import row_of_text
+from crossview.engine.catalog.model_rows import row_of_text
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.values.errors import ModelInputError, NotReadyError

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.checks import check_text
 from crossview.engine.catalog.extractors import check_fitted, inputs_of, item_inputs_of
 from crossview.engine.catalog.joined import JoinedView
-from crossview.engine.catalog.model_views import computed_row, model_of
+from crossview.engine.catalog.model_rows import computed_row, model_of
 from crossview.engine.catalog.values import check_row
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.runtime.cancellation import checkpoint

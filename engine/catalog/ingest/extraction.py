@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.ingest.capturing import read_metadata
-from crossview.engine.catalog.model_views import model_of
+from crossview.engine.catalog.model_rows import model_of
 from crossview.engine.values.item import PictureRecord, content_hash
 from crossview.features.base import FeatureRows, ImageExtractor
 from crossview.features.decode import Picture, decode

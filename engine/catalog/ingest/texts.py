@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.extractors import text_extractors
-from crossview.engine.catalog.model_views import row_of_text, rows_of_texts
+from crossview.engine.catalog.model_rows import row_of_text, rows_of_texts
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import check_views, put_rows, until_not_overtaken
 from crossview.engine.runtime.progress import Progress
