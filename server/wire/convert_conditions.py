@@ -151,6 +151,6 @@ def from_filter(given: FilterForm) -> pb.Filter:
 
 CONDITION_FORMS = {
     "crossview.v1.Vector": Form(to_row, from_row),
-    "crossview.v1.FieldValue": Form(to_field_value, from_field_value),
+    "crossview.v1.FieldValue": Form(to_field_value, from_field_value, has_none=True),
     "crossview.v1.Filter": Form(to_filter, from_filter),
 }

@@ -38,6 +38,8 @@ class Form(NamedTuple):
 
     to: Callable[[Any], Any]
     from_: Callable[[Any], Any]
+    has_none: bool = False
+    """Whether None is a value with a message of its own, and not an absent one."""
 
 
 FORMS: dict[str, Form] = {}
@@ -66,8 +68,8 @@ def to_message(kind: type[_Message], value: object, /, **others: Any) -> _Messag
 
     Raises InvalidInputError for JSON values that a struct cannot represent, and for a word that an enum lacks.
     """
-    for attribute, name, write in _writers(kind.DESCRIPTOR, cast(Hashable, type(value))):
-        if name not in others and (content := getattr(value, attribute)) is not None:
+    for attribute, name, write, has_none in _writers(kind.DESCRIPTOR, cast(Hashable, type(value))):
+        if name not in others and ((content := getattr(value, attribute)) is not None or has_none):
             others[name] = content if write is None else write(content)
     if "remedies" in kind.DESCRIPTOR.fields_by_name:
         texts = (one if isinstance(one, tuple) else (one,) for one in vars(value).values())
@@ -133,8 +135,16 @@ def _classes(annotation: Any) -> set[Any]:
 
 
 @cache
-def _writers(descriptor: Any, kind: Any) -> list[tuple[str, str, Callable[[Any], Any] | None]]:
-    return [(field.name, of_message.name, _writer(of_message)) for field, of_message in _shared(kind, descriptor)]
+def _writers(descriptor: Any, kind: Any) -> list[tuple[str, str, Callable[[Any], Any] | None, bool]]:
+    return [
+        (field.name, of_message.name, _writer(of_message), _has_none(of_message))
+        for field, of_message in _shared(kind, descriptor)
+    ]
+
+
+def _has_none(field: Any) -> bool:
+    form = None if field.message_type is None or field.is_repeated else FORMS.get(field.message_type.full_name)
+    return form is not None and form.has_none
 
 
 def _writer(field: Any) -> Callable[[Any], Any] | None:
