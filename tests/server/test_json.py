@@ -149,6 +149,7 @@ import more more.npy
 space delete rows one --yes
 delete new --yes
 key create one --scope read --collections rows --expires 90d --home keyed
+key grant one pets --home keyed
 key list --home keyed
 key revoke one --home keyed
 """
@@ -167,6 +168,7 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
     monkeypatch.setenv("CROSSVIEW_HOME", str(place / "home"))
     with Home(place / "home").create("captioned", ["text:dim=2"]) as made:
         made.items.put([NewItem(str(number), text=f"a red {number}") for number in range(4)])
+    Home(place / "keyed").create("pets", ["text:dim=2"]).close()
     printed = set()
     for line in filter(None, LINES.replace("view fit new", "view fit captioned").splitlines()):
         words = shlex.split(line)
@@ -175,8 +177,8 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
         assert list(found) == ["command", "collection", "result"]
         assert found["command"] == name
         alone = name in ("learners", "doctor", "publish list") or name.startswith("rows ") or line in ("list", "alias")
-        alone = alone or name.startswith(("key ", "model "))
-        collection = None if alone else words[len(name.split())]
+        alone = alone or name.startswith("model ") or (name.startswith("key ") and name != "key grant")
+        collection = None if alone else words[len(name.split()) + (name == "key grant")]
         assert found["collection"] == collection
         assert list(unlike(found["result"], RESULTS[name])) == [], line
         printed.add(name)
