@@ -76,7 +76,8 @@ def test_another_grid_is_another_view(where: list[str], shots: Path) -> None:
     assert len(result_of("changes", "my-shots-changes", "--grid", 4, *where)["importance"]) == 16
     refused = run("changes", "my-shots-changes", "--grid", 6, *where)
     assert refused.exit_code == 1
-    assert "my-shots-changes gist6=gist:grid=6:size=336, then index its pictures again" in refused.output
+    assert "crossview view add my-shots-changes gist6=gist:grid=6:size=336 --" in refused.output
+    assert ", then index its pictures again" in refused.output
 
 
 def test_labels_are_asked_for_kept_and_heeded(where: list[str], shots: Path, tmp_path: Path) -> None:
