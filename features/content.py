@@ -114,7 +114,7 @@ def same_drawing(first: Image, second: Image, place: Map, areas: tuple[_Mask, _M
 
 
 class Marks(NamedTuple):
-    """Where two photographs that agree otherwise differ, such as in a lettering that was laid on one of them."""
+    """The places at which two similar photographs differ, such as in a lettering that was laid on one of them."""
 
     share: float = 0.0
     """Share of the common part in which they differ."""
@@ -138,7 +138,7 @@ def marks(first: Image, second: Image, place: Map) -> Marks:
 
 
 class _Remains(NamedTuple):
-    """What a fitted picture leaves of another."""
+    """The rest of a picture after the subtraction of a fitted one."""
 
     values: _Levels
     fitted: _Levels

@@ -155,7 +155,7 @@ def pixels_to_decode(data: bytes, *, max_pixels: int | None = MAX_PIXELS, max_si
             )
         try:
             return _prepared(opened, max_side)
-        except Exception:  # noqa: BLE001  # what is damaged there is told by decoding
+        except Exception:  # noqa: BLE001  # decoding reports what is damaged there
             return whole
 
 

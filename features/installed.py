@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
 Noun = Literal["learner", "extractor"]
-"""What an entry point registers."""
+"""The value that an entry point registers."""
 
 
 def installed(noun: Noun) -> Mapping[str, EntryPoint]:

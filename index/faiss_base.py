@@ -34,7 +34,7 @@ class FaissBase:
     """An index of FAISS whose labels are numbers of rows."""
 
     def __init__(self, index: Any, row_bytes: float, memory: NDArray[np.uint8] | None = None) -> None:
-        """Take an index with about so many bytes for each row; ``memory`` is mapped, and contains all of it."""
+        """Take an index with about so many bytes for each row; ``memory`` is mapped, and contains the whole index."""
         self.index = index
         self._row_bytes, self._memory = row_bytes, memory
 
@@ -144,7 +144,7 @@ class ApproximateSearcher(FaissSearcher[F]):
     def __init__(self, dim: int, vectors: str = "float32") -> None:
         super().__init__(FlatSearcher(dim, vectors))
         self._correlated: dict[Chosen, bool] = {}
-        """What is known of filters; versions share it, since a filter belongs to one version."""
+        """The known facts about filters; versions share them, since a filter belongs to one version."""
 
     def _is_large(self, rows: int) -> bool:
         return rows >= self.least_rows

@@ -54,7 +54,7 @@ class RerankedIndex(Index):
 
     @property
     def capabilities(self) -> SearchCapabilities:
-        """Not exact: a near vector with a distant code is no candidate."""
+        """Not exact: a near vector with a distant code is not a candidate."""
         return SearchCapabilities(exact=False)
 
     @property

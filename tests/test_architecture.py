@@ -114,7 +114,7 @@ def test_a_room_imports_only_what_it_may(name):
 
 
 def test_every_arrow_that_is_allowed_is_used():
-    """An arrow that nobody uses is removed before somebody does."""
+    """An allowed arrow that no room uses is removed."""
     used = {(room_of(module), room_of(target)) for module, targets in HOUSE.imports.items() for target in targets}
     allowed = {(room, target) for room, targets in MAY_IMPORT.items() for target in targets}
     assert sorted(allowed - used) == []

@@ -83,3 +83,9 @@ def test_the_documents_pass():
     names = {page.name for page in pages}
     assert {"README.md", "CHANGELOG.md", "tour.md", "search.proto", "catalog.py", "test_words.py"} <= names
     assert [(page.name, *hit) for page in pages for hit in hits(page.read_text(encoding="utf-8"), page)] == []
+
+
+def test_a_lone_backquote_hides_no_later_prose() -> None:
+    """The text between two strings of a source is not code, even if each contains one backquote."""
+    source = 'TICK = "`"\n\n\ndef test():\n    """What it says."""\n\n\nTOCK = "`"\n'
+    assert found(source, "engine/a.py") == [(5, "What")]

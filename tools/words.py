@@ -90,7 +90,7 @@ _SAME = frozenset(
 )
 _FIGURES = re.compile(r"<!-- figures -->.*?<!-- figures -->", re.S)
 _BLOCKS = re.compile(r"^([ \t]*)(```|~~~).*?^\1\2[ \t]*$|^(?: {4}|\t)[^\n]*$|\]\([^)\s]*\)|<!--.*?-->", re.M | re.S)
-_CODE = re.compile(r"`[^`]+`")
+_CODE = re.compile(r"`(?:[^`\n]|\n(?!\n))+`")  # not beyond a blank line: a lone backquote hides no later prose
 _FILLED = re.compile(r"\{[^{}]*\}")
 _STARTS = frozenset({tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
 """Tokens behind which a statement begins; a string that begins one is a docstring."""

@@ -35,7 +35,7 @@ class Method:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """The name in tables."""
         return f"{self.sharing}, D = {self.width}"
 
 

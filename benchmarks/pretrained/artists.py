@@ -35,7 +35,7 @@ from crossview.features.gist import Gist
 
 DRAWINGS = "emoji2"
 ARTISTS = ("google", "twitter")
-"""Who drew the queries, and who the items."""
+"""The artist of the queries, and the artist of the items."""
 HAND_MADE = f"{COLOR}+{GIST}"
 RAW = "raw"
 METHODS: Mapping[str, str] = {RAW: "", "default": OF_VIEWS, "instances": OF_ITEMS, "cca": "cca", "csa": "csa,dot"}

@@ -66,7 +66,7 @@ def _error(values: NDArray[np.float64]) -> float:
 
 
 def markdown(document: Document) -> str:
-    """Return the report: recall of each method, and by how much the fused list is ahead of it."""
+    """Return the report: recall of each method, and the lead of the fused list."""
     settings = document["settings"]
     about = (
         f"Names of unseen concepts ask for their drawings, {FOLDS} folds, {len(settings['seeds'])} divisions; recall "

@@ -9,7 +9,7 @@ a process of its own, with one caller: its curve of recall over queries a second
 thread that replaces 1 % of the items a minute, and after a fifth of the items was replaced and as many were deleted.
 The part "ratio" compares indexes of ours with raw FAISS in turns, and the part "calls" a server with a minimal one.
 
-A part that fails, or takes longer than its limit, loses its own rows, and the report says why. What is finished is not
+A part that fails, or takes longer than its limit, loses its own rows, and the report says why. Finished parts are not
 measured again by a rerun. The peers' libraries are in an environment of their own, which ``make stores`` makes. TMPDIR
 says which disk the indexes are on.
 """

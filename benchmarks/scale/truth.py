@@ -38,7 +38,7 @@ class Truth:
 
     @cached_property
     def _place(self) -> Ids:
-        """Where the replacement of each item is; -1 for an item that is as it was, -2 for one that cannot be found."""
+        """The place of the replacement of each item; -1 for an unchanged item, -2 for one that cannot be found."""
         data, place = self._data, np.full(self._data.count, -1)
         place[data.order[: self._state.replaced]] = np.arange(self._state.replaced)
         place[data.order[data.changed : data.changed + self._state.deleted]] = -2

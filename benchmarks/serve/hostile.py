@@ -6,7 +6,7 @@
 ``--parts attacks [--seconds 120]``: what exhausts a server, against one of 2 GiB and 256 descriptors (``attacks.py``).
 
 Every RPC is found by the descriptors. No call may end with UNKNOWN or INTERNAL, the server must not end, its processes
-must stay below 2 GB together, and its health must be answered all the time. What fails is listed with the shortest
+must stay below 2 GB together, and its health must be answered all the time. Each failure is listed with the shortest
 input that had it, in base64.
 """
 

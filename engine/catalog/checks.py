@@ -76,7 +76,7 @@ def _quoted(text: str) -> str:
 
 
 def check_source(source: str) -> str:
-    """Return the path of a file, or "" for none; InvalidInputError for text that is no path."""
+    """Return the path of a file, or "" for none; InvalidInputError for another text."""
     return check_characters(source, "a source", MAX_SOURCE)
 
 

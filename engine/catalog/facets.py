@@ -128,7 +128,7 @@ def _others(parts: Sequence[Part], chosen: Mask) -> Iterator[_Tally]:
 
 
 def _valued(parts: Sequence[Part], count: int) -> Mask:
-    """Return the mask over ids of the items with a value; an object, or a list without elements, is no value."""
+    """Return the mask over ids of the items with a value; an object and a list without elements do not count."""
     mask = np.zeros(count, bool)
     for part in parts:
         for ids in (part.nulls, part.booleans.ids, part.numbers.ids, part.texts.ids):
@@ -190,7 +190,7 @@ def bin_edges(least: float, most: float, whole: bool) -> NDArray[np.float64]:
 
 
 def _periods(ids: Ids, moments: NDArray[np.int64]) -> tuple[Period, ...]:
-    """Return the periods of times in microseconds since 1970, (n,); a text that is no date has none."""
+    """Return the periods of times in microseconds since 1970, (n,); another text has none."""
     dated = moments != NO_MOMENT
     times, ids = moments[dated].view(_MICROSECONDS), ids[dated]
     if not len(times):

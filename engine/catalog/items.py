@@ -275,7 +275,7 @@ class Items:
                 yield from zip(map(int, ids.split(",")), json.loads(f"[{texts}]"), strict=True)
 
     def each_label(self, ids: Iterable[int] | None = None) -> Iterator[Sequence[Any]]:
-        """Yield the id of an item and a label of it, for all labels of all items or of those in ``ids``."""
+        """Yield the id and a label of an item, for all labels of all items or of those in ``ids``."""
         return each(self._connection, _EACH_LABEL, labels.c.item_id, ids)
 
     def with_keys(self, keys: Iterable[str]) -> NDArray[np.int64]:

@@ -58,7 +58,7 @@ class Words:
         first, last = value.period
         moments = self.moments
         if operator == "=":
-            within: Mask = (moments >= first) & (moments <= last)  # a text that is no date is before all dates
+            within: Mask = (moments >= first) & (moments <= last)  # other texts are before all dates
             return within
         bound = first if operator in ("<", ">=") else last
         found: Mask = COMPARED[operator](moments, bound)

@@ -220,7 +220,7 @@ class Collection:
     def search_pages(
         self, request: SearchRequest | None = None, size: int = HITS_A_PAGE, **query: Any
     ) -> Iterator[list[HitList]]:
-        """Yield all hits of a search, ``size`` at a time, whatever the k of the request.
+        """Yield all hits of a search, ``size`` at a time, for any k of the request.
 
         All pages show the collection as it was at the first, whatever is written meanwhile; each list has the ``total``
         of its hits. End the iteration, or close the iterator, soon: the log of the catalog grows until then.

@@ -49,7 +49,7 @@ class Spaces:
         progress: Progress | None = None,
         request_id: str = "",
     ) -> SpaceInfo:
-        """Add views to a trained space: a new generation of it, or the first of a space ``name``.
+        """Add views to a trained space: a new generation, or the first of a space ``name``.
 
         The training learns only the new views, with the settings of the space and from its training items and, if none
         were held out, all later items. Distances among the earlier views stay exactly the same.

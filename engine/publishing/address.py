@@ -15,7 +15,7 @@ _PORT = 19530
 
 @dataclass(frozen=True)
 class EngineAddress:
-    """Where an engine is: a Milvus server, or Milvus Lite in a file."""
+    """The place of an engine: a Milvus server, or Milvus Lite in a file."""
 
     text: str
     """The address as it was given, without a token."""

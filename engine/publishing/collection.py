@@ -66,7 +66,7 @@ class PublishedCollection:
         self.name, self._storage, self._engine, self._pictures = name, storage, engine, pictures
         self._serving = self._opened(current_bundle(engine, name))
         self.memory = self
-        """What a server loads before it serves: opening a generation has loaded it."""
+        """The collection itself: opening a generation loads all that a server needs."""
         self.items: PublishedItems = PublishedItems(self)
         """The items."""
         self._changing = threading.Condition()

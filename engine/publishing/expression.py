@@ -130,7 +130,7 @@ def _at(path: Sequence[str], item: Item) -> Iterator[Any]:
 
 
 class _Kept(NamedTuple):
-    """What an expression keeps: the items that are meant and, unless it is exact, others."""
+    """An expression of an engine: it keeps the wanted items and, unless it is exact, others."""
 
     text: str
     exact: bool = True
@@ -273,7 +273,7 @@ class _Column(NamedTuple):
         return self.ordered(operator, normal(value)) if operator in _OPPOSITE else _UNDECIDED
 
     def ordered(self, operator: str, value: str) -> _Sides:
-        """Return the sides of a comparison with a text, by as much of it as every normal form keeps."""
+        """Return the sides of a comparison with a text, by the part that every normal form keeps."""
         stable = _STABLE.match(value)[0]  # type: ignore[index]  # it matches any text
         if stable == value:
             return self.compared(operator, quoted(value))

@@ -87,7 +87,7 @@ class Teacher:
         labels = self._remembered("labels", self._labels)
         pool = np.array(sorted(labels), np.int64)
         inside = np.flatnonzero(np.isin(pool, list(own)))
-        if len(inside) == 1:  # few things are learned, whatever the number of queries by key
+        if len(inside) == 1:  # few things are learned, for any number of queries by key
             inside = np.flatnonzero(np.arange(len(pool)) % _FOLDS == inside[0] % _FOLDS)
         found = self._remembered(tuple(inside.tolist()), lambda: self._from_labels(labels, np.delete(pool, inside)))
         if found is not None:
@@ -279,8 +279,8 @@ class Fused(NamedTuple):
     ids: Ids
     """Ascending, (n,)."""
     parts: Sequence[Floats]
-    """What each column says of its items, (n,): matches by match, and otherwise scores. The greatest is where a hit is
-    nearest."""
+    """The evidence of each column for its items, (n,): matches by match, and otherwise scores. The greatest is where a
+    hit is nearest."""
     means: Floats
     """The mean of each item, (n,): of logits by match."""
     matches: Floats | None

@@ -104,7 +104,7 @@ class Match:
     def probabilities(self, distances: Sequence[float], familiarity: float = 1.0) -> list[float]:
         """Return the probability of each hit of one list, (n,), from their ascending distances, (n,).
 
-        ``familiarity`` is the share of it that the query keeps. A hit nearer than any in the calibration is a copy
+        ``familiarity`` is the share that the query keeps. A hit nearer than any in the calibration is a copy
         rather than a neighbour: towards distance 0, its probability grows to 1.
         """
         if not distances:

@@ -173,7 +173,7 @@ class SearchPlan:
 
     @classmethod
     def of(cls, state: SearchState, request: SearchRequest) -> "SearchPlan":
-        """Return the plan of a checked request. Raises NotFoundError or InvalidInputError for axes that are no axes of
+        """Return the plan of a checked request; raise NotFoundError or InvalidInputError for axes that are not axes of
         the space."""
         check_axes(state.space.axes, state.space.name, request)
         skips_missing = state.version.missing and not request.include_missing

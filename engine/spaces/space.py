@@ -77,7 +77,7 @@ class Space(SpaceDescription):
     matches: tuple[Match, ...] = ()
     """The calibrated probabilities of hits, by query view and target; empty if nothing could be calibrated."""
     novelties: tuple[Novelty, ...] = ()
-    """What the matches compare a query's row with, by query view; empty without matches."""
+    """The rows with which the matches compare a query's row, by query view; empty without matches."""
     scales: tuple[ScoreScale, ...] = ()
     """Scale of the scores in each view; empty if the learner has no named attributes."""
     sketches: tuple[Sketch, ...] = ()

@@ -53,7 +53,7 @@ _ITEMS_OF_A_LABEL = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Settled:
-    """What a training learns: the pipeline, its views, their supervision, and the settings that tuning chooses."""
+    """A training, settled: the pipeline, its views, their supervision, and the settings that tuning chooses."""
 
     stages: tuple[Stage, ...]
     views: tuple[str, ...]
@@ -155,7 +155,7 @@ def settle(tx: Transaction, recipe: Recipe) -> Settled:
 
 
 def _check(recipe: Recipe) -> None:
-    """Raise InvalidInputError for values that no training accepts, whatever the collection contains."""
+    """Raise InvalidInputError for values that no training accepts, in any collection."""
     if recipe.taxonomy is not None:
         if recipe.pairs or recipe.constraints is not None or recipe.answers:
             raise InvalidInputError(
@@ -185,7 +185,7 @@ def _check(recipe: Recipe) -> None:
 
 
 def _check_pipeline(settled: Settled, recipe: Recipe) -> None:
-    """Raise InvalidInputError if no pipeline can be made, with some value to try, or if it cannot do what is asked."""
+    """Raise InvalidInputError if no pipeline can be made, with some value to try, or if it cannot learn the recipe."""
     pipeline = settled.pipeline()
     for setting, values in ({} if settled.tune is None else settled.tune.values).items():
         for value in values:

@@ -24,10 +24,11 @@ Bools = NDArray[np.bool_]
 def sampled(pipeline: Chain, examples: Examples, seed: int) -> Examples:
     """Return the examples that a pipeline learns from: all, or a stratified sample of at most ``most_items``.
 
-    The sample contains every item that a pair or a comparison names, even if these are more. Of the others, each label,
-    and each label with a set of views, gives five items, or all if it has fewer, and further items in proportion to its
-    number. If the learner needs labels, unlabelled items come last; otherwise labelled items are at least half of the
-    sample, if there are so many. Groups are drawn whole, so that the items left out have no relative in the sample.
+    The sample contains every item that a pair or a comparison names, even if these are more. Among the others, each
+    label, and each label with a set of views, gives five items, or all if it has fewer, and further items in proportion
+    to its number. If the learner needs labels, unlabelled items come last; otherwise labelled items are at least half
+    of the sample, if there are so many. Groups are drawn whole, so that the items left out have no relative in the
+    sample.
 
     Raises InvalidInputError if every group is larger than the sample.
     """
@@ -60,7 +61,7 @@ def stratified(labels: Sequence[Sequence[str]], most: int, seed: int) -> Positio
 
 @dataclass(frozen=True, eq=False)
 class _Units:
-    """What is drawn as a whole: u groups of items, or single items."""
+    """The units of the sample: u groups of items, or single items."""
 
     of_item: Positions
     """The unit of each item, (n,)."""

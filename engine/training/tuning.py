@@ -206,7 +206,7 @@ def grid(settled: Settled, tune: Tune, training: Examples) -> dict[str, tuple[An
     name, fixed = _main_learner(settled)
     wanted = present_settings(name, tune.values)
     if twice := sorted(fixed & set(wanted)):
-        raise InvalidInputError(f"the recipe sets {twice[0]} and also tries values of it: do one of both")
+        raise InvalidInputError(f"the recipe sets {twice[0]} and also tries values for it: do one of both")
     main = build(settled.stages, settled.views, [()] * len(settled.views)).main_learner
     defaults = {KERNEL: NO_KERNEL} | (main.settings() if main else {})
     values = {

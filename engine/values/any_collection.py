@@ -128,7 +128,7 @@ class AnyItems(Protocol):
         new_attributes: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Annotate items with the labels, captions and attributes of a CSV file, or of an ``AnnotationFile`` of it."""
+        """Annotate items with the labels, captions and attributes of a CSV file, or of an ``AnnotationFile``."""
         ...
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
@@ -225,7 +225,7 @@ class AnySpaces(Protocol):
         progress: Progress | None = None,
         request_id: str = "",
     ) -> SpaceInfo:
-        """Add views to a trained space: a new generation of it, or the first of a space ``name``."""
+        """Add views to a trained space: a new generation, or the first of a space ``name``."""
         ...
 
     def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> SpaceInfo:

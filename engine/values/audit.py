@@ -49,7 +49,7 @@ class Finding:
     count: int
     """Number of items, or of labels for ``unclear_labels``."""
     sentence: str
-    """What is wrong, and what follows."""
+    """The fault, and its consequences."""
     keys: Sequence[str] = ()
     """Keys of some of the items, the worst first."""
     details: Sequence[str] = ()

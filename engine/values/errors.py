@@ -83,7 +83,7 @@ _collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 
 
 def warn_of(text: str) -> None:
-    """Warn of the input of a caller: in the list of ``collected_warnings``, or as an InputWarning outside of it."""
+    """Warn of the input of a caller: in the list of ``collected_warnings``, or as an InputWarning elsewhere."""
     found = _collected.get()
     if found is None:
         warnings.warn(text, InputWarning, stacklevel=3)

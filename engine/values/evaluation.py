@@ -272,7 +272,7 @@ class Curve:
 
     @property
     def place(self) -> tuple[str, str, str, str]:
-        """What the curve is of."""
+        """The subject of the curve."""
         return self.space, self.query_view, self.database_view, self.database
 
 
@@ -302,7 +302,7 @@ class Confusion:
 
     @property
     def place(self) -> tuple[str, str, str, str]:
-        """What the confusion is of."""
+        """The subject of the confusion."""
         return self.space, self.query_view, self.database_view, self.database
 
 

@@ -36,7 +36,7 @@ class ExplainRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
-    """What one query view and one target add to the place of an item."""
+    """The contribution of one query view and one target to the place of an item."""
 
     view: str
     """The query view."""
@@ -81,7 +81,7 @@ class AgreeingPart:
     agreement: float
     """Sum of the smaller of both shares over the columns of the part."""
     squared_distance: float | None = None
-    """What the part adds to the squared distance in the space ``raw``; None in other spaces."""
+    """The contribution of the part to the squared distance in the space ``raw``; None in other spaces."""
     color: str = ""
     """The colour that the part stands for, as in #a0b0c0; "" for no colour."""
     box: tuple[float, ...] = ()
@@ -94,7 +94,7 @@ class AgreeingPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """What agrees most in the rows of one view, before a space projects them."""
+    """The parts that agree most in the rows of one view, before a space projects them."""
 
     view: str
     """A view, or a part of a joined view."""
@@ -103,14 +103,14 @@ class Agreement:
     parts: tuple[AgreeingPart, ...]
     """The parts that agree most, first."""
     other_squared_distance: float | None = None
-    """What the parts that are left out add to the squared distance in the space ``raw``; None in other spaces."""
+    """The sum of the omitted parts in the squared distance in the space ``raw``; None in other spaces."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
     """Why an item has its place in one list of a search; the contributions add up to ``total``.
 
-    A list of a target that lacks the item has no explanation of it.
+    A list of a target that lacks the item has no explanation.
     """
 
     key: str
@@ -119,8 +119,8 @@ class Explanation:
     rank: int | None
     """Rank among the hits of the list, from 1; None if the item is not among them."""
     measure: str
-    """What ``total`` is: ``match``, the logit of the hit's match; ``distance``, its squared distance; or ``score``, the
-    weighted mean of its scores in several targets, which orders their list."""
+    """The meaning of ``total``: ``match``, the logit of the hit's match; ``distance``, its squared distance; or
+    ``score``, the weighted mean of its scores in several targets, which orders their list."""
     total: float
     """The match is 1 / (1 + exp(-total)). Matches 0 and 1 have the logits -800 and 800."""
     contributions: tuple[Contribution, ...]

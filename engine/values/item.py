@@ -353,7 +353,7 @@ class FileMove(NamedTuple):
 
 
 class FileChanges(NamedTuple):
-    """What a search of folders found about the files of known items; all of it becomes one change."""
+    """The results of a search of folders for the files of known items, which become one change."""
 
     moved: tuple[FileMove, ...] = ()
     missing: tuple[str, ...] = ()

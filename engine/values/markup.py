@@ -27,7 +27,7 @@ def element(name: str, *children: Any, **attributes: Any) -> Markup:
 
     Children are ``Markup``, text, which is escaped, or iterables of both; None is nothing. The names of attributes
     lose a ``_`` at their end and have - for every other one. The value True is an attribute without a value, and None
-    and False are no attribute.
+    and False leave the attribute out.
     """
     given = "".join(f" {_attribute(key, value)}" for key, value in attributes.items() if value not in (None, False))
     start = f"<{name}{given}>"

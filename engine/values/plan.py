@@ -21,7 +21,7 @@ _TWO_STAGES = 6_400_000
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedIndex:
-    """What an index of one kind takes for the vectors of one view."""
+    """The cost of an index of one kind for the vectors of one view."""
 
     view: str
     kind: str
@@ -38,7 +38,7 @@ class PlannedIndex:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a collection takes: two cores of the machine of the benchmark ``scale``."""
+    """The cost of a collection, on two cores of the machine of the benchmark ``scale``."""
 
     items: int
     catalog: int

@@ -35,7 +35,7 @@ class Pixels:
     width: int
     """The size of the input."""
     shortest: int = 0
-    """Length of the shorter side after resizing; 0 resizes to ``height`` and ``width``, whatever the proportions."""
+    """Length of the shorter side after resizing; 0 resizes to ``height`` and ``width``, in any proportions."""
     resampling: str = "bicubic"
     scale: float = 1 / 255
     mean: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -133,8 +133,8 @@ class Manifest:
         """Return the SHA-256, hexadecimal, of what rows depend on: the towers, and the content of their files.
 
         The licence, the names of the files and the memory, which varies between runs, do not count, so that a folder
-        with a new licence or another layout is the same model. Nor do fields with their default: a field that a later
-        version adds changes no digest.
+        with a new licence or another layout is the same model. Fields with their default do not count either: a field
+        that a later version adds changes no digest.
         """
         rows = replace(self.located(), licence="", files={}, memory_bytes=0)
         return hashlib.sha256(json.dumps(_stated(rows), sort_keys=True).encode()).hexdigest()

@@ -1,5 +1,6 @@
 """Clients of a server, with and without an event loop, with the methods of ``engine.collections.home.Home``."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Generic, TypeVar, cast
@@ -31,9 +32,9 @@ class HomeScripts(Scripts[C], Generic[C, T]):
         """The jobs of the server."""
         return RemoteJobs(self.connection)
 
+    @abstractmethod
     def collection(self, name: str) -> T:
         """Return a collection without a call; its first call raises NotFoundError if it does not exist."""
-        raise NotImplementedError
 
     @call
     def names(self) -> Script[list[str]]:

@@ -67,7 +67,7 @@ from crossview.v1 import collections_pb2 as pb
 
 
 class BaseCollection(CollectionScripts[C]):
-    """What a collection on a server has with and without an event loop."""
+    """The methods of a collection on a server, with and without an event loop."""
 
     EARLIER: ClassVar[Mapping[str, str]] = earlier_names(
         "list_items=items item=items.get keys=items.keys counts=items.counts facets=items.facets "

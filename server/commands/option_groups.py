@@ -80,7 +80,7 @@ def expanded(command: Command) -> Command:
 
 
 def _parts(parameter: inspect.Parameter, groups: dict[str, Any]) -> Iterator[inspect.Parameter]:
-    """Yield the parameters of a group, in the order of its ``FLAGS``; or a parameter that is no group, by name only."""
+    """Yield the parameters of a group, in the order of its ``FLAGS``; or another parameter, by name only."""
     if parameter.name not in groups:
         yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         return

@@ -11,7 +11,7 @@ from crossview.features.errors import Argument, Remedy, worded
 
 
 class Step(NamedTuple):
-    """What does the same as a call."""
+    """The equivalents of a call."""
 
     method: str
     """Empty for a call that only the machine of the server can make."""

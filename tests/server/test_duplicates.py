@@ -20,7 +20,7 @@ PHOTOGRAPHS = 4
 
 @pytest.fixture(scope="module")
 def album(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Photographs, each with a smaller copy; one is there twice."""
+    """Photographs, each with a smaller copy; two files contain the same photograph."""
     folder = tmp_path_factory.mktemp("album") / "photos"
     folder.mkdir()
     for seed in range(PHOTOGRAPHS):

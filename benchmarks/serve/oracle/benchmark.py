@@ -86,7 +86,7 @@ class LostError(Exception):
 
 @dataclass
 class Run:
-    """The actors, what is known of the collection, and what has come of it so far."""
+    """The actors, the known state of the collection, and the results so far."""
 
     home: Path
     folder: Path
@@ -101,7 +101,7 @@ class Run:
     faults: list[dict[str, Any]] = field(default_factory=list)
     beside: "Future[Answer | None] | None" = None
     passed: History | None = None
-    """What the collection went through since ``beside`` began."""
+    """The history of the collection since ``beside`` began."""
 
     def __post_init__(self) -> None:
         self.random, self.pool = random.Random(self.seed), ThreadPoolExecutor(_AT_ONCE)

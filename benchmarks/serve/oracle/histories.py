@@ -44,7 +44,7 @@ class Verdict:
 def judge(start: State, writes: Sequence[Write], answers: Sequence[Answer], settled: Any, maps: Maps) -> Verdict | None:
     """Return the verdict on the answers of a round, which ended with what ``settled`` shows.
 
-    None where no order of the writes leads there: an acknowledged one is gone, or lies elsewhere.
+    None if no order of the writes leads there: an acknowledged one is gone, or lies elsewhere.
     """
     known: dict[tuple[int, int], bool] = {}
 

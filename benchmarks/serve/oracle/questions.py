@@ -270,7 +270,7 @@ class Everything(Question):
         return Seen.by(reader)
 
     def fits(self, answer: Any, state: State, maps: Maps) -> bool:
-        """Return whether all of it is that of the state."""
+        """Return whether all answers are those of the state."""
         return bool(answer == state.seen())
 
 

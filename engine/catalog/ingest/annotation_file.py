@@ -140,7 +140,7 @@ class AnnotationFile:
         return len(self._annotations)
 
     def __fspath__(self) -> str:
-        """Return the path, so that whoever takes a path also takes a file that was read."""
+        """Return the path, so that functions of a path also take a file that was read."""
         return str(self.path)
 
     def items(self) -> Iterator[tuple[str, Annotation]]:

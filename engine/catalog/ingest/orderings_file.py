@@ -44,7 +44,7 @@ class Orderings:
 
 
 def read_orderings(path: Path | str) -> Orderings:
-    """Return the orderings of a text file in UTF-8: a line for each attribute, from the class with the least of it.
+    """Return the orderings of a text file in UTF-8: a line for each attribute, from the class that has least.
 
     A line is ``attribute: class < class ~ class``, with ``~`` between classes with the same amount; a comment starts
     with ``#``. A line may name classes without items, which only the orderings describe. Lines

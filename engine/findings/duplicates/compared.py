@@ -190,7 +190,7 @@ class Compared:
         return found
 
     def collection(self, place: int) -> str:
-        """Return the name of the other collection for a picture of it, otherwise ""."""
+        """Return the name of the other collection if the picture is from there, otherwise ""."""
         return self._sources[1].name if self.other[place] else ""
 
     def _places(self, number: int) -> dict[int, int]:

@@ -65,7 +65,7 @@ class ExtractRequest:
 
 
 class Described(NamedTuple):
-    """What a picture gives."""
+    """The rows and the facts of a picture."""
 
     width: int
     height: int

@@ -22,8 +22,8 @@ MAX_TESTS = 1_000
 """Maximum number of tests of a tree."""
 
 KINDS = ("label", "key", "path", "text", "view", "missing", "match", "score", "attribute")
-"""What a condition can ask of an item: its labels, key, file's path, text, the views that it has, since when its file
-is missing, the calibrated match with the query, the score on an axis of the space, or an attribute."""
+"""The properties of an item that a condition can test: its labels, key, file's path, text, the views that it has, since
+when its file is missing, the calibrated match with the query, the score on an axis of the space, or an attribute."""
 TEXTS = ("label", "key", "path", "text", "view")
 """The kinds whose values are texts."""
 COMPARISONS = ("<", "<=", ">", ">=")

@@ -93,7 +93,7 @@ class Drawing:
     width: float
     height: float
     title: str
-    """What the drawing shows, for people who do not see it."""
+    """A description of the drawing, for people who do not see it."""
     marks: list[Mark] = field(default_factory=list)
 
     def svg(self) -> Markup:

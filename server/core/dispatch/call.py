@@ -100,7 +100,7 @@ class Caller:
         codec: the encoding of the messages.
         seconds: time until the deadline; None without a deadline, or if the transport cancels calls at the deadline.
         metadata: returns the headers of the call, with names in lower case.
-        identity: who calls; the check of keys (``server.core.keys.access``) enters it before the request is read.
+        identity: the caller; the check of keys (``server.core.keys.access``) enters it before the request is read.
     """
 
     codec: Codec = PROTOBUF

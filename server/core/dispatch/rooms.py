@@ -147,7 +147,7 @@ class _Alike:
 
 @dataclass(frozen=True)
 class RoomFigures:
-    """What happens in a room at one time."""
+    """The state of a room at one time."""
 
     waiting: int
     """Number of calls that wait for a thread."""

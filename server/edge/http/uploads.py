@@ -120,7 +120,7 @@ class FormReader:
         if not part.is_file:
             self._field_bytes += end - start
             if self._field_bytes > _FIELD_BYTES:
-                raise InvalidInputError(f"the fields that are no pictures have more than {_FIELD_BYTES:,} bytes")
+                raise InvalidInputError(f"the fields other than pictures have more than {_FIELD_BYTES:,} bytes")
         part.data += data[start:end]
 
     def _end(self) -> None:

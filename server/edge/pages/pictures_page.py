@@ -26,7 +26,7 @@ _NONE = b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'
 
 
 async def thumbnail(visit: Visit) -> Answer:
-    """Return the small picture of an item, ``key``, or with ``size=large`` the preview of it."""
+    """Return the small picture of an item, ``key``, or with ``size=large`` its preview."""
     large = visit.query.text("size") == "large"
     request = collections_pb2.GetThumbnailRequest(
         name=f"{visit.collection}/items/{visit.query.text('key')}",

@@ -66,7 +66,7 @@ class Visit:
 
     @property
     def session(self) -> Session:
-        """What the server keeps of the browser, unless ``keep`` was never called."""
+        """The facts about the browser that the server keeps, unless ``keep`` was never called."""
         return self._session
 
     @property
