@@ -1,4 +1,4 @@
-"""Scans: searchers that compare a query with all rows, one chunk after another."""
+"""Scans: searchers that compare a query with all rows, one chunk after another, and the distances of all rows."""
 
 from abc import abstractmethod
 from typing import Any
@@ -7,6 +7,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.index.base import Codes, Vectors
 from crossview.index.chunk import Chunk
 from crossview.index.positions import Positions
 from crossview.index.rows import RowNumbers
@@ -69,3 +70,21 @@ class Scan(RowSearcher):
         if short.any():  # the rows near these queries are not chosen
             distances[short], where[short] = self._among(queries[short], rows, chosen, k)
         return distances, where
+
+
+def euclidean(query: Vectors, rows: Vectors) -> NDArray[np.float32]:
+    """Return the Euclidean distance of a query, (D,), to each row, (n, D)."""
+    distances, rows = np.empty(len(rows), np.float32), np.ascontiguousarray(rows, np.float32)
+    if len(rows):
+        arrays = [faiss.swig_ptr(array) for array in (distances, np.ascontiguousarray(query, np.float32), rows)]
+        faiss.fvec_L2sqr_ny(*arrays, rows.shape[1], len(rows))
+    return np.sqrt(distances, out=distances)
+
+
+def hamming(query: Codes, rows: Codes) -> NDArray[np.float32]:
+    """Return the number of bits in which a code, (bytes,), differs from each of the codes, (n, bytes)."""
+    rows = np.ascontiguousarray(rows)
+    word = np.uint64 if rows.shape[1] % 8 == 0 else np.uint8
+    away = np.bitwise_count(rows.view(word) ^ np.ascontiguousarray(query).view(word))
+    distances: NDArray[np.float32] = away.sum(axis=1, dtype=np.int32).astype(np.float32)
+    return distances

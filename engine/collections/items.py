@@ -1,6 +1,7 @@
 """The items of a collection."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.catalog import Transaction, now
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.ingest.vectors import index_vectors, put_vectors
+from crossview.engine.catalog.item_columns import ItemColumns
 from crossview.engine.catalog.lookup import item_id, with_views
 from crossview.engine.catalog.writing import delete_items, follow_files
-from crossview.engine.collections.listing import Listing
 from crossview.engine.collections.opened import Opened
 from crossview.engine.collections.views import Views
 from crossview.engine.runtime.progress import Progress
@@ -32,8 +33,82 @@ from crossview.engine.values.item import (
     new_items,
     one_or_several,
 )
-from crossview.engine.values.numbers import check_count
+from crossview.engine.values.numbers import check_count, check_seed
 from crossview.engine.values.query import ITEMS_AT_ONCE, ItemEmbeddings, ItemNeighbors
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The items that pass a filter, all or a sample, by key or by the values of a field."""
+
+    filter: Filter = EVERY_ITEM
+    sort_by: str = ""
+    """``label`` or an attribute, the greatest value first; with a minus, the least first [default: "", by key]."""
+    sample: int = 0
+    """Number of items to draw at random [default: 0, all items]."""
+    seed: int = 0
+    """Number that determines the draw; the same items give the same sample."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for a negative sample, a wrong seed, and a field without an order."""
+        check_count("sample", self.sample, 0)
+        check_seed(self.seed)
+        if self.sort_by and field_of(self._field).kind not in ("label", "attribute"):
+            raise InvalidInputError(f"items are sorted by label or by an attribute, not by {self._field}")
+
+    @property
+    def _field(self) -> str:
+        return self.sort_by.removeprefix("-")
+
+    def page(
+        self, tx: Transaction, columns: ItemColumns, matching: Ids | None, after: str, limit: int
+    ) -> dict[int, Item]:
+        """Return up to ``limit`` items after a key, among those that the filter chose (None: all), by id, in order."""
+        among = self._drawn(tx, matching)
+        if not self.sort_by:
+            return tx.items.page(after, limit, among)
+        ids = np.array(tx.items.ids(), np.int64) if among is None else among
+        ids = ids[columns.order(tx, field_of(self._field), ids, not self.sort_by.startswith("-"))]
+        first = 1 + self._place(tx, ids, after) if after else 0
+        some = ids[first : first + limit].tolist()
+        items = tx.items.by_id(some)
+        return {item: items[item] for item in some}
+
+    def _drawn(self, tx: Transaction, matching: Ids | None) -> Ids | None:
+        """Return the ids of the sample, ascending: those of the least hash, so that a change of an item changes no
+        other."""
+        if not self.sample:
+            return matching
+        ids = np.array(tx.items.ids(), np.int64) if matching is None else matching
+        if len(ids) <= self.sample:
+            return ids
+        return np.sort(ids[np.argpartition(_hashes(ids, self.seed), self.sample - 1)[: self.sample]])
+
+    def _place(self, tx: Transaction, ids: Ids, after: str) -> int:
+        found = np.flatnonzero(ids == tx.items.ids_of([after]).get(after, -1))
+        if not len(found):
+            raise NotFoundError(
+                f"item {after!r}, after which the list should go on, is not in it: start the list again"
+            )
+        return int(found[0])
+
+
+def _hashes(ids: Ids, seed: int) -> NDArray[np.uint64]:
+    """Return a pseudo-random number for each id, (n,): splitmix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+    with np.errstate(over="ignore"):
+        mixed = (ids.astype(np.uint64) + np.uint64(1 + seed) * np.uint64(0xD1342543DE82EF95)) * _GOLDEN
+        for shift, factor in _STEPS:
+            mixed = (mixed ^ (mixed >> shift)) * factor
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_STEPS = tuple(
+    (np.uint64(shift), np.uint64(factor)) for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+)
+
 
 _FIRST_ITEMS, _MOST_CHARACTERS = 32, 1 << 23
 """Number of items that a page reads first, and number of characters of texts and attributes after which it stops."""

@@ -15,7 +15,7 @@ from crossview.engine.spaces.rankings import CONSTANT
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import SearchState
 from crossview.index.base import Ids, Index, Selection
-from crossview.index.every import euclidean, hamming
+from crossview.index.scan import euclidean, hamming
 
 Floats = NDArray[np.float64]
 Place = tuple[str, Target]
