@@ -50,6 +50,7 @@ from crossview.server.commands.command import EARLIER, NOUNS, SETTINGS, Command,
 from crossview.server.commands.common import debug, reported
 from crossview.server.commands.demo.run import demo
 from crossview.server.commands.option_groups import expanded
+from crossview.server.commands.output import say
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # silences gRPC's own messages; grpc reads it on import
 
@@ -164,7 +165,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"crossview {version('crossview')}")
+        say(f"crossview {version('crossview')}")
         raise typer.Exit
 
 

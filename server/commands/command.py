@@ -10,6 +10,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from crossview.server.commands.output import say
+
 FIRST = (
     *("demo", "index", "list", "show", "search", "open"),
     *("train", "ask", "evaluate", "duplicates", "serve", "doctor"),
@@ -167,12 +169,12 @@ def help_(
         if command is None:
             raise typer.BadParameter(f"no command {' '.join(words or [])!r}; crossview help all lists all commands")
         context = command.context_class(command, info_name=word, parent=context, **SETTINGS)
-    typer.echo(context.get_help())
+    say(context.get_help())
 
 
 def _renamed(earlier: str, words: tuple[str, ...], count: int) -> list[str]:
     """Return the words of a command line whose command has a new name of ``count`` words, and say so on stderr."""
-    typer.echo(f"note: crossview {earlier} is now: crossview {' '.join(words[:count])}", err=True)
+    say(f"note: crossview {earlier} is now: crossview {' '.join(words[:count])}", err=True)
     return list(words)
 
 
