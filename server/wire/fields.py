@@ -120,8 +120,8 @@ def _one_reader(field: Any, annotation: Any) -> Callable[[Any], Any]:
     classes = _classes(annotation)
     if field.message_type is Timestamp.DESCRIPTOR:
         return to_time if str in classes else partial(Timestamp.ToDatetime, tzinfo=UTC)
-    (element,) = (part for part in classes if hasattr(part, "__dataclass_fields__"))
-    return partial(to_value, element)
+    # A field without one, such as a mapping of messages, is among the ``others`` of every caller.
+    return partial(to_value, *(part for part in classes if hasattr(part, "__dataclass_fields__")))
 
 
 def _same(value: Any) -> Any:

@@ -31,7 +31,7 @@ def groups(home):
 @pytest.fixture(autouse=True)
 def no_near_copies(monkeypatch) -> None:
     """Switch near copies off: an evaluation measures the space alone, so a search that checks it must not use them."""
-    monkeypatch.setattr(scans, "near_copies", lambda *given: [{} for _ in given[4].own])
+    monkeypatch.setattr(scans, "near_copies", lambda state, queries, asked, k: [{} for _ in asked.own])
 
 
 def sides(collection, space="multi-npp"):
@@ -280,6 +280,6 @@ def test_near_duplicates_across_a_split_are_told(home):
         twice.items.put([item(group, number) for group in GROUPS for number in (71, 72)])
         found = twice.evaluate(EvaluationRequest(view="gist", targets=("color",), k=(1,)))
         assert "5 of 14 queries nearly repeat a trained item" in found.protocol
-        assert "`group_by`" in found.protocol
+        assert "group items that belong together" in found.protocol
         clean = twice.evaluate(EvaluationRequest(view="gist", targets=("gist",), k=(1,)))
-        assert "`group_by`" not in clean.protocol
+        assert "group items" not in clean.protocol

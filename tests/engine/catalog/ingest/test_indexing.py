@@ -223,7 +223,7 @@ def test_files_that_cannot_be_read_are_failures_with_the_reason_of_the_system(ho
         paths[2].unlink()
         found = list(pictures.stream(extract, [PictureTask(path, {}) for path in paths], lambda: None))
     assert isinstance(found[0], Extracted)
-    assert [str(one) for one in found[1:]] == ["not a regular file", "No such file or directory"]
+    assert [str(one) for one in found[1:]] == ["Is a directory", "No such file or directory"]
 
 
 def test_an_interruption_keeps_what_was_finished(home: Home, pictures):
