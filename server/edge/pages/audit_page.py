@@ -1,29 +1,16 @@
 """The audit of a collection: what is wrong with its items, labels and space, kind by kind."""
 
+from crossview.engine.values.audit import Audit
 from crossview.server.edge.pages.answer import Answer
 from crossview.server.edge.pages.page_calls import PageError
 from crossview.server.edge.pages.search_requests import short
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.visit import Visit
+from crossview.server.wire.fields import to_value
 from crossview.server.wire.status import Code
 from crossview.v1 import audit_pb2, collections_pb2
 
 _SHOWN = 24
-_TITLES = {
-    "held_out_copies": "Copies across the hold-out",
-    "doubtful_labels": "Doubtful labels",
-    "outliers": "Outliers",
-    "unclear_labels": "Unclear labels",
-    "outdated_rows": "Outdated rows",
-    "lacking_rows": "Rows that are lacking",
-    "equal_rows": "Views that tell nothing",
-    "remote_rows": "Rows that are rounded",
-    "outdated_space": "The space is out of date",
-    "newer_items": "Newer items",
-    "drift": "Drift",
-}
-_OF_LABELS = ("unclear_labels",)
-"""Kinds whose keys are labels, not items."""
 
 
 async def show(visit: Visit) -> Answer:
@@ -33,7 +20,7 @@ async def show(visit: Visit) -> Answer:
     audit, error = None, None
     try:
         request = audit_pb2.GetAuditRequest(name=visit.collection, space=space, limit=shown)
-        audit = await visit.call("GetAudit", request)
+        audit = to_value(Audit, await visit.call("GetAudit", request))
     except PageError as failed:
         if failed.code not in (Code.FAILED_PRECONDITION, Code.INVALID_ARGUMENT, Code.NOT_FOUND):
             raise
@@ -45,8 +32,6 @@ async def show(visit: Visit) -> Answer:
         "error": error,
         "spaces": [short(one.name) for one in info.spaces],
         "shown": shown,
-        "titles": _TITLES,
-        "of_labels": _OF_LABELS,
     }
     return visit.page("audit.html", 200 if error is None else error.status, **values)
 

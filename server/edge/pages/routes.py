@@ -1,5 +1,6 @@
 """All pages and tabs of the site."""
 
+from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from crossview.server.edge.http.calls import Calls
@@ -16,7 +17,6 @@ from crossview.server.edge.pages import (
     job_page,
     login_page,
     map_page,
-    missing_page,
     notions_page,
     pictures_page,
     question_page,
@@ -26,7 +26,11 @@ from crossview.server.edge.pages import (
     training_page,
     why_page,
 )
-from crossview.server.edge.pages.site import Section, Site
+from crossview.server.edge.pages.answer import Answer
+from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.edge.pages.site import Page, Section, Site
+from crossview.server.edge.pages.visit import Visit
+from crossview.server.wire.status import Code
 
 SECTIONS = (
     Section("search", "Search", ""),
@@ -65,4 +69,11 @@ PAGES = (
 
 def page_routes(calls: Calls, version: str) -> list[Route]:
     """Return the routes of all pages; they share the limits of all calls over HTTP."""
-    return Site(calls, SECTIONS, version).routes((*PAGES, *missing_page.PAGES))
+    return Site(calls, SECTIONS, version).routes((*PAGES, Page("/{path:path}", _missing)))
+
+
+async def _missing(visit: Visit) -> Answer:
+    """Raise PageError for a person; programs get the refusal of other addresses."""
+    if "text/html" in visit.headers.get("accept", ""):
+        raise PageError(404, "there is no such page: start at the list of collections", Code.NOT_FOUND)
+    raise HTTPException(404)

@@ -1,0 +1,126 @@
+"""What pages and reports draw of changes and explanations: regions and key points over pictures, and bars."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from crossview.engine.values.changes import Change
+from crossview.engine.values.explanation import AgreeingPart, Agreement, Explanation, Place
+
+_MOST_BARS = 600
+_LEAST = 0.02
+"""Share of the strongest region below which a region is not drawn."""
+_WORDS, _POINTS, _BINS = 8, 6, 8
+"""Maximum number of visual words that are drawn, of key points of each in a picture, and of bars."""
+_SMALLEST = 0.005
+"""Least agreement of a part that gets a bar."""
+
+
+class Cell(NamedTuple):
+    """A rectangle over a picture, as percentages, and its strength from 0 to 1."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    strength: float
+
+
+class Bar(NamedTuple):
+    """Changes of one moment, or of several moments of a long series: the most important one."""
+
+    number: int
+    change: Change
+    height: float
+    """A share of the time line, which ends at three times the threshold."""
+
+
+class Mark(NamedTuple):
+    """A key point over a picture: its place and size as percentages, and the number of its word."""
+
+    x: float
+    y: float
+    radius: float
+    word: int
+
+
+class Added(NamedTuple):
+    """The contribution of a view and a target to the place of an item."""
+
+    name: str
+    share: float
+    """Its part of the whole, below 0 if it counts against the item."""
+    note: str
+
+
+def regions(shares: Sequence[float]) -> list[Cell]:
+    """Return the regions of a square grid that matter, as strong as their share of the strongest."""
+    side = round(len(shares) ** 0.5)
+    most = max(shares, default=0.0) or 1.0
+    return [
+        Cell(100 * (place % side) / side, 100 * (place // side) / side, 100 / side, 100 / side, share / most)
+        for place, share in enumerate(shares)
+        if share > _LEAST * most
+    ]
+
+
+def bars(changes: Sequence[Change]) -> list[Bar]:
+    """Return the bars of a time line, at most ``_MOST_BARS``."""
+    step = max(1, -(-len(changes) // _MOST_BARS))
+    moments = (range(first, min(first + step, len(changes))) for first in range(0, len(changes), step))
+    numbers = [max(moment, key=lambda number: changes[number].importance) for moment in moments]
+    return [Bar(one, changes[one], min(max(changes[one].importance, 0.0), 3.0) / 3) for one in numbers]
+
+
+def match(one: Explanation) -> float | None:
+    """Return the match of an item; None without a calibration."""
+    if one.measure != "match":
+        return None
+    return 1 / (1 + math.exp(-one.total)) if one.total > -700 else 0.0
+
+
+def added(one: Explanation) -> list[Added]:
+    """Return the contributions to the place of an item, the greatest first."""
+    rows = []
+    for part, share in sorted(zip(one.contributions, one.shares(), strict=True), key=lambda pair: -abs(pair[1])):
+        notes = [f"rank {part.rank:,} of {part.items:,}"] if part.rank is not None else []
+        if part.copy:
+            notes = ["a near copy of the query"]
+        elif part.match is not None:
+            notes.append(f"match {100 * part.match:.0f} %")
+        if part.differing_bits is not None:
+            notes.append(f"{len(part.differing_bits)} of {part.bits} bits differ")
+        rows.append(
+            Added(part.view if part.view == part.target else f"{part.view} → {part.target}", share, ", ".join(notes))
+        )
+    return rows
+
+
+def words(agreement: Agreement) -> list[AgreeingPart]:
+    """Return the visual words with key points in both pictures."""
+    return [part for part in agreement.parts if part.query_places and part.item_places][:_WORDS]
+
+
+def marks(places: Sequence[Sequence[Place]]) -> list[Mark]:
+    """Return the largest key points of each word in a picture."""
+    return [
+        Mark(100 * place.x, 100 * place.y, min(max(50 * place.size, 2.2), 9), word)
+        for word, several in enumerate(places)
+        for place in several[:_POINTS]
+    ]
+
+
+def cells(agreement: Agreement) -> list[Cell]:
+    """Return the places of the picture that agree, as strong as they agree relative to what each picture has there."""
+    parts = [part for part in agreement.parts if len(part.box) == 4]
+    ratios = [part.agreement / max(part.query, part.item, 1e-9) for part in parts]
+    least, most = min(ratios, default=0.0), max(ratios, default=0.0)
+    return [
+        Cell(100 * x, 100 * y, 100 * (z - x), 100 * (w - y), ((ratio - least) / ((most - least) or 1.0)) ** 2)
+        for (x, y, z, w), ratio in zip((part.box for part in parts), ratios, strict=True)
+    ]
+
+
+def bins(agreement: Agreement) -> list[AgreeingPart]:
+    """Return the parts that agree most, as bars show them."""
+    return [part for part in agreement.parts if part.agreement >= _SMALLEST][:_BINS]
