@@ -1,6 +1,6 @@
 """The report of an evaluation: figures, curves, confused classes, and the best and the worst queries."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crossview.engine.values.errors import NotFoundError
@@ -8,10 +8,10 @@ from crossview.engine.values.evaluation import RECALL_LEVELS, UNSEEN, Confusion,
 from crossview.engine.values.markup import Markup, element, markup, name
 from crossview.server.commands.drawing.chart import LARGEST_MATRIX, Chart, Series, matrix, on_one_scale
 from crossview.server.commands.drawing.marks import Drawing, png
-from crossview.server.commands.drawing.page import Page, Section, as_json, charts, strip_of, table
-from crossview.server.commands.drawing.search_results import Items, thumbnail_of
+from crossview.server.commands.drawing.page import Fragments, Page, Section, as_json
+from crossview.server.commands.drawing.search_results import Items, Strip, Tile, file_name, thumbnail_of
 from crossview.server.commands.drawing.sheet import sheet_bytes
-from crossview.server.commands.drawing.strip import Strip, Tile
+from crossview.server.edge.pages.shapes import Figure, Measured, verdict
 
 if TYPE_CHECKING:
     from crossview.engine.values.info import SpaceInfo
@@ -62,9 +62,9 @@ def evaluation_files(
     strips = list(_examples(evaluation, items))
     how = {**made, **_counts(evaluation), **_described(spaces)}
     page = Page("Evaluation", collection, _summary(evaluation), _sections(evaluation, drawn, strips), how)
-    found: dict[str, str | bytes] = {"index.html": page.html(), "evaluation.json": figures, "made.json": as_json(how)}
-    found |= {f"{file}.png": png(drawings) for file, drawings in drawn.items() if drawings}
-    return found | ({"queries.png": sheet_bytes(strips, f"Queries of {collection}")} if strips else {})
+    files: dict[str, str | bytes] = {"index.html": page.html(), "evaluation.json": figures, "made.json": as_json(how)}
+    files |= {f"{file}.png": png(drawings) for file, drawings in drawn.items() if drawings}
+    return files | ({"queries.png": sheet_bytes(strips, f"Queries of {collection}")} if strips else {})
 
 
 def _sections(evaluation: Evaluation, drawn: Mapping[str, Sequence[Drawing]], strips: Sequence[Strip]) -> list[Section]:
@@ -80,16 +80,18 @@ def _sections(evaluation: Evaluation, drawn: Mapping[str, Sequence[Drawing]], st
         "size": "Each point is a space. Bars are standard errors.",
         "confusion": "The classes of queries, and those that the nearest items vote for, in the best space.",
     }
-    found = [Section("Overview", _overview(evaluation))]
+    fragments = Fragments()
+    sections = [Section("Overview", _overview(evaluation, fragments))]
     for kind, drawings in drawn.items():
-        more = _confused(evaluation) if kind == "confusion" else None
+        more = _confused(evaluation, fragments) if kind == "confusion" else None
         if drawings or more:
             note = element("p", notes[kind], class_="note")
-            found.append(Section(titles[kind], markup(note, charts(drawings) if drawings else None, more)))
+            shown = fragments("tables.html", "charts", drawings) if drawings else None
+            sections.append(Section(titles[kind], markup(note, shown, more)))
     if strips:
-        found.append(Section("Best and worst queries", markup(strip_of(one) for one in strips)))
-    tables = element("div", _tables(evaluation), class_="beside")
-    return [*found, Section("All figures", tables)]
+        sections.append(Section("Best and worst queries", fragments("strips.html", "strips", strips)))
+    tables = element("div", _tables(evaluation, fragments), class_="beside")
+    return [*sections, Section("All figures", tables)]
 
 
 def words(metric: str) -> str:
@@ -141,10 +143,6 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _best(rows: Sequence[EvaluationRow]) -> EvaluationRow:
-    return (min if rows[0].metric in _SMALLER else max)(rows, key=lambda row: row.value)
-
-
 def _place(one: Any) -> Place:
     return one.query_view, one.database_view, one.database
 
@@ -162,49 +160,71 @@ def _signed(value: float, error: float | None) -> str:
     return f"{value:+.3f}".replace("-", "−") + ("" if error is None else f" ± {error:.3f}")
 
 
-def _tables(evaluation: Evaluation) -> Iterator[Markup]:
+def _tables(evaluation: Evaluation, fragments: Fragments) -> Iterator[Markup]:
     """Yield a table for each view to find and database, with a column for each space."""
+    differences = _differences(evaluation)
     for place in dict.fromkeys(map(_place, evaluation.rows)):
         rows = [row for row in evaluation.rows if _place(row) == place]
-        yield _table(
-            evaluation, rows, _title(place), lambda row: (words(row.metric), str(row.k or "")), ("metric", ">k")
-        )
+        spaces = list(dict.fromkeys(row.space for row in rows))
+        lines = []
+        for row, cells in _lines(rows):
+            best = _best_of(cells)
+            line = [_cell(cells.get(space), differences.get((space, *_measured(row))), best) for space in spaces]
+            lines.append([words(row.metric), str(row.k or ""), *line])
+        heads = ["metric", ">k", *(f">{space}" for space in spaces)]
+        yield fragments("tables.html", "table", heads, lines, _title(place))
 
 
-def _overview(evaluation: Evaluation) -> Markup:
-    """Return the table of the main metrics, one line for each view to find and database."""
+def _overview(evaluation: Evaluation, fragments: Fragments) -> Markup:
+    """Return the main metrics of the spaces beside each other, for each view to find and database."""
     several = len({row.space for row in evaluation.rows}) > 1
-    more = " The best of a line is bold; below it is the paired difference to the first space." if several else ""
+    more = " The best of a line is bold; beside it is the paired difference to the first space." if several else ""
     chosen = [key for key in _OVERVIEW if any((row.metric, row.k) == key for row in evaluation.rows)]
     rows = [row for row in evaluation.rows if (row.metric, row.k) in chosen] or list(evaluation.rows)
-    made = _table(
-        evaluation,
-        rows,
-        "",
-        lambda row: (_title(_place(row)), words(row.metric) + (f" at {row.k}" if row.k else "")),
-        ("queries → items", "metric"),
-    )
-    return markup(made, element("p", f"Means ± standard errors.{more}", class_="note"))
+    differences = _differences(evaluation)
+    figures = [
+        Figure(
+            words(row.metric) + (f" at {row.k}" if row.k else ""),
+            _title(_place(row)),
+            [_compared(one, differences.get((one.space, *_measured(one))), cells) for one in cells.values()],
+        )
+        for row, cells in _lines(rows)
+    ]
+    note = element("p", f"Means ± standard errors.{more}", class_="note")
+    return markup(fragments("figures.html", "figures", figures), note)
 
 
-def _table(
-    evaluation: Evaluation,
-    rows: Sequence[EvaluationRow],
-    caption: str,
-    first: Callable[[EvaluationRow], tuple[str, str]],
-    heads: tuple[str, str],
-) -> Markup:
-    """Return a table of rows, one column for each space; ``first`` gives the two cells before."""
-    spaces = list(dict.fromkeys(row.space for row in rows))
-    differences = {(one.space, *_measured(one)): one for one in evaluation.differences}
-    cells = {(row.space, *_measured(row)): row for row in rows}
-    lines = []
-    for key, row in sorted({_measured(row): row for row in rows}.items(), key=lambda pair: _order(pair[1])):
-        known = [cells[space, *key] for space in spaces if (space, *key) in cells]
-        best = _best(known).value if len(spaces) > 1 and row.metric != "unseen_share" else None
-        line = [_cell(cells.get((space, *key)), differences.get((space, *key)), best) for space in spaces]
-        lines.append([*first(row), *line])
-    return table([*heads, *(f">{space}" for space in spaces)], lines, caption)
+def _compared(row: EvaluationRow, difference: Any, cells: Mapping[str, EvaluationRow]) -> Measured:
+    """Return what a space has of a figure; bars of values beyond 1 are shares of the largest."""
+    most = max(1.0, *(one.value for one in cells.values()))
+    one = Measured(row.space, max(row.value, 0.0) / most, _number(row), row.value == _best_of(cells) or len(cells) == 1)
+    if difference is None:
+        return one
+    gain = -difference.value if row.metric in _SMALLER else difference.value
+    change = _signed(difference.value, difference.standard_error)
+    return one._replace(difference=change, verdict=verdict(gain, difference.standard_error))
+
+
+def _lines(rows: Sequence[EvaluationRow]) -> Iterator[tuple[EvaluationRow, dict[str, EvaluationRow]]]:
+    """Yield a row of each figure, with the rows of all spaces, in the order of a table."""
+    lines: dict[Any, dict[str, EvaluationRow]] = {}
+    for row in rows:
+        lines.setdefault(_measured(row), {})[row.space] = row
+    for cells in sorted(lines.values(), key=lambda cells: _order(next(iter(cells.values())))):
+        yield next(iter(cells.values())), cells
+
+
+def _differences(evaluation: Evaluation) -> dict[Any, Any]:
+    """Return the differences to the first space by space and figure."""
+    return {(one.space, *_measured(one)): one for one in evaluation.differences}
+
+
+def _best_of(cells: Mapping[str, EvaluationRow]) -> float | None:
+    """Return the best value of several spaces; None if none is better than others."""
+    rows = list(cells.values())
+    if len(rows) < 2 or rows[0].metric == "unseen_share":
+        return None
+    return (min if rows[0].metric in _SMALLER else max)(row.value for row in rows)
 
 
 def _order(row: EvaluationRow) -> tuple[Place, int, str, int]:
@@ -299,7 +319,7 @@ def _matrices(evaluation: Evaluation) -> Iterator[Drawing]:
             yield matrix(_confusion_title(one), classes, counts)
 
 
-def _confused(evaluation: Evaluation) -> Markup | None:
+def _confused(evaluation: Evaluation, fragments: Fragments) -> Markup | None:
     """Return a table of the classes that are most often confused; None if none are."""
     found = [
         (entry.count, one, entry)
@@ -316,7 +336,7 @@ def _confused(evaluation: Evaluation) -> Markup | None:
         names = name(entry.label), name(entry.vote), one.space, _title(_place(one))
         rows.append([*names, f"{count:,} of {total:,}", f"{count / total:.0%}"])
     heads = ["class", "voted", "space", "views", ">queries", ">share"]
-    return table(heads, rows, "The most frequent confusions")
+    return fragments("tables.html", "table", heads, rows, "The most frequent confusions")
 
 
 def _examples(evaluation: Evaluation, items: Items) -> Iterator[Strip]:
@@ -355,8 +375,7 @@ class _Tiles:
             except NotFoundError:
                 self._read[key] = None, "", ""
         picture, label, text = self._read[key]
-        file = key.rpartition("/")[2] or key
-        return Tile(picture, label, name=file, key=key, correct=correct, text=text)
+        return Tile(picture, label, name=file_name(key), key=key, correct=correct, text=text)
 
 
 def _counts(evaluation: Evaluation) -> dict[str, Any]:

@@ -8,11 +8,26 @@ from typing import NamedTuple
 from PIL import Image, ImageDraw, ImageOps
 
 from crossview.engine.values.explanation import AgreeingPart, Agreement, Explanation, Place
+from crossview.engine.values.markup import data_uri
 from crossview.engine.values.query import Query
 from crossview.server.commands.drawing.lettering import Colour, Lettering, unknown
-from crossview.server.commands.drawing.region_pictures import version_picture
+from crossview.server.commands.drawing.page import Fragments, Page, Section
+from crossview.server.commands.drawing.region_pictures import encoded, version_picture
 from crossview.server.commands.drawing.search_results import Items
-from crossview.server.commands.drawing.sheet import EMPTY, FAINT, INK, MARGIN, PAPER, QUERY, RULE, decoded, save_sheet
+from crossview.server.commands.drawing.sheet import (
+    EMPTY,
+    FAINT,
+    INK,
+    MARGIN,
+    PAPER,
+    QUERY,
+    RULE,
+    check_sheet,
+    decoded,
+    save_sheet,
+    write_page,
+)
+from crossview.server.edge.pages import shapes
 
 WIDTH = 1200
 _TITLE, _BODY, _SMALL = 20, 15, 13
@@ -24,8 +39,8 @@ _PAIR, _CELLS, _BARS = 724, 176, 204
 _HEIGHT = 284
 """Height of the columns."""
 _GAP = 20
-_WORDS, _LINES = 8, 5
-"""Maximum number of visual words with key points, and of lines between the key points of a word."""
+_LINES = 5
+"""Maximum number of lines between the key points of a word."""
 _BINS = 6
 _LINE = 42
 """Height of a bar with its name."""
@@ -37,8 +52,6 @@ PALETTE: tuple[Colour, ...] = (
 """The colours of words: those of Okabe and Ito, which people with colour blindness also tell apart."""
 TINT: Colour = (0, 158, 115)
 """The colour of cells that agree."""
-_SMALLEST = 0.005
-"""Least agreement of a part that gets a bar."""
 _OPACITY = 0.65
 _SMOOTH = 2
 """Pixels of the drawing for each pixel of the sheet, so that circles and lines are smooth."""
@@ -61,9 +74,23 @@ def write_explanations(
 
     ``name`` is the name of the file of the query. Raises the errors of ``write_sheet``.
     """
-    sheet = explanation_sheet(items, query, explanations, name)
-    save_sheet(path, sheet, "explain fewer hits", f"Why: {name or 'the query'} and its hits")
+    if check_sheet(path) == "HTML":
+        write_page(path, _page(items, query, explanations, name))
+        return ""
+    save_sheet(path, explanation_sheet(items, query, explanations, name), "explain fewer hits")
     return unknown([name, *(one.key for one in explanations)])
+
+
+def _page(items: Items, query: Query, explanations: Sequence[Explanation], name: str) -> Page:
+    fragments = Fragments(lambda _, key, size: encoded(version_picture(items, key, _PAIR), "JPEG"))
+    picture = _query_picture(items, query)
+    asked = {"address": "" if picture is None else data_uri(encoded(picture, "JPEG")), "text": query.text or ""}
+    named = name or query.key or query.text or ""
+    sections = [
+        Section(_title(one, named), fragments("explanation.html", "explanation", "", one, asked))
+        for one in explanations
+    ]
+    return Page("Explanation", f"Why: {name or 'the query'} and its hits", "", sections)
 
 
 def explanation_sheet(items: Items, query: Query, explanations: Sequence[Explanation], name: str = "") -> Image.Image:
@@ -86,15 +113,15 @@ def _draw_row(
     canvas.text((MARGIN, top), _title(one, name or query.key or query.text or ""), _TITLE, width=right - MARGIN)
     canvas.text((MARGIN, top + 30), _summary(one), _BODY, FAINT, right - MARGIN)
     top += _HEAD
-    found = version_picture(items, one.key, _PAIR)
-    points = next((each for each in one.agreements if any(part.item_places for part in each.parts)), None)
-    cells = next((each for each in one.agreements if any(part.box for part in each.parts)), None)
+    hit = version_picture(items, one.key, _PAIR)
+    points = next((each for each in one.agreements if shapes.words(each)), None)
+    cells = next((each for each in one.agreements if shapes.cells(each)), None)
     bars = [each for each in one.agreements if each not in (points, cells)]
     box = MARGIN, top, MARGIN + _PAIR, top + _HEIGHT
-    left = _draw_pair(canvas, box, (picture, found), query.text or "", points) + _GAP
+    left = _draw_pair(canvas, box, (picture, hit), query.text or "", points) + _GAP
     if cells is not None and picture is not None:
         end = min(right - _BARS - _GAP, left + 2 * _CELLS)
-        _draw_cells(canvas, (left, top, end, top + _HEIGHT), (picture, found), cells)
+        _draw_cells(canvas, (left, top, end, top + _HEIGHT), (picture, hit), cells)
         left = end + _GAP
     if bars:
         _draw_bars(canvas, (left, top, min(right, left + _BARS + _CELLS), top + _HEIGHT), bars)
@@ -103,12 +130,8 @@ def _draw_row(
 def _title(one: Explanation, name: str) -> str:
     place = f"hit {one.rank}" if one.rank else "not among the hits"
     within = f" in {one.target}" if one.target else ""
-    match = f", match {_match(one.total):.2f}" if one.measure == "match" else ""
+    match = "" if (share := shapes.match(one)) is None else f", match {share:.2f}"
     return f"{Path(name).name or 'query'} -> {Path(one.key).name}: {place}{within}{match}"
-
-
-def _match(total: float) -> float:
-    return 1 / (1 + math.exp(-total)) if total > -700 else 0.0
 
 
 _SUMMED = 4
@@ -169,7 +192,7 @@ def _draw_pair(
         x = boxes[-1][2] + _GAP
     if points is None or pictures[0] is None:
         return boxes[1][2]
-    shown = [part for part in points.parts if part.query_places and part.item_places][:_WORDS]
+    shown = shapes.words(points)
     below = max(one[3] for one in boxes) + 6
     note = f"{points.view}: {100 * points.agreement:.0f} % agree; key points of {len(shown)} visual words in both"
     canvas.text((left, below), note, _SMALL, FAINT, right - left)
@@ -221,16 +244,14 @@ def _draw_cells(canvas: _Canvas, box: Box, pictures: Sequence[Image.Image], cell
     wide = all(picture.width >= picture.height for picture in pictures)
     room = (right - left, (bottom - top - 32) // 2) if wide else ((right - left - 8) // 2, bottom - top - 24)
     corner = left, top
-    ratios = [part.agreement / max(part.query, part.item, 1e-9) for part in cells.parts]
-    least, most = min(ratios), max(ratios)
     for picture in pictures:
         small = _fitted(picture, *room)
         veil = Image.new("L", small.size)
         draw = ImageDraw.Draw(veil)
-        for part, ratio in zip(cells.parts, ratios, strict=True):
-            x, y, z, w = (share * side for share, side in zip(part.box, 2 * small.size, strict=True))
-            strength = (ratio - least) / ((most - least) or 1.0)
-            draw.rectangle((x, y, z - 2, w - 2), fill=round(255 * _OPACITY * strength**2))
+        for cell in shapes.cells(cells):
+            x, y = cell.x * small.width / 100, cell.y * small.height / 100
+            far, low = x + cell.width * small.width / 100, y + cell.height * small.height / 100
+            draw.rectangle((x, y, far - 2, low - 2), fill=round(255 * _OPACITY * cell.strength))
         calm = Image.blend(small, ImageOps.grayscale(small).convert("RGB"), 0.7)
         tinted = Image.composite(Image.new("RGB", small.size, TINT), calm, veil)
         canvas.sheet.paste(tinted, corner)
@@ -244,7 +265,7 @@ def _draw_bars(canvas: _Canvas, box: Box, agreements: Sequence[Agreement]) -> No
     """Draw bars of the parts that agree most: the shares of the query and of the hit, the common share filled."""
     left, top, right, bottom = box
     for one in agreements:
-        parts = [part for part in one.parts if part.agreement >= _SMALLEST][:_BINS]
+        parts = shapes.bins(one)[:_BINS]
         canvas.text((left, top), f"{one.view}: {100 * one.agreement:.0f} % agree", _SMALL, FAINT, right - left)
         letters = Lettering(canvas.draw, _SMALL)
         letters.line((right - letters.width(_LEGEND), top), _LEGEND, FAINT)

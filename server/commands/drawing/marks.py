@@ -25,7 +25,7 @@ COLOURS: dict[str, Colour] = {
     "s4": (110, 110, 116),
     "s5": (125, 143, 0),
 }
-"""The colours of a PNG by role; pages define them in ``page.css``. Those of series differ for colour-blind people."""
+"""The colours of a PNG by role; pages define them in ``report.css``. Those of series differ for colour-blind people."""
 SERIES = 6
 """Number of colours of series."""
 SCALE, _SMOOTH = 2, 2
@@ -97,7 +97,7 @@ class Drawing:
     marks: list[Mark] = field(default_factory=list)
 
     def svg(self) -> Markup:
-        """Return the drawing as an SVG element; its colours are classes of ``page.css``."""
+        """Return the drawing as an SVG element; its colours are classes of ``report.css``."""
         shape = {"viewBox": f"0 0 {self.width:g} {self.height:g}", "width": f"{self.width:g}", "role": "img"}
         marks = [_svg(mark) for mark in self.marks]
         return element("svg", element("title", self.title), marks, class_="drawing", **shape)

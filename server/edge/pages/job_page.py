@@ -8,6 +8,7 @@ from google.longrunning import operations_pb2
 from crossview.server.edge.pages.answer import Answer
 from crossview.server.edge.pages.page_calls import PageError, for_people
 from crossview.server.edge.pages.search_requests import short
+from crossview.server.edge.pages.shapes import Figure, Measured, verdict
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.templates import url
 from crossview.server.edge.pages.visit import Visit
@@ -48,28 +49,6 @@ class Work:
     def cancelled(self) -> bool:
         """Whether a person cancelled it."""
         return bool(self.state.state == jobs_pb2.JobMetadata.STATE_CANCELLED)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure before and after a training."""
-
-    name: str
-    views: str
-    before: float
-    after: float
-    error: float | None
-    """Standard error of the difference."""
-
-    @property
-    def change(self) -> float:
-        """The difference, above 0 for the better."""
-        return self.after - self.before
-
-    @property
-    def certain(self) -> bool:
-        """Whether the difference is at least two standard errors."""
-        return self.error is not None and abs(self.change) >= 2 * self.error > 0
 
 
 async def _work(visit: Visit, job: str, kind: type[Any]) -> Work | None:
@@ -127,18 +106,30 @@ def figures(measure: str, evaluation: Any, space: str) -> list[Figure]:
         for one in evaluation.differences
         if one.space == space and one.HasField("standard_error")
     }
-    found = []
     databases = {key[-1] for key in rows}
     chosen = next((one for one in _DATABASES if one in databases), None)
+    lines = []
     for key, values in rows.items():
         query, database_view, metric, k, database = key
         name = _FIGURES.get((measure, metric, k))
-        others = [value for one, value in values.items() if one != space]
+        others = [one for one in values if one != space]
         if name is None or database != chosen or space not in values or not others:
             continue
+        before, after = values[others[0]], values[space]
         views = query if query == database_view else f"{query} → {database_view}"
-        found.append(Figure(name, views, others[0], values[space], errors.get(key)))
-    return found
+        lines.append(
+            Figure(name, views, (_measured(others[0], before), _compared(space, before, after, errors.get(key))))
+        )
+    return lines
+
+
+def _measured(space: str, value: float) -> Measured:
+    return Measured(space, value, f"{100 * value:.1f} %", leads=False)
+
+
+def _compared(space: str, before: float, after: float, error: float | None) -> Measured:
+    change = f"{100 * (after - before):+.1f}".replace("-", "−") + ("" if error is None else f" ± {100 * error:.1f}")
+    return _measured(space, after)._replace(leads=True, difference=change, verdict=verdict(after - before, error))
 
 
 async def cancel(visit: Visit) -> Answer:

@@ -53,6 +53,37 @@ class Added(NamedTuple):
     note: str
 
 
+class Measured(NamedTuple):
+    """What one space has of a figure."""
+
+    name: str
+    """The space."""
+    share: float
+    """The length of its bar, from 0 to 1."""
+    value: str
+    leads: bool
+    """Whether it is the space to look at: the new one, or the best."""
+    difference: str = ""
+    """The difference to the first space, with its standard error."""
+    verdict: str = "faint"
+    """Whether the difference is better or worse beyond chance; otherwise faint."""
+
+
+class Figure(NamedTuple):
+    """A figure of several spaces."""
+
+    name: str
+    views: str
+    spaces: Sequence[Measured]
+
+
+def verdict(difference: float, error: float | None) -> str:
+    """Return whether a difference is at least two standard errors; above 0 is better."""
+    if not error or abs(difference) < 2 * error:
+        return "faint"
+    return "better" if difference > 0 else "worse"
+
+
 def regions(shares: Sequence[float]) -> list[Cell]:
     """Return the regions of a square grid that matter, as strong as their share of the strongest."""
     side = round(len(shares) ** 0.5)
