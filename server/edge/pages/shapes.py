@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from crossview.engine.values.changes import Change
 from crossview.engine.values.explanation import AgreeingPart, Agreement, Explanation, Place
 
-_MOST_BARS = 600
+_MOST_MOMENTS, _MOST_TICKS = 600, 9
+_STEPS = tuple(timedelta(hours=hours) for hours in (1, 3, 6, 12, 24, 48, 168, 336, 720, 1440, 4320, 8760))
+"""Times between the ticks of a time line."""
 _LEAST = 0.02
 """Share of the strongest region below which a region is not drawn."""
 _WORDS, _POINTS, _BINS = 8, 6, 8
@@ -24,15 +27,6 @@ class Cell(NamedTuple):
     width: float
     height: float
     strength: float
-
-
-class Bar(NamedTuple):
-    """Changes of one moment, or of several moments of a long series: the most important one."""
-
-    number: int
-    change: Change
-    height: float
-    """A share of the time line, which ends at three times the threshold."""
 
 
 class Mark(NamedTuple):
@@ -95,12 +89,44 @@ def regions(shares: Sequence[float]) -> list[Cell]:
     ]
 
 
-def bars(changes: Sequence[Change]) -> list[Bar]:
-    """Return the bars of a time line, at most ``_MOST_BARS``."""
-    step = max(1, -(-len(changes) // _MOST_BARS))
-    moments = (range(first, min(first + step, len(changes))) for first in range(0, len(changes), step))
-    numbers = [max(moment, key=lambda number: changes[number].importance) for moment in moments]
-    return [Bar(one, changes[one], min(max(changes[one].importance, 0.0), 3.0) / 3) for one in numbers]
+class TimeLine:
+    """The places of times and of importances, as shares; a square root separates small importances.
+
+    Attributes:
+        moments: numbers of changes: all, or the most important one of each of ``_MOST_MOMENTS`` moments.
+    """
+
+    def __init__(self, changes: Sequence[Change]) -> None:
+        self.changes = changes
+        self._first, self._last = changes[0].time, changes[-1].time
+        self._most = max(1.5, *(change.importance for change in changes))
+        step = -(-len(changes) // _MOST_MOMENTS)
+        moments = (range(first, min(first + step, len(changes))) for first in range(0, len(changes), step))
+        self.moments = [max(moment, key=lambda number: changes[number].importance) for moment in moments]
+
+    def across(self, time: datetime) -> float:
+        """Return the place of a time, from left to right."""
+        return (time - self._first).total_seconds() / ((self._last - self._first).total_seconds() or 1.0)
+
+    def up(self, importance: float) -> float:
+        """Return the place of an importance, from the bottom up."""
+        return math.sqrt(max(importance, 0.0) / self._most)
+
+    @property
+    def levels(self) -> list[int]:
+        """The importances with a line: 0, the threshold and powers of 2."""
+        return [0, 1, *(level for level in (2, 4, 8, 16, 64, 256, 1024) if level < self._most)]
+
+    @property
+    def ticks(self) -> list[tuple[datetime, str]]:
+        """The times with a line, and their words."""
+        whole = self._last - self._first
+        step = next((one for one in _STEPS if whole / one <= _MOST_TICKS), whole / _MOST_TICKS or timedelta(hours=1))
+        start = self._first.replace(hour=0, minute=0, second=0, microsecond=0)
+        start += step * -((start - self._first) // step)
+        form = "%Y-%m-%d" if whole > timedelta(days=3) else "%m-%d %H:%M"
+        times = [start + number * step for number in range(int((self._last - start) / step) + 1)]
+        return [(time, time.strftime(form)) for time in times]
 
 
 def match(one: Explanation) -> float | None:
