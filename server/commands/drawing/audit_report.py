@@ -27,11 +27,11 @@ class AuditReport:
         audit = self._audit
         sections = [self._section(*pair) for pair in zip(audit.findings, self._commands, strict=True)]
         if len(sections) > 1:
-            width = 3 if any(one.view for one in audit.findings) else 2
-            rows = [[self._title(one), f"{one.count:,}", one.view][:width] for one in audit.findings]
+            width = 3 if any(finding.view for finding in audit.findings) else 2
+            rows = [[self._title(finding), f"{finding.count:,}", finding.view][:width] for finding in audit.findings]
             table = self._fragments("tables.html", "table", ["finding", ">number", "view"][:width], rows)
             sections.insert(0, Section("Overview", table))
-        notes = [f"Not checked, or only in part: {one}." for one in audit.notes]
+        notes = [f"Not checked, or only in part: {note}." for note in audit.notes]
         how = {**made, "space": audit.space, "learner": audit.spec, "items": f"{audit.items:,}"}
         return Page("Audit", audit.collection, self._summary(), sections, how, notes).html()
 
@@ -39,9 +39,9 @@ class AuditReport:
         """Return the files of the report by name; ``figures`` is the JSON of the audit."""
         contents: dict[str, str | bytes] = {"index.html": self.html(made), "audit.json": figures}
         strips = [
-            Strip(one.sentence, Tile(None, text=self._counted(one)), tiles, badge="found")
-            for one in self._audit.findings
-            for tiles in [self._tiles(one)[:_ON_SHEET]]
+            Strip(finding.sentence, Tile(None, text=self._counted(finding)), tiles, badge="found")
+            for finding in self._audit.findings
+            for tiles in [self._tiles(finding)[:_ON_SHEET]]
             if any(tile.picture for tile in tiles)
         ]
         return contents | (

@@ -32,7 +32,9 @@ def write_report(folder: Path, items: Items, changes: "Changes", made: Mapping[s
 
     ``made`` states how the changes were found.
     """
-    important = sorted((one for one in changes.changes if one.important), key=lambda one: -one.importance)[:PAIRS]
+    important = sorted(
+        (change for change in changes.changes if change.important), key=lambda change: -change.importance
+    )[:PAIRS]
     newest = version_picture(items, changes.changes[-1].later)
     pictures = {
         "map.png": importance_map(newest, changes.importance),
@@ -50,7 +52,7 @@ def write_report(folder: Path, items: Items, changes: "Changes", made: Mapping[s
 def pair_sheet(items: Items, change: "Change") -> Image.Image:
     """Return two versions side by side, with a frame around the regions that contribute most to the change."""
     pictures = [framed(version_picture(items, key), change.regions) for key in (change.earlier, change.later)]
-    sheet = Image.new("RGB", (2 * WIDTH + GAP, _HEAD + max(one.height for one in pictures)), PAPER)
+    sheet = Image.new("RGB", (2 * WIDTH + GAP, _HEAD + max(each.height for each in pictures)), PAPER)
     draw = ImageDraw.Draw(sheet)
     letters = Lettering(draw, 15)
     letters.line((4, 4), _sentence(change), INK)

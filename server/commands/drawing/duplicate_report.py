@@ -29,12 +29,12 @@ def page(duplicates: "Duplicates", pictures: Mapping[str, Items], name: str, mad
     if len(duplicates.groups) > GROUPS:
         notes.append(f"The page shows {GROUPS} of {len(duplicates.groups):,} groups.")
     members = [member for group in duplicates.groups for member in group.members]
-    counts = Counter(relation for one in members for relation in one.relations).most_common()
+    counts = Counter(relation for picture in members for relation in picture.relations).most_common()
     rows = [[relation, f"{count:,}"] for relation, count in counts]
     table = fragments("tables.html", "table", ["relation to the keeper", ">pictures"], rows)
     sections = [Section("Relations", table)] if duplicates.groups else []
     for kind, title in _TITLES.items():
-        if groups := [(number, one) for number, one in shown if one.kind == kind]:
+        if groups := [(number, group) for number, group in shown if group.kind == kind]:
             sections.append(Section(title, fragments("groups.html", "groups", "", groups)))
     how = {**made, "pictures": f"{duplicates.pictures:,}", "groups": f"{len(duplicates.groups):,}"}
     return Page("Duplicates", name, _summary(duplicates), sections, how, notes).html()
@@ -63,12 +63,12 @@ def _sheet(duplicates: "Duplicates", pictures: Mapping[str, Items]) -> tuple[lis
 
 
 def _summary(duplicates: "Duplicates") -> str:
-    copies = [one for one in duplicates.groups if one.kind == "copies"]
-    members, bursts = sum(len(one.members) for one in copies), len(duplicates.groups) - len(copies)
+    copies = [group for group in duplicates.groups if group.kind == "copies"]
+    members, bursts = sum(len(group.members) for group in copies), len(duplicates.groups) - len(copies)
     if not copies:
         first = f"No copies among {duplicates.pictures:,} pictures"
     else:
-        size = _size(sum(one.size for one in copies))
+        size = _size(sum(group.size for group in copies))
         first = (
             f"{members:,} of {duplicates.pictures:,} pictures are copies, in {len(copies):,} groups; they take {size}"
         )
@@ -77,15 +77,19 @@ def _summary(duplicates: "Duplicates") -> str:
 
 def _strip(number: int, group: "DuplicateGroup", pictures: Mapping[str, Items]) -> Strip:
     why = group.reason if group.kind == "copies" else "photographs of one moment"
-    members = [_tile(one, pictures) for one in group.members]
+    members = [_tile(picture, pictures) for picture in group.members]
     return Strip(f"{number}. {why}", _tile(group.keeper, pictures), members, badge="keep")
 
 
-def _tile(one: "DuplicatePicture", pictures: Mapping[str, Items]) -> Tile:
-    label = ", ".join((*one.relations, f"{one.confidence:.1%}")) if one.relations else ""
-    facts = f"{one.width} × {one.height}, {_size(one.size)}"
+def _tile(picture: "DuplicatePicture", pictures: Mapping[str, Items]) -> Tile:
+    label = ", ".join((*picture.relations, f"{picture.confidence:.1%}")) if picture.relations else ""
+    facts = f"{picture.width} × {picture.height}, {_size(picture.size)}"
     return Tile(
-        thumbnail_of(pictures[one.collection], one.key), label, name=file_name(one.key), key=one.key, note=facts
+        thumbnail_of(pictures[picture.collection], picture.key),
+        label,
+        name=file_name(picture.key),
+        key=picture.key,
+        note=facts,
     )
 
 

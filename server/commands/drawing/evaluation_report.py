@@ -112,7 +112,11 @@ def _summary(evaluation: Evaluation) -> str:
     sentence = f"{words(own[0].metric)}{at} of space {space}{f', the best of {count}' if count > 1 else ''}: {shown}"
     if database := own[0].database:
         sentence += f", among {evaluation.databases.get(database, 0):,} {database} items"
-    gains = [one for one in evaluation.differences if one.space == space and _measured(one) == _measured(own[0])]
+    gains = [
+        difference
+        for difference in evaluation.differences
+        if difference.space == space and _measured(difference) == _measured(own[0])
+    ]
     if gains:
         change = _signed(gains[0].value, gains[0].standard_error)
         sentence += f"; {change} to space {gains[0].baseline} for {gains[0].query_view} → {gains[0].database_view}"
@@ -121,15 +125,13 @@ def _summary(evaluation: Evaluation) -> str:
 
 def _main(evaluation: Evaluation) -> list[EvaluationRow]:
     """Return the rows of the main metric and the database that says most about new items: the unseen ones."""
-    found = [row for metric in _MAIN for row in evaluation.rows if row.metric == metric]
-    found = [row for row in found if (row.metric, row.k) == (found[0].metric, found[0].k)]
-    return [row for row in found if row.database == UNSEEN] or [
-        row for row in found if row.database == found[0].database
-    ]
+    rows = [row for metric in _MAIN for row in evaluation.rows if row.metric == metric]
+    rows = [row for row in rows if (row.metric, row.k) == (rows[0].metric, rows[0].k)]
+    return [row for row in rows if row.database == UNSEEN] or [row for row in rows if row.database == rows[0].database]
 
 
-def _measured(one: Any) -> tuple[str, str, str, str, int | None]:
-    return *_place(one), one.metric, one.k
+def _measured(row: Any) -> tuple[str, str, str, str, int | None]:
+    return *_place(row), row.metric, row.k
 
 
 def _best_space(rows: Sequence[EvaluationRow]) -> str:
@@ -143,8 +145,8 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _place(one: Any) -> Place:
-    return one.query_view, one.database_view, one.database
+def _place(row: Any) -> Place:
+    return row.query_view, row.database_view, row.database
 
 
 def _title(place: Place) -> str:
@@ -186,7 +188,7 @@ def _overview(evaluation: Evaluation, fragments: Fragments) -> Markup:
         Figure(
             words(row.metric) + (f" at {row.k}" if row.k else ""),
             _title(_place(row)),
-            [_compared(one, differences.get((one.space, *_measured(one))), cells) for one in cells.values()],
+            [_compared(cell, differences.get((cell.space, *_measured(cell))), cells) for cell in cells.values()],
         )
         for row, cells in _lines(rows)
     ]
@@ -196,13 +198,15 @@ def _overview(evaluation: Evaluation, fragments: Fragments) -> Markup:
 
 def _compared(row: EvaluationRow, difference: Any, cells: Mapping[str, EvaluationRow]) -> Measured:
     """Return what a space has of a figure; bars of values beyond 1 are shares of the largest."""
-    most = max(1.0, *(one.value for one in cells.values()))
-    one = Measured(row.space, max(row.value, 0.0) / most, _number(row), row.value == _best_of(cells) or len(cells) == 1)
+    most = max(1.0, *(cell.value for cell in cells.values()))
+    measured = Measured(
+        row.space, max(row.value, 0.0) / most, _number(row), row.value == _best_of(cells) or len(cells) == 1
+    )
     if difference is None:
-        return one
+        return measured
     gain = -difference.value if row.metric in _SMALLER else difference.value
     change = _signed(difference.value, difference.standard_error)
-    return one._replace(difference=change, verdict=verdict(gain, difference.standard_error))
+    return measured._replace(difference=change, verdict=verdict(gain, difference.standard_error))
 
 
 def _lines(rows: Sequence[EvaluationRow]) -> Iterator[tuple[EvaluationRow, dict[str, EvaluationRow]]]:
@@ -216,7 +220,7 @@ def _lines(rows: Sequence[EvaluationRow]) -> Iterator[tuple[EvaluationRow, dict[
 
 def _differences(evaluation: Evaluation) -> dict[Any, Any]:
     """Return the differences to the first space by space and figure."""
-    return {(one.space, *_measured(one)): one for one in evaluation.differences}
+    return {(difference.space, *_measured(difference)): difference for difference in evaluation.differences}
 
 
 def _best_of(cells: Mapping[str, EvaluationRow]) -> float | None:
@@ -242,8 +246,8 @@ def _cell(row: EvaluationRow | None, difference: Any, best: float | None) -> Mar
 
 def _recall_charts(evaluation: Evaluation) -> Iterator[Drawing]:
     for place in dict.fromkeys(map(_place, evaluation.curves)):
-        curves = [one for one in evaluation.curves if _place(one) == place and one.precision]
-        series = [Series(one.space, list(zip(RECALL_LEVELS, one.precision, strict=True))) for one in curves]
+        curves = [curve for curve in evaluation.curves if _place(curve) == place and curve.precision]
+        series = [Series(curve.space, list(zip(RECALL_LEVELS, curve.precision, strict=True))) for curve in curves]
         if series:
             yield Chart(_title(place), "recall", "precision", series, limits=(0, 1)).drawing()
 
@@ -253,8 +257,8 @@ def _length_charts(evaluation: Evaluation) -> Iterator[Drawing]:
     for metric in _CURVES:
         rows = [row for row in evaluation.rows if row.metric == metric and row.k is not None]
         places = dict.fromkeys(map(_place, rows))
-        made = [_length_chart([row for row in rows if _place(row) == place]) for place in places]
-        yield from (one.drawing() for one in on_one_scale([one for one in made if len(one.ticks) > 1]))
+        charts = [_length_chart([row for row in rows if _place(row) == place]) for place in places]
+        yield from (chart.drawing() for chart in on_one_scale([chart for chart in charts if len(chart.ticks) > 1]))
 
 
 def _length_chart(rows: Sequence[EvaluationRow]) -> Chart:
@@ -271,69 +275,71 @@ def _length_chart(rows: Sequence[EvaluationRow]) -> Chart:
 def _size_charts(evaluation: Evaluation, spaces: "Sequence[SpaceInfo]") -> Iterator[Drawing]:
     """Yield charts of mAP against dimension, bits and number of metrics, where the spaces differ."""
     rows = [row for row in evaluation.rows if row.metric == "map"]
-    made = []
+    charts = []
     for place in dict.fromkeys(map(_place, rows)):
-        found = {row.space: row for row in rows if _place(row) == place}
+        row_of = {row.space: row for row in rows if _place(row) == place}
         for unit, sizes in _sizes(spaces, place[1]).items():
             series = [
                 Series(f"{space} ({sizes[space]:,})", [(float(sizes[space]), row.value)], [row.standard_error])
-                for space, row in found.items()
+                for space, row in row_of.items()
                 if space in sizes
             ]
-            ticks = sorted({one.points[0][0] for one in series})
+            ticks = sorted({line.points[0][0] for line in series})
             if len(ticks) > 1:
-                made.append(Chart(f"mAP: {_title(place)}", unit, "mAP", series, ticks))
-    yield from (one.drawing() for one in on_one_scale(made))
+                charts.append(Chart(f"mAP: {_title(place)}", unit, "mAP", series, ticks))
+    yield from (chart.drawing() for chart in on_one_scale(charts))
 
 
 def _sizes(spaces: "Sequence[SpaceInfo]", view: str) -> dict[str, dict[str, int]]:
     """Return the size of each space's vectors of a view by unit."""
-    found: dict[str, dict[str, int]] = {}
+    sizes: dict[str, dict[str, int]] = {}
     for space in spaces:
         if view in space.dim:
-            found.setdefault("bits" if space.binary else "dimensions", {})[space.name] = space.dim[view]
+            sizes.setdefault("bits" if space.binary else "dimensions", {})[space.name] = space.dim[view]
         if isinstance(metrics := space.settings.get("n_metrics"), int):
-            found.setdefault("metrics, K", {})[space.name] = metrics
-    return found
+            sizes.setdefault("metrics, K", {})[space.name] = metrics
+    return sizes
 
 
 def _classes(confusion: Confusion) -> list[str]:
-    return sorted({one.label for one in confusion.entries} | {one.vote for one in confusion.entries})
+    return sorted({entry.label for entry in confusion.entries} | {entry.vote for entry in confusion.entries})
 
 
-def _confusion_title(one: Confusion) -> str:
-    return f"{one.space}: {_title(_place(one))}, vote of {one.k}"
+def _confusion_title(confusion: Confusion) -> str:
+    return f"{confusion.space}: {_title(_place(confusion))}, vote of {confusion.k}"
 
 
 def _confusions(evaluation: Evaluation) -> list[Confusion]:
     """Return the confusions of the best space in the database of the summary; the JSON has all of them."""
     main = _main(evaluation)
     space, databases = (_best_space(main), {row.database for row in main}) if main else ("", set())
-    return [one for one in evaluation.confusions if one.space == space and one.database in databases]
+    return [
+        confusion for confusion in evaluation.confusions if confusion.space == space and confusion.database in databases
+    ]
 
 
 def _matrices(evaluation: Evaluation) -> Iterator[Drawing]:
-    for one in _confusions(evaluation):
-        if 2 <= len(classes := _classes(one)) <= LARGEST_MATRIX:
-            counts = {(entry.label, entry.vote): entry.count for entry in one.entries}
-            yield matrix(_confusion_title(one), classes, counts)
+    for confusion in _confusions(evaluation):
+        if 2 <= len(classes := _classes(confusion)) <= LARGEST_MATRIX:
+            counts = {(entry.label, entry.vote): entry.count for entry in confusion.entries}
+            yield matrix(_confusion_title(confusion), classes, counts)
 
 
 def _confused(evaluation: Evaluation, fragments: Fragments) -> Markup | None:
     """Return a table of the classes that are most often confused; None if none are."""
-    found = [
-        (entry.count, one, entry)
-        for one in _confusions(evaluation)
-        for entry in one.entries
+    mistakes = [
+        (entry.count, confusion, entry)
+        for confusion in _confusions(evaluation)
+        for entry in confusion.entries
         if entry.label != entry.vote
     ]
-    found.sort(key=lambda each: -each[0])
-    if not found:
+    mistakes.sort(key=lambda each: -each[0])
+    if not mistakes:
         return None
     rows = []
-    for count, one, entry in found[:_MOST_CONFUSED]:
-        total = sum(other.count for other in one.entries if other.label == entry.label)
-        names = name(entry.label), name(entry.vote), one.space, _title(_place(one))
+    for count, confusion, entry in mistakes[:_MOST_CONFUSED]:
+        total = sum(other.count for other in confusion.entries if other.label == entry.label)
+        names = name(entry.label), name(entry.vote), confusion.space, _title(_place(confusion))
         rows.append([*names, f"{count:,} of {total:,}", f"{count / total:.0%}"])
     heads = ["class", "voted", "space", "views", ">queries", ">share"]
     return fragments("tables.html", "table", heads, rows, "The most frequent confusions")
@@ -345,18 +351,22 @@ def _examples(evaluation: Evaluation, items: Items) -> Iterator[Strip]:
     if not evaluation.examples or not main:
         return
     tiles, space = _Tiles(items), _best_space(main)
-    places = dict.fromkeys(_place(one) for one in evaluation.examples if one.space == space)
+    places = dict.fromkeys(_place(example) for example in evaluation.examples if example.space == space)
     shown = {place[1]: place for place in sorted(places, key=lambda place: place[2] == UNSEEN)}
-    for one in evaluation.examples:
-        if one.space == space and shown.get(one.database_view) == _place(one):
-            yield _example(one, tiles)
+    for example in evaluation.examples:
+        if example.space == space and shown.get(example.database_view) == _place(example):
+            yield _example(example, tiles)
 
 
-def _example(one: QueryExample, tiles: "_Tiles") -> Strip:
-    hits = [tiles.tile(*hit) for hit in zip(one.hits, one.relevant, strict=True)]
-    figure = f"average precision {one.value:.3f}" if one.metric == "average_precision" else f"rank {one.value:.0f}"
-    title = f"{'Best' if one.best else 'Worst'}: {figure}, {_title(_place(one))}"
-    return Strip(title, tiles.tile(one.key, None), hits)
+def _example(example: QueryExample, tiles: "_Tiles") -> Strip:
+    hits = [tiles.tile(*hit) for hit in zip(example.hits, example.relevant, strict=True)]
+    figure = (
+        f"average precision {example.value:.3f}"
+        if example.metric == "average_precision"
+        else f"rank {example.value:.0f}"
+    )
+    title = f"{'Best' if example.best else 'Worst'}: {figure}, {_title(_place(example))}"
+    return Strip(title, tiles.tile(example.key, None), hits)
 
 
 class _Tiles:
@@ -388,12 +398,12 @@ def _counts(evaluation: Evaluation) -> dict[str, Any]:
 
 def _described(spaces: "Sequence[SpaceInfo]") -> dict[str, str]:
     """Return the spaces with their learner, and the size of their vectors."""
-    found = {}
+    facts = {}
     for space in spaces:
         sizes = ", ".join(f"{target} {space.size(target)}" for target in space.targets)
         unit = "" if space.binary else " dimensions"
         learner = (
             f"{space.spec}, {space.trained_items:,} training items, seed {space.seed}" if space.spec else "the views"
         )
-        found[f"space {space.name}"] = f"{learner}; {sizes}{unit}"
-    return found
+        facts[f"space {space.name}"] = f"{learner}; {sizes}{unit}"
+    return facts

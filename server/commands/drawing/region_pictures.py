@@ -87,7 +87,7 @@ def largest_regions(shares: Sequence[float]) -> set[int]:
     """Return the smallest set of regions that together contribute _FRAMED_SHARE of a change."""
     chosen: set[int] = set()
     total = 0.0
-    for place in sorted(range(len(shares)), key=lambda one: -shares[one]):
+    for place in sorted(range(len(shares)), key=lambda region: -shares[region]):
         if total >= _FRAMED_SHARE or shares[place] <= 0:
             break
         chosen.add(place)

@@ -80,7 +80,7 @@ def _width(strips: Sequence[Strip], title: str) -> int:
     """Return the width that the hits and the titles need; titles do not widen a sheet beyond ``COLUMNS`` hits."""
     draw = ImageDraw.Draw(Image.new("RGB", (1, 1)))
     titles = [Lettering(draw, _TITLE_SIZE).width(title)]
-    titles += [Lettering(draw, STRIP_SIZE).width(one.title) + _tally_width(draw, one) for one in strips]
+    titles += [Lettering(draw, STRIP_SIZE).width(strip.title) + _tally_width(draw, strip) for strip in strips]
     columns = min(COLUMNS, max((len(strip.hits) for strip in strips), default=0))
     widest, hits = (HITS_LEFT + count * (CELL + GAP) - GAP + MARGIN for count in (COLUMNS, columns))
     return max(NARROWEST, hits, min(widest, math.ceil(max(titles)) + 2 * MARGIN))
@@ -145,7 +145,7 @@ def write_page(path: Path, page: Page) -> None:
 
 def _counted(strips: Sequence[Strip]) -> str:
     """Return the number of hits and lists in words."""
-    hits = sum(len(one.hits) for one in strips)
+    hits = sum(len(strip.hits) for strip in strips)
     lists = f" in {len(strips):,} lists" if len(strips) > 1 else ""
     return f"{hits:,} hit{'' if hits == 1 else 's'}{lists}, the nearest first."
 
@@ -198,7 +198,7 @@ def _draw_tile(
     if tile.correct is not None:
         _draw_verdict(draw, tile.correct, (left + CELL - FRAME - 25, top + FRAME + 3))
     letters, room = Lettering(draw, _SMALL_SIZE), CELL - 4
-    lines = [one for one in ((tile.name, INK), (tile.label, INK), (tile.figures, FAINT)) if one[0]]
+    lines = [text for text in ((tile.name, INK), (tile.label, INK), (tile.figures, FAINT)) if text[0]]
     for number, (line, ink) in enumerate(lines):
         letters.line((left + 2, top + CELL + 4 + number * CAPTION_LINE), letters.shortened(line, room), ink)
 

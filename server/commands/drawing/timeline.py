@@ -25,7 +25,9 @@ _THUMBNAIL, _THUMBNAILS = 136, 8
 
 def timeline_picture(items: Items, changes: "Sequence[Change]") -> Image.Image:
     """Return the time line, with thumbnails of the most important versions below."""
-    shown = sorted(sorted(_important(changes), key=lambda one: -one.importance)[:_THUMBNAILS], key=lambda one: one.time)
+    shown = sorted(
+        sorted(_important(changes), key=lambda change: -change.importance)[:_THUMBNAILS], key=lambda change: change.time
+    )
     width, height = SIZE
     sheet = Image.new("RGB", (width, height + (_THUMBNAIL + 40 if shown else 0)), PAPER)
     draw = ImageDraw.Draw(sheet)

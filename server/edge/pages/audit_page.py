@@ -30,7 +30,7 @@ async def show(visit: Visit) -> Answer:
         "tab": "audit",
         "audit": audit,
         "error": error,
-        "spaces": [short(one.name) for one in info.spaces],
+        "spaces": [short(space.name) for space in info.spaces],
         "shown": shown,
     }
     return visit.page("audit.html", 200 if error is None else error.status, **values)

@@ -21,10 +21,10 @@ async def show(visit: Visit) -> Answer:
     """Return the most important changes, or all in the order of time (``all`` is "1"), from the number ``from`` on."""
     info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
     request = pb.FindChangesRequest(parent=visit.collection, period=visit.query.text("period"))
-    found, error = None, None
+    changes, error = None, None
     try:
         if info.items <= _AT_ONCE or visit.query.text("find") == "1":
-            found = to_value(Changes, await visit.call("FindChanges", request))
+            changes = to_value(Changes, await visit.call("FindChanges", request))
     except PageError as failed:
         if failed.code not in (Code.FAILED_PRECONDITION, Code.INVALID_ARGUMENT, Code.NOT_FOUND):
             raise
@@ -34,22 +34,22 @@ async def show(visit: Visit) -> Answer:
         "title": f"Changes · {visit.path['collection']}",
         "tab": "changes",
         "info": info,
-        "found": found,
+        "found": changes,
         "error": error,
         "every": every,
         "period": visit.query.text("period"),
         "at_once": _AT_ONCE,
     }
-    if found is not None:
-        first = visit.query.number("from", 0, 0, len(found.changes))
-        chosen = [(n, one) for n, one in enumerate(found.changes) if every or one.important]
+    if changes is not None:
+        first = visit.query.number("from", 0, 0, len(changes.changes))
+        chosen = [(n, change) for n, change in enumerate(changes.changes) if every or change.important]
         if not every:
             chosen.sort(key=lambda pair: -pair[1].importance)
         values |= {
             "pairs": chosen[first : first + _SHOWN],
             "first": first,
             "after": first + _SHOWN if first + _SHOWN < len(chosen) else 0,
-            "important": sum(one.important for one in found.changes),
+            "important": sum(change.important for change in changes.changes),
         }
     return visit.page("changes.html", 200 if error is None else error.status, **values)
 

@@ -91,19 +91,19 @@ async def label(visit: Visit) -> Answer:
         raise PageError(400, "the label is empty: write one")
     changed, failures = [], 0
     async for items in chosen.items(visit):
-        updates = [_update(one, name, adds) for one in items if (name in one.labels) is not adds]
+        updates = [_update(item, name, adds) for item in items if (name in item.labels) is not adds]
         if updates:
             request = pb.UpdateItemsRequest(parent=visit.collection, updates=updates)
             report = await visit.call("UpdateItems", request)
             if report.failures and len(report.failures) == len(updates):
                 raise PageError(400, report.failures[0].reason)
             failures += len(report.failures)
-            changed += [one.key for one in updates]
+            changed += [update.key for update in updates]
     return _done(visit, chosen, changed, failures)
 
 
 def _update(item: Any, name: str, adds: bool) -> pb.ItemUpdate:
-    labels = [*item.labels, name] if adds else [one for one in item.labels if one != name]
+    labels = [*item.labels, name] if adds else [label for label in item.labels if label != name]
     return pb.ItemUpdate(key=item.key, labels=labels, clear_labels=not labels)
 
 
@@ -112,14 +112,14 @@ async def delete(visit: Visit) -> Answer:
     form = await visit.form()
     chosen = Chosen.of(form)
     if form.text("sure") != "1":
-        sample = [one async for one in _first(visit, chosen)]
+        sample = [item async for item in _first(visit, chosen)]
         number = await chosen.count(visit)
         return visit.page(
             "delete_chosen.html", title="Delete", tab=chosen.page, chosen=chosen, number=number, sample=sample
         )
     deleted = []
     async for items in chosen.items(visit):
-        keys = [one.key for one in items]
+        keys = [item.key for item in items]
         await visit.call("DeleteItems", pb.DeleteItemsRequest(parent=visit.collection, keys=keys))
         deleted += keys
     return _done(visit, chosen, deleted)
@@ -128,8 +128,8 @@ async def delete(visit: Visit) -> Answer:
 async def _first(visit: Visit, chosen: Chosen) -> Any:
     """Yield some of the chosen items, to be shown."""
     async for items in chosen.items(visit):
-        for one in items[:24]:
-            yield one
+        for item in items[:24]:
+            yield item
         return
 
 
@@ -148,7 +148,7 @@ async def export(visit: Visit) -> Answer:
     table = csv.writer(written, lineterminator="\r\n")
     table.writerow(("key", "label"))
     async for items in chosen.items(visit):
-        table.writerows((one.key, label_cell(one.labels)) for one in items)
+        table.writerows((item.key, label_cell(item.labels)) for item in items)
     headers = (NO_STORE, ("content-disposition", 'attachment; filename="items.csv"'))
     return Answer(written.getvalue().encode(), "text/csv; charset=utf-8", headers=headers)
 

@@ -23,14 +23,14 @@ async def show(visit: Visit) -> Answer:
     """Return a page of groups: the first, or that of ``token``."""
     relation, token = visit.query.text("relation"), visit.query.text("token")
     info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
-    found, error, after = None, None, ""
+    duplicates, error, after = None, None, ""
     if token or visit.query.text("find") == "1":
         request = duplicates_pb2.FindDuplicatesRequest(parent=visit.collection, page_size=PAGE, page_token=token)
         if relation in _RELATIONS:
             request.relations.append(_RELATIONS[relation])
         try:
             page = await visit.call("FindDuplicates", request)
-            found, after = to_duplicates([page]), page.next_page_token
+            duplicates, after = to_duplicates([page]), page.next_page_token
         except PageError as failed:
             if failed.code not in (Code.FAILED_PRECONDITION, Code.INVALID_ARGUMENT, Code.NOT_FOUND):
                 raise
@@ -40,7 +40,7 @@ async def show(visit: Visit) -> Answer:
         "tab": "duplicates",
         "info": info,
         "starts": info.items <= _AT_ONCE,
-        "found": found,
+        "found": duplicates,
         "error": error,
         "relation": relation if relation in _RELATIONS else "",
         "relations": tuple(_RELATIONS),

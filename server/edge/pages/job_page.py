@@ -54,18 +54,18 @@ class Work:
 async def _work(visit: Visit, job: str, kind: type[Any]) -> Work | None:
     """Return a job; None if it does not exist."""
     try:
-        one = await visit.call("GetOperation", operations_pb2.GetOperationRequest(name=f"operations/{job}"))
+        operation = await visit.call("GetOperation", operations_pb2.GetOperationRequest(name=f"operations/{job}"))
     except PageError as error:
         if error.code is not Code.NOT_FOUND:
             raise
         return None
     state = jobs_pb2.JobMetadata()
-    one.metadata.Unpack(state)
-    if not one.HasField("response"):
-        return Work(job, state, one.done, error=for_people(message_in(one.error)) if one.done else "")
+    operation.metadata.Unpack(state)
+    if not operation.HasField("response"):
+        return Work(job, state, operation.done, error=for_people(message_in(operation.error)) if operation.done else "")
     response = kind()
-    one.response.Unpack(response)
-    return Work(job, state, one.done, response)
+    operation.response.Unpack(response)
+    return Work(job, state, operation.done, response)
 
 
 async def show(visit: Visit) -> Answer:
@@ -79,18 +79,23 @@ async def show(visit: Visit) -> Answer:
     space = short(work.response.name) if work.response is not None else visit.query.text("space")
     measured = [(name, await _work(visit, f"{job}-{name}", pb.Evaluation)) for name in MEASURES]
     info = await visit.call("GetCollection", pb.GetCollectionRequest(name=visit.collection))
-    found = [(name, one) for name, one in measured if one is not None]
+    measurements = [(name, job_of_measure) for name, job_of_measure in measured if job_of_measure is not None]
     values = {
         "title": f"Training {space}",
         "tab": "teach",
         "lesson": "train",
         "work": work,
-        "measured": found,
-        "measuring": work.response is not None and any(not one.done for _, one in found),
-        "figures": [each for name, one in found if one.response for each in figures(name, one.response, space)],
+        "measured": measurements,
+        "measuring": work.response is not None and any(not measurement.done for _, measurement in measurements),
+        "figures": [
+            each
+            for name, measurement in measurements
+            if measurement.response
+            for each in figures(name, measurement.response, space)
+        ],
         "space": space,
         "before": before,
-        "exists": any(short(one.name) == space for one in info.spaces),
+        "exists": any(short(other.name) == space for other in info.spaces),
         "active": info.active_space == space,
     }
     return visit.page("job.html", **values)
@@ -102,17 +107,23 @@ def figures(measure: str, evaluation: Any, space: str) -> list[Figure]:
     for row in evaluation.rows:
         rows.setdefault((row.query_view, row.database_view, row.metric, row.k, row.database), {})[row.space] = row.value
     errors: dict[tuple[Any, ...], float] = {
-        (one.query_view, one.database_view, one.metric, one.k, one.database): one.standard_error
-        for one in evaluation.differences
-        if one.space == space and one.HasField("standard_error")
+        (
+            difference.query_view,
+            difference.database_view,
+            difference.metric,
+            difference.k,
+            difference.database,
+        ): difference.standard_error
+        for difference in evaluation.differences
+        if difference.space == space and difference.HasField("standard_error")
     }
     databases = {key[-1] for key in rows}
-    chosen = next((one for one in _DATABASES if one in databases), None)
+    chosen = next((database for database in _DATABASES if database in databases), None)
     lines = []
     for key, values in rows.items():
         query, database_view, metric, k, database = key
         name = _FIGURES.get((measure, metric, k))
-        others = [one for one in values if one != space]
+        others = [other for other in values if other != space]
         if name is None or database != chosen or space not in values or not others:
             continue
         before, after = values[others[0]], values[space]
@@ -136,11 +147,11 @@ async def cancel(visit: Visit) -> Answer:
     """Cancel a training, and the measurements that wait for it."""
     form = await visit.form()
     job = form.text("id")
-    for one in (*(f"{job}-{name}" for name in MEASURES), job):
+    for operation in (*(f"{job}-{name}" for name in MEASURES), job):
         try:
-            await visit.call("CancelOperation", operations_pb2.CancelOperationRequest(name=f"operations/{one}"))
+            await visit.call("CancelOperation", operations_pb2.CancelOperationRequest(name=f"operations/{operation}"))
         except PageError as error:
-            if error.code is not Code.NOT_FOUND or one == job:
+            if error.code is not Code.NOT_FOUND or operation == job:
                 raise
     path = f"/c/{visit.path['collection']}/teach/job"
     return visit.redirect(url(path, id=job, space=form.text("space"), before=form.text("before")))

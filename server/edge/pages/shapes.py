@@ -121,7 +121,10 @@ class TimeLine:
     def ticks(self) -> list[tuple[datetime, str]]:
         """The times with a line, and their words."""
         whole = self._last - self._first
-        step = next((one for one in _STEPS if whole / one <= _MOST_TICKS), whole / _MOST_TICKS or timedelta(hours=1))
+        step = next(
+            (interval for interval in _STEPS if whole / interval <= _MOST_TICKS),
+            whole / _MOST_TICKS or timedelta(hours=1),
+        )
         start = self._first.replace(hour=0, minute=0, second=0, microsecond=0)
         start += step * -((start - self._first) // step)
         form = "%Y-%m-%d" if whole > timedelta(days=3) else "%m-%d %H:%M"
@@ -129,17 +132,19 @@ class TimeLine:
         return [(time, time.strftime(form)) for time in times]
 
 
-def match(one: Explanation) -> float | None:
+def match(explanation: Explanation) -> float | None:
     """Return the match of an item; None without a calibration."""
-    if one.measure != "match":
+    if explanation.measure != "match":
         return None
-    return 1 / (1 + math.exp(-one.total)) if one.total > -700 else 0.0
+    return 1 / (1 + math.exp(-explanation.total)) if explanation.total > -700 else 0.0
 
 
-def added(one: Explanation) -> list[Added]:
+def added(explanation: Explanation) -> list[Added]:
     """Return the contributions to the place of an item, the greatest first."""
     rows = []
-    for part, share in sorted(zip(one.contributions, one.shares(), strict=True), key=lambda pair: -abs(pair[1])):
+    for part, share in sorted(
+        zip(explanation.contributions, explanation.shares(), strict=True), key=lambda pair: -abs(pair[1])
+    ):
         notes = [f"rank {part.rank:,} of {part.items:,}"] if part.rank is not None else []
         if part.copy:
             notes = ["a near copy of the query"]

@@ -124,7 +124,7 @@ class _StaticFiles:
     def __init__(self) -> None:
         folder = files("crossview.server.edge.pages") / "static"
         kinds = tuple(f".{ending}" for ending in _TYPES)
-        self._files = {one.name: one.read_bytes() for one in folder.iterdir() if one.name.endswith(kinds)}
+        self._files = {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(kinds)}
         content = hashlib.blake2b(digest_size=8)
         for name in sorted(self._files):
             content.update(name.encode() + b"\0" + self._files[name])

@@ -51,10 +51,10 @@ def quoted(text: str) -> str:
 def url(path: str, **query: object) -> str:
     """Return an address of this site; None leaves a field out, and a list repeats it."""
     pairs = [
-        (field.rstrip("_").replace("__", "."), str(one))
+        (field.rstrip("_").replace("__", "."), str(part))
         for field, value in query.items()
-        for one in (value if isinstance(value, list | tuple) else (value,))
-        if one is not None and one != ""
+        for part in (value if isinstance(value, list | tuple) else (value,))
+        if part is not None and part != ""
     ]
     return quote(path, safe="/") + (f"?{urlencode(pairs)}" if pairs else "")
 
@@ -85,7 +85,7 @@ def among(value: float, values: Iterable[float]) -> str:
 
 def style(*sheets: str) -> Markup:
     """Return style sheets of the folder ``static``, for a report that contains them."""
-    return Markup("").join(_marked((_FOLDER / "static" / one).read_text(encoding="utf-8")) for one in sheets)
+    return Markup("").join(_marked((_FOLDER / "static" / sheet).read_text(encoding="utf-8")) for sheet in sheets)
 
 
 class Templates:

@@ -24,7 +24,7 @@ class Visit:
 
     Args:
         exchange, scope: the request, as ASGI defines it.
-        known: the id of the session that the request names; None without one.
+        session_id: the id of the session that the request names; None without one.
         calls: calls methods.
         sessions: the sessions of the server.
         render: returns a template as text.
@@ -42,13 +42,13 @@ class Visit:
         self,
         exchange: Exchange,
         scope: Mapping[str, Any],
-        known: str | None,
+        session_id: str | None,
         calls: PageCalls,
         sessions: Sessions,
         render: Callable[["Visit", str, Mapping[str, object]], str],
     ) -> None:
         self._exchange, self._calls, self._sessions, self._render = exchange, calls, sessions, render
-        self._id, self.is_new = known or sessions.new_id(), known is None
+        self._id, self.is_new = session_id or sessions.new_id(), session_id is None
         self._session = sessions.get(self._id) or Session()
         self._form: Fields | None = None
         self.path: Mapping[str, str] = scope["path_params"]
