@@ -10,7 +10,7 @@ from crossview.server.commands.drawing.search_results import Items, Strip, Tile,
 from crossview.server.commands.drawing.sheet import sheet_bytes, write_sheet
 
 if TYPE_CHECKING:
-    from crossview.engine.values.duplicate import DuplicateGroup, DuplicatePicture, Duplicates
+    from crossview.engine.values.duplicate import DuplicatePicture, Duplicates
 
 GROUPS = 500
 """Maximum number of groups on a page: each picture takes 7 kB."""
@@ -37,7 +37,7 @@ def page(duplicates: "Duplicates", pictures: Mapping[str, Items], name: str, mad
         if groups := [(number, group) for number, group in shown if group.kind == kind]:
             sections.append(Section(title, fragments("groups.html", "groups", "", groups)))
     how = {**made, "pictures": f"{duplicates.pictures:,}", "groups": f"{len(duplicates.groups):,}"}
-    return Page("Duplicates", name, _summary(duplicates), sections, how, notes).html()
+    return Page("Duplicates", name, fragments("groups.html", "summary", duplicates), sections, how, notes).html()
 
 
 def files(
@@ -57,46 +57,16 @@ def sheet(path: Path, duplicates: "Duplicates", pictures: Mapping[str, Items]) -
 
 
 def _sheet(duplicates: "Duplicates", pictures: Mapping[str, Items]) -> tuple[list[Strip], str]:
-    strips = [_strip(number, group, pictures) for number, group in enumerate(duplicates.groups[:_ON_SHEET], 1)]
+    fragments = Fragments()
+
+    def tile(picture: "DuplicatePicture") -> Tile:
+        data, key = thumbnail_of(pictures[picture.collection], picture.key), picture.key
+        label, facts = (fragments("groups.html", macro, picture) for macro in ("relations", "facts"))
+        return Tile(data, label, name=file_name(key), key=key, note=facts)
+
+    strips = []
+    for number, group in enumerate(duplicates.groups[:_ON_SHEET], 1):
+        why = group.reason if group.kind == "copies" else "photographs of one moment"
+        strips.append(Strip(f"{number}. {why}", tile(group.keeper), list(map(tile, group.members)), badge="keep"))
     shown = f", the first {_ON_SHEET} groups" if len(duplicates.groups) > _ON_SHEET else ""
     return strips, f"Duplicates{shown}"
-
-
-def _summary(duplicates: "Duplicates") -> str:
-    copies = [group for group in duplicates.groups if group.kind == "copies"]
-    members, bursts = sum(len(group.members) for group in copies), len(duplicates.groups) - len(copies)
-    if not copies:
-        first = f"No copies among {duplicates.pictures:,} pictures"
-    else:
-        size = _size(sum(group.size for group in copies))
-        first = (
-            f"{members:,} of {duplicates.pictures:,} pictures are copies, in {len(copies):,} groups; they take {size}"
-        )
-    return f"{first}; {bursts:,} groups of photographs of one moment." if bursts else f"{first}."
-
-
-def _strip(number: int, group: "DuplicateGroup", pictures: Mapping[str, Items]) -> Strip:
-    why = group.reason if group.kind == "copies" else "photographs of one moment"
-    members = [_tile(picture, pictures) for picture in group.members]
-    return Strip(f"{number}. {why}", _tile(group.keeper, pictures), members, badge="keep")
-
-
-def _tile(picture: "DuplicatePicture", pictures: Mapping[str, Items]) -> Tile:
-    label = ", ".join((*picture.relations, f"{picture.confidence:.1%}")) if picture.relations else ""
-    facts = f"{picture.width} × {picture.height}, {_size(picture.size)}"
-    return Tile(
-        thumbnail_of(pictures[picture.collection], picture.key),
-        label,
-        name=file_name(picture.key),
-        key=picture.key,
-        note=facts,
-    )
-
-
-def _size(count: float) -> str:
-    """Return a number of bytes, in words."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"

@@ -1,6 +1,8 @@
 """The report of an evaluation: figures, curves, confused classes, and the best and the worst queries."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from crossview.engine.values.errors import NotFoundError
@@ -8,10 +10,10 @@ from crossview.engine.values.evaluation import RECALL_LEVELS, UNSEEN, Confusion,
 from crossview.engine.values.markup import Markup, element, markup, name
 from crossview.server.commands.drawing.chart import LARGEST_MATRIX, Chart, Series, matrix, on_one_scale
 from crossview.server.commands.drawing.marks import Drawing, png
-from crossview.server.commands.drawing.page import Fragments, Page, Section, as_json
+from crossview.server.commands.drawing.page import Fragments, Page, Section
 from crossview.server.commands.drawing.search_results import Items, Strip, Tile, file_name, thumbnail_of
 from crossview.server.commands.drawing.sheet import sheet_bytes
-from crossview.server.edge.pages.shapes import Figure, Measured, verdict
+from crossview.server.edge.pages.figures import SMALLER, figures, key_of, number
 
 if TYPE_CHECKING:
     from crossview.engine.values.info import SpaceInfo
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 _MOST_CONFUSED = 12
 _MAIN = ("map", "accuracy", "recall", "order", "auc", "equal_error_rate")
 """The metrics that a summary names, the first that was measured."""
-_SMALLER = frozenset(("median_rank", "hubness", "lca_loss", "equal_error_rate"))
-"""Metrics whose smaller values are better."""
 _WORDS = {
     "map": "mAP",
     "unseen_share": "unseen share",
@@ -62,7 +62,11 @@ def evaluation_files(
     strips = list(_examples(evaluation, items))
     how = {**made, **_counts(evaluation), **_described(spaces)}
     page = Page("Evaluation", collection, _summary(evaluation), _sections(evaluation, drawn, strips), how)
-    files: dict[str, str | bytes] = {"index.html": page.html(), "evaluation.json": figures, "made.json": as_json(how)}
+    files: dict[str, str | bytes] = {
+        "index.html": page.html(),
+        "evaluation.json": figures,
+        "made.json": json.dumps(how, indent=2, ensure_ascii=False) + "\n",
+    }
     files |= {f"{file}.png": png(drawings) for file, drawings in drawn.items() if drawings}
     return files | ({"queries.png": sheet_bytes(strips, f"Queries of {collection}")} if strips else {})
 
@@ -81,16 +85,19 @@ def _sections(evaluation: Evaluation, drawn: Mapping[str, Sequence[Drawing]], st
         "confusion": "The classes of queries, and those that the nearest items vote for, in the best space.",
     }
     fragments = Fragments()
-    sections = [Section("Overview", _overview(evaluation, fragments))]
+    several = len({row.space for row in evaluation.rows}) > 1
+    more = " The best of a line is bold; below it is the paired difference to the first space." if several else ""
+    note = element("p", f"Means ± standard errors.{more}", class_="note")
+    sections = [Section("Overview", markup(_figures(evaluation, fragments), note))]
     for kind, drawings in drawn.items():
-        more = _confused(evaluation, fragments) if kind == "confusion" else None
-        if drawings or more:
-            note = element("p", notes[kind], class_="note")
-            shown = fragments("tables.html", "charts", drawings) if drawings else None
-            sections.append(Section(titles[kind], markup(note, shown, more)))
+        table = _confused(evaluation, fragments) if kind == "confusion" else None
+        if drawings or table:
+            charts = fragments("tables.html", "charts", drawings) if drawings else None
+            sections.append(Section(titles[kind], markup(element("p", notes[kind], class_="note"), charts, table)))
     if strips:
         sections.append(Section("Best and worst queries", fragments("strips.html", "strips", strips)))
-    tables = element("div", _tables(evaluation, fragments), class_="beside")
+    places = dict.fromkeys(map(_place, evaluation.rows))
+    tables = element("div", [_figures(evaluation, fragments, place) for place in places], class_="beside")
     return [*sections, Section("All figures", tables)]
 
 
@@ -106,19 +113,20 @@ def _summary(evaluation: Evaluation) -> str:
         return "Nothing could be measured."
     space = _best_space(main)
     own = [row for row in main if row.space == space]
-    shown = "; ".join(f"{row.query_view} → {row.database_view} {_number(row)}" for row in own[:_MOST_NAMED])
-    at = f" at {own[0].k}" if own[0].k else ""
+    shown = "; ".join(
+        f"{row.query_view} → {row.database_view} {number(row.value, row.standard_error)}" for row in own[:_MOST_NAMED]
+    )
     count = len({row.space for row in main})
-    sentence = f"{words(own[0].metric)}{at} of space {space}{f', the best of {count}' if count > 1 else ''}: {shown}"
+    sentence = f"{_measure(own[0])} of space {space}{f', the best of {count}' if count > 1 else ''}: {shown}"
     if database := own[0].database:
         sentence += f", among {evaluation.databases.get(database, 0):,} {database} items"
     gains = [
         difference
         for difference in evaluation.differences
-        if difference.space == space and _measured(difference) == _measured(own[0])
+        if difference.space == space and key_of(difference) == key_of(own[0])
     ]
     if gains:
-        change = _signed(gains[0].value, gains[0].standard_error)
+        change = number(gains[0].value, gains[0].standard_error, sign="+")
         sentence += f"; {change} to space {gains[0].baseline} for {gains[0].query_view} → {gains[0].database_view}"
     return f"{sentence}."
 
@@ -130,19 +138,11 @@ def _main(evaluation: Evaluation) -> list[EvaluationRow]:
     return [row for row in rows if row.database == UNSEEN] or [row for row in rows if row.database == rows[0].database]
 
 
-def _measured(row: Any) -> tuple[str, str, str, str, int | None]:
-    return *_place(row), row.metric, row.k
-
-
 def _best_space(rows: Sequence[EvaluationRow]) -> str:
     """Return the space with the best mean over the views."""
-    means = {space: _mean([row.value for row in rows if row.space == space]) for space in {row.space for row in rows}}
-    sign = 1 if rows[0].metric in _SMALLER else -1
+    means = {space: fmean(row.value for row in rows if row.space == space) for space in {row.space for row in rows}}
+    sign = 1 if rows[0].metric in SMALLER else -1
     return min(means, key=lambda space: (sign * means[space], space))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def _place(row: Any) -> Place:
@@ -154,94 +154,25 @@ def _title(place: Place) -> str:
     return f"{query} → {target}" + (f", {database} items" if database else "")
 
 
-def _number(row: EvaluationRow) -> str:
-    return f"{row.value:.3f}" + ("" if row.standard_error is None else f" ± {row.standard_error:.3f}")
+def _figures(evaluation: Evaluation, fragments: Fragments, place: Place | None = None) -> Markup:
+    """Return the table of all figures of a place, or of the main figures of all places."""
+    rows = sorted(evaluation.rows, key=_order)
+    spaces = list(dict.fromkeys(row.space for row in evaluation.rows))
+    if place is None:
+        rows = [row for row in rows if (row.metric, row.k) in _OVERVIEW] or rows
+        lines = figures(evaluation, rows, lambda row: (_measure(row), _title(_place(row))))
+        return fragments("figures.html", "figures", lines, spaces)
+    lines = figures(evaluation, [row for row in rows if _place(row) == place], lambda row: (_measure(row), ""))
+    return fragments("figures.html", "figures", lines, spaces, _title(place), False)
 
 
-def _signed(value: float, error: float | None) -> str:
-    return f"{value:+.3f}".replace("-", "−") + ("" if error is None else f" ± {error:.3f}")
-
-
-def _tables(evaluation: Evaluation, fragments: Fragments) -> Iterator[Markup]:
-    """Yield a table for each view to find and database, with a column for each space."""
-    differences = _differences(evaluation)
-    for place in dict.fromkeys(map(_place, evaluation.rows)):
-        rows = [row for row in evaluation.rows if _place(row) == place]
-        spaces = list(dict.fromkeys(row.space for row in rows))
-        lines = []
-        for row, cells in _lines(rows):
-            best = _best_of(cells)
-            line = [_cell(cells.get(space), differences.get((space, *_measured(row))), best) for space in spaces]
-            lines.append([words(row.metric), str(row.k or ""), *line])
-        heads = ["metric", ">k", *(f">{space}" for space in spaces)]
-        yield fragments("tables.html", "table", heads, lines, _title(place))
-
-
-def _overview(evaluation: Evaluation, fragments: Fragments) -> Markup:
-    """Return the main metrics of the spaces beside each other, for each view to find and database."""
-    several = len({row.space for row in evaluation.rows}) > 1
-    more = " The best of a line is bold; beside it is the paired difference to the first space." if several else ""
-    chosen = [key for key in _OVERVIEW if any((row.metric, row.k) == key for row in evaluation.rows)]
-    rows = [row for row in evaluation.rows if (row.metric, row.k) in chosen] or list(evaluation.rows)
-    differences = _differences(evaluation)
-    figures = [
-        Figure(
-            words(row.metric) + (f" at {row.k}" if row.k else ""),
-            _title(_place(row)),
-            [_compared(cell, differences.get((cell.space, *_measured(cell))), cells) for cell in cells.values()],
-        )
-        for row, cells in _lines(rows)
-    ]
-    note = element("p", f"Means ± standard errors.{more}", class_="note")
-    return markup(fragments("figures.html", "figures", figures), note)
-
-
-def _compared(row: EvaluationRow, difference: Any, cells: Mapping[str, EvaluationRow]) -> Measured:
-    """Return what a space has of a figure; bars of values beyond 1 are shares of the largest."""
-    most = max(1.0, *(cell.value for cell in cells.values()))
-    measured = Measured(
-        row.space, max(row.value, 0.0) / most, _number(row), row.value == _best_of(cells) or len(cells) == 1
-    )
-    if difference is None:
-        return measured
-    gain = -difference.value if row.metric in _SMALLER else difference.value
-    change = _signed(difference.value, difference.standard_error)
-    return measured._replace(difference=change, verdict=verdict(gain, difference.standard_error))
-
-
-def _lines(rows: Sequence[EvaluationRow]) -> Iterator[tuple[EvaluationRow, dict[str, EvaluationRow]]]:
-    """Yield a row of each figure, with the rows of all spaces, in the order of a table."""
-    lines: dict[Any, dict[str, EvaluationRow]] = {}
-    for row in rows:
-        lines.setdefault(_measured(row), {})[row.space] = row
-    for cells in sorted(lines.values(), key=lambda cells: _order(next(iter(cells.values())))):
-        yield next(iter(cells.values())), cells
-
-
-def _differences(evaluation: Evaluation) -> dict[Any, Any]:
-    """Return the differences to the first space by space and figure."""
-    return {(difference.space, *_measured(difference)): difference for difference in evaluation.differences}
-
-
-def _best_of(cells: Mapping[str, EvaluationRow]) -> float | None:
-    """Return the best value of several spaces; None if none is better than others."""
-    rows = list(cells.values())
-    if len(rows) < 2 or rows[0].metric == "unseen_share":
-        return None
-    return (min if rows[0].metric in _SMALLER else max)(row.value for row in rows)
+def _measure(row: EvaluationRow) -> str:
+    return words(row.metric) + (f" at {row.k}" if row.k else "")
 
 
 def _order(row: EvaluationRow) -> tuple[Place, int, str, int]:
     rank = _MAIN.index(row.metric) if row.metric in _MAIN else len(_MAIN)
     return _place(row), rank, row.metric, row.k or 0
-
-
-def _cell(row: EvaluationRow | None, difference: Any, best: float | None) -> Markup:
-    if row is None:
-        return markup("–")
-    value = element("strong" if row.value == best else "span", _number(row))
-    under = None if difference is None else element("small", _signed(difference.value, difference.standard_error))
-    return markup(value, under)
 
 
 def _recall_charts(evaluation: Evaluation) -> Iterator[Drawing]:

@@ -1,6 +1,5 @@
 """Reports as self-contained HTML pages, of the fragments that the pages of a server show; nothing to run or to load."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -81,8 +80,3 @@ def write_at_once(path: Path, write: Callable[[Path], Any]) -> None:
     part = path.with_name(f".{path.name}.part")
     write(part)
     part.replace(path)
-
-
-def as_json(value: Any) -> str:
-    """Return JSON of a value that consists of JSON values."""
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

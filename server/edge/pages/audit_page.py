@@ -2,12 +2,10 @@
 
 from crossview.engine.values.audit import Audit
 from crossview.server.edge.pages.answer import Answer
-from crossview.server.edge.pages.page_calls import PageError
 from crossview.server.edge.pages.search_requests import short
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.visit import Visit
 from crossview.server.wire.fields import to_value
-from crossview.server.wire.status import Code
 from crossview.v1 import audit_pb2, collections_pb2
 
 _SHOWN = 24
@@ -17,18 +15,12 @@ async def show(visit: Visit) -> Answer:
     """Return the findings in the space ``space``, each with some of its items."""
     space, shown = visit.query.text("space"), visit.query.number("limit", _SHOWN, 1, 1_000)
     info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
-    audit, error = None, None
-    try:
-        request = audit_pb2.GetAuditRequest(name=visit.collection, space=space, limit=shown)
-        audit = to_value(Audit, await visit.call("GetAudit", request))
-    except PageError as failed:
-        if failed.code not in (Code.FAILED_PRECONDITION, Code.INVALID_ARGUMENT, Code.NOT_FOUND):
-            raise
-        error = failed
+    request = audit_pb2.GetAuditRequest(name=visit.collection, space=space, limit=shown)
+    response, error = await visit.answered("GetAudit", request)
     values = {
         "title": f"Audit · {visit.path['collection']}",
         "tab": "audit",
-        "audit": audit,
+        "audit": None if response is None else to_value(Audit, response),
         "error": error,
         "spaces": [short(space.name) for space in info.spaces],
         "shown": shown,

@@ -4,11 +4,9 @@ from typing import Any
 
 from crossview.engine.values.changes import Changes
 from crossview.server.edge.pages.answer import Answer
-from crossview.server.edge.pages.page_calls import PageError
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.visit import Visit
 from crossview.server.wire.fields import to_value
-from crossview.server.wire.status import Code
 from crossview.v1 import changes_pb2 as pb
 from crossview.v1 import collections_pb2
 
@@ -22,13 +20,9 @@ async def show(visit: Visit) -> Answer:
     info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
     request = pb.FindChangesRequest(parent=visit.collection, period=visit.query.text("period"))
     changes, error = None, None
-    try:
-        if info.items <= _AT_ONCE or visit.query.text("find") == "1":
-            changes = to_value(Changes, await visit.call("FindChanges", request))
-    except PageError as failed:
-        if failed.code not in (Code.FAILED_PRECONDITION, Code.INVALID_ARGUMENT, Code.NOT_FOUND):
-            raise
-        error = failed
+    if info.items <= _AT_ONCE or visit.query.text("find") == "1":
+        response, error = await visit.answered("FindChanges", request)
+        changes = None if response is None else to_value(Changes, response)
     every = visit.query.text("all") == "1"
     values: dict[str, Any] = {
         "title": f"Changes · {visit.path['collection']}",

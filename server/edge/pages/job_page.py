@@ -5,13 +5,15 @@ from typing import Any
 
 from google.longrunning import operations_pb2
 
+from crossview.engine.values.evaluation import TRAINED, UNSEEN, Evaluation
 from crossview.server.edge.pages.answer import Answer
+from crossview.server.edge.pages.figures import Figure, figures
 from crossview.server.edge.pages.page_calls import PageError, for_people
 from crossview.server.edge.pages.search_requests import short
-from crossview.server.edge.pages.shapes import Figure, Measured, verdict
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.templates import url
 from crossview.server.edge.pages.visit import Visit
+from crossview.server.wire.fields import to_value
 from crossview.server.wire.status import Code, message_in
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import jobs_pb2, types_pb2
@@ -19,13 +21,13 @@ from crossview.v1 import jobs_pb2, types_pb2
 MEASURES = ("labels", "items")
 """The ends of the ids of the evaluations that follow a training."""
 _FIGURES = {
-    ("labels", "map", 0): "Mean average precision",
+    ("labels", "map", None): "Mean average precision",
     ("labels", "precision", 10): "Same label among the first 10",
     ("items", "recall", 1): "Own item first",
     ("items", "recall", 10): "Own item among the first 10",
 }
 """The shown figures in plain words, by measure, metric and k."""
-_DATABASES = (types_pb2.DATABASE_UNSEEN, types_pb2.DATABASE_TRAINED, types_pb2.DATABASE_UNSPECIFIED)
+_DATABASES = (UNSEEN, TRAINED, "")
 """The items to find: the first that was measured is shown."""
 
 
@@ -88,10 +90,10 @@ async def show(visit: Visit) -> Answer:
         "measured": measurements,
         "measuring": work.response is not None and any(not measurement.done for _, measurement in measurements),
         "figures": [
-            each
+            figure
             for name, measurement in measurements
             if measurement.response
-            for each in figures(name, measurement.response, space)
+            for figure in _shown(name, measurement.response, space)
         ],
         "space": space,
         "before": before,
@@ -101,46 +103,23 @@ async def show(visit: Visit) -> Answer:
     return visit.page("job.html", **values)
 
 
-def figures(measure: str, evaluation: Any, space: str) -> list[Figure]:
+def _shown(measure: str, message: Any, space: str) -> list[Figure]:
     """Return the figures of an evaluation that people are shown, of the unseen items where it has them."""
-    rows: dict[tuple[Any, ...], dict[str, float]] = {}
-    for row in evaluation.rows:
-        rows.setdefault((row.query_view, row.database_view, row.metric, row.k, row.database), {})[row.space] = row.value
-    errors: dict[tuple[Any, ...], float] = {
-        (
-            difference.query_view,
-            difference.database_view,
-            difference.metric,
-            difference.k,
-            difference.database,
-        ): difference.standard_error
-        for difference in evaluation.differences
-        if difference.space == space and difference.HasField("standard_error")
-    }
-    databases = {key[-1] for key in rows}
+    evaluation = to_value(Evaluation, message)
+    databases = {row.database for row in evaluation.rows}
     chosen = next((database for database in _DATABASES if database in databases), None)
-    lines = []
-    for key, values in rows.items():
-        query, database_view, metric, k, database = key
-        name = _FIGURES.get((measure, metric, k))
-        others = [other for other in values if other != space]
-        if name is None or database != chosen or space not in values or not others:
-            continue
-        before, after = values[others[0]], values[space]
-        views = query if query == database_view else f"{query} → {database_view}"
-        lines.append(
-            Figure(name, views, (_measured(others[0], before), _compared(space, before, after, errors.get(key))))
-        )
-    return lines
-
-
-def _measured(space: str, value: float) -> Measured:
-    return Measured(space, value, f"{100 * value:.1f} %", leads=False)
-
-
-def _compared(space: str, before: float, after: float, error: float | None) -> Measured:
-    change = f"{100 * (after - before):+.1f}".replace("-", "−") + ("" if error is None else f" ± {100 * error:.1f}")
-    return _measured(space, after)._replace(leads=True, difference=change, verdict=verdict(after - before, error))
+    rows = [row for row in evaluation.rows if row.database == chosen and (measure, row.metric, row.k) in _FIGURES]
+    views = {
+        one: one[0] if one[0] == one[1] else " → ".join(one)
+        for one in ((row.query_view, row.database_view) for row in rows)
+    }
+    lines = figures(
+        evaluation,
+        rows,
+        lambda row: (_FIGURES[measure, row.metric, row.k], views[row.query_view, row.database_view]),
+        percent=True,
+    )
+    return [line for line in lines if space in line.spaces and len(line.spaces) > 1]
 
 
 async def cancel(visit: Visit) -> Answer:

@@ -42,28 +42,29 @@ SECTIONS = (
     Section("changes", "Changes", "/changes"),
 )
 """The tabs of a collection, in order."""
-PAGES = (
-    *home_page.PAGES,
-    *login_page.PAGES,
-    *search_page.PAGES,
-    *pictures_page.PAGES,
-    *item_page.PAGES,
-    *why_page.PAGES,
-    *completion_page.PAGES,
-    *browse_page.PAGES,
-    *chosen_page.PAGES,
-    *duplicates_page.PAGES,
-    *map_page.PAGES,
-    *audit_page.PAGES,
-    *changes_page.PAGES,
-    *notions_page.PAGES,
-    *question_page.PAGES,
-    *suggestions_page.PAGES,
-    *attributes_page.PAGES,
-    *threshold_page.PAGES,
-    *training_page.PAGES,
-    *job_page.PAGES,
+_MODULES = (
+    home_page,
+    login_page,
+    search_page,
+    pictures_page,
+    item_page,
+    why_page,
+    completion_page,
+    browse_page,
+    chosen_page,
+    duplicates_page,
+    map_page,
+    audit_page,
+    changes_page,
+    notions_page,
+    question_page,
+    suggestions_page,
+    attributes_page,
+    threshold_page,
+    training_page,
+    job_page,
 )
+PAGES = tuple(page for module in _MODULES for page in module.PAGES)
 """Every page; a path that several have fits the first."""
 
 

@@ -1,4 +1,4 @@
-"""What pages and reports draw of changes and explanations: regions and key points over pictures, and bars."""
+"""What pages and reports draw of changes and explanations: the places of a time line, and regions of pictures."""
 
 import math
 from collections.abc import Sequence
@@ -6,15 +6,15 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from crossview.engine.values.changes import Change
-from crossview.engine.values.explanation import AgreeingPart, Agreement, Explanation, Place
+from crossview.engine.values.explanation import AgreeingPart, Agreement, Contribution, Explanation
 
 _MOST_MOMENTS, _MOST_TICKS = 600, 9
 _STEPS = tuple(timedelta(hours=hours) for hours in (1, 3, 6, 12, 24, 48, 168, 336, 720, 1440, 4320, 8760))
 """Times between the ticks of a time line."""
 _LEAST = 0.02
 """Share of the strongest region below which a region is not drawn."""
-_WORDS, _POINTS, _BINS = 8, 6, 8
-"""Maximum number of visual words that are drawn, of key points of each in a picture, and of bars."""
+_WORDS, _BINS = 8, 8
+"""Maximum number of visual words that are drawn, and of bars."""
 _SMALLEST = 0.005
 """Least agreement of a part that gets a bar."""
 
@@ -27,55 +27,6 @@ class Cell(NamedTuple):
     width: float
     height: float
     strength: float
-
-
-class Mark(NamedTuple):
-    """A key point over a picture: its place and size as percentages, and the number of its word."""
-
-    x: float
-    y: float
-    radius: float
-    word: int
-
-
-class Added(NamedTuple):
-    """The contribution of a view and a target to the place of an item."""
-
-    name: str
-    share: float
-    """Its part of the whole, below 0 if it counts against the item."""
-    note: str
-
-
-class Measured(NamedTuple):
-    """What one space has of a figure."""
-
-    name: str
-    """The space."""
-    share: float
-    """The length of its bar, from 0 to 1."""
-    value: str
-    leads: bool
-    """Whether it is the space to look at: the new one, or the best."""
-    difference: str = ""
-    """The difference to the first space, with its standard error."""
-    verdict: str = "faint"
-    """Whether the difference is better or worse beyond chance; otherwise faint."""
-
-
-class Figure(NamedTuple):
-    """A figure of several spaces."""
-
-    name: str
-    views: str
-    spaces: Sequence[Measured]
-
-
-def verdict(difference: float, error: float | None) -> str:
-    """Return whether a difference is at least two standard errors; above 0 is better."""
-    if not error or abs(difference) < 2 * error:
-        return "faint"
-    return "better" if difference > 0 else "worse"
 
 
 def regions(shares: Sequence[float]) -> list[Cell]:
@@ -139,37 +90,16 @@ def match(explanation: Explanation) -> float | None:
     return 1 / (1 + math.exp(-explanation.total)) if explanation.total > -700 else 0.0
 
 
-def added(explanation: Explanation) -> list[Added]:
-    """Return the contributions to the place of an item, the greatest first."""
-    rows = []
-    for part, share in sorted(
-        zip(explanation.contributions, explanation.shares(), strict=True), key=lambda pair: -abs(pair[1])
-    ):
-        notes = [f"rank {part.rank:,} of {part.items:,}"] if part.rank is not None else []
-        if part.copy:
-            notes = ["a near copy of the query"]
-        elif part.match is not None:
-            notes.append(f"match {100 * part.match:.0f} %")
-        if part.differing_bits is not None:
-            notes.append(f"{len(part.differing_bits)} of {part.bits} bits differ")
-        rows.append(
-            Added(part.view if part.view == part.target else f"{part.view} → {part.target}", share, ", ".join(notes))
-        )
-    return rows
+def added(explanation: Explanation) -> list[tuple[Contribution, float]]:
+    """Return the contributions to the place of an item with their shares, the greatest first."""
+    return sorted(
+        zip(explanation.contributions, explanation.shares(), strict=True), key=lambda pair: abs(pair[1]), reverse=True
+    )
 
 
 def words(agreement: Agreement) -> list[AgreeingPart]:
     """Return the visual words with key points in both pictures."""
     return [part for part in agreement.parts if part.query_places and part.item_places][:_WORDS]
-
-
-def marks(places: Sequence[Sequence[Place]]) -> list[Mark]:
-    """Return the largest key points of each word in a picture."""
-    return [
-        Mark(100 * place.x, 100 * place.y, min(max(50 * place.size, 2.2), 9), word)
-        for word, several in enumerate(places)
-        for place in several[:_POINTS]
-    ]
 
 
 def cells(agreement: Agreement) -> list[Cell]:
