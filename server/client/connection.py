@@ -236,10 +236,10 @@ def error_of(
     """
     call = cast(grpc.Call, failure)  # every RpcError of a channel is also a Call
     code, message = Code[call.code().name], call.details() or ""
-    named = {key: str(value) for key, value in call.trailing_metadata() or ()}.get(ERROR_KEY, "")
-    if named in BY_NAME:
+    name = {key: str(value) for key, value in call.trailing_metadata() or ()}.get(ERROR_KEY, "")
+    if name in BY_NAME:
         details = _details(call)
-        return error_named(named, message_in(details) or message, retry_delay(details))
+        return error_named(name, message_in(details) or message, retry_delay(details))
     if never_began(failure):
         return ServerUnavailableError(f"the server at {address} stopped before {method} began: repeat it")
     if code is Code.RESOURCE_EXHAUSTED and _TOO_MANY in message:

@@ -63,9 +63,9 @@ def _awaiting(method: Method, awaited: AwaitedJobs) -> Callable[[Any], Awaitable
         job = job_of(method, request)
         if job is None:
             return None
-        packed, made = await awaited.response(job), method.response()
-        packed.Unpack(made)
-        return made
+        packed, message = await awaited.response(job), method.response()
+        packed.Unpack(message)
+        return message
 
     return response
 

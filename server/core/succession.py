@@ -99,8 +99,8 @@ def _held(path: Path) -> tuple[int, str] | None:
 def pages_of(home: Path) -> str | None:
     """Return the address of the pages of a living server of a home; None if no server has pages."""
     folder = home / _FOLDER
-    found = [_held(path) for path in sorted(folder.iterdir())] if folder.is_dir() else []
-    return next((one[1] for one in found if one is not None and one[1]), None)
+    servers = [_held(path) for path in sorted(folder.iterdir())] if folder.is_dir() else []
+    return next((server[1] for server in servers if server is not None and server[1]), None)
 
 
 def successor(settings: ServerSettings) -> ServerSettings:

@@ -313,8 +313,8 @@ def http_port(
             from crossview.server.edge.pages.routes import page_routes
     except ModuleNotFoundError as error:
         raise lacking(NotInstalledError, f"the port for HTTP needs {error.name}", "http") from error
-    calls, made = Calls(dispatcher, settings), version("crossview")
-    app = application(calls, settings, health.serves, made, page_routes(calls, made) if settings.web else ())
+    calls, release = Calls(dispatcher, settings), version("crossview")
+    app = application(calls, settings, health.serves, release, page_routes(calls, release) if settings.web else ())
     tls = None if certificate is None else certificate.ssl_context()
     return HttpPort(app, settings.host, settings.http_port or 0, connections, tls)
 

@@ -139,7 +139,7 @@ class Refusal:
             info.metadata[_PYTHON] = self.message
         found.details.add().Pack(info)
         remedies = remedies_of([self.message])
-        for remedy in remedies if sum(one.ByteSize() for one in remedies) <= _REMEDIES_BYTES else ():
+        for remedy in remedies if sum(remedy.ByteSize() for remedy in remedies) <= _REMEDIES_BYTES else ():
             found.details.add().Pack(remedy)
         if self.retry_seconds is not None:
             after = error_details_pb2.RetryInfo()
@@ -182,7 +182,7 @@ def error_in(status: status_pb2.Status) -> Exception:
 
 def message_in(status: status_pb2.Status) -> Text:
     """Return the message with its remedies, in Python."""
-    remedies = [remedy for one in status.details if one.Unpack(remedy := Remedy())]
+    remedies = [remedy for detail in status.details if detail.Unpack(remedy := Remedy())]
     return text_of(_info(status).metadata.get(_PYTHON, status.message), remedies)
 
 
@@ -193,7 +193,7 @@ def with_message(status: status_pb2.Status, message: Text) -> status_pb2.Status:
 
 def _info(status: status_pb2.Status) -> error_details_pb2.ErrorInfo:
     info = error_details_pb2.ErrorInfo()
-    return next((info for one in status.details if one.Unpack(info)), info)
+    return next((info for detail in status.details if detail.Unpack(info)), info)
 
 
 def error_named(name: str, message: str, retry_seconds: float | None) -> Exception:
@@ -206,7 +206,7 @@ def error_named(name: str, message: str, retry_seconds: float | None) -> Excepti
 def retry_delay(status: status_pb2.Status) -> float | None:
     """Return the time to wait before a retry, in seconds; None if the status does not state it."""
     retry = error_details_pb2.RetryInfo()
-    return next((retry.retry_delay.ToMilliseconds() / 1000 for one in status.details if one.Unpack(retry)), None)
+    return next((retry.retry_delay.ToMilliseconds() / 1000 for detail in status.details if detail.Unpack(retry)), None)
 
 
 def _known_name(cls: type[Exception]) -> str:

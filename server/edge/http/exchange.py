@@ -91,8 +91,8 @@ class Exchange:
         text = self.headers.get(name)
         if text is None:
             return None
-        if name == "grpc-timeout" and (found := _GRPC_TIMEOUT.fullmatch(text)):
-            return int(found[1]) * _UNITS[found[2]]
+        if name == "grpc-timeout" and (match := _GRPC_TIMEOUT.fullmatch(text)):
+            return int(match[1]) * _UNITS[match[2]]
         if name != "grpc-timeout" and _MILLISECONDS.fullmatch(text):
             return int(text) / 1e3
         form = "a number and a unit, such as 5S" if name == "grpc-timeout" else "a whole number of milliseconds"
@@ -194,11 +194,11 @@ class Exchange:
 
     async def _linger(self) -> None:
         """Discard the rest of a body: a connection that closes before loses the response."""
-        left = _LINGER_BYTES
+        remaining = _LINGER_BYTES
         with suppress(TimeoutError, CancelledError):
             async with asyncio.timeout(_LINGER_SECONDS):
-                while left > 0 and (piece := await self.body.piece()):
-                    left -= len(piece)
+                while remaining > 0 and (piece := await self.body.piece()):
+                    remaining -= len(piece)
 
 
 def exact_status(error: BaseException | None) -> int | None:
