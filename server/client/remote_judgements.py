@@ -42,7 +42,8 @@ class RemoteQuestions(CollectionScripts[C]):
         """Return up to ``limit`` answers with ids above ``after``, fewer if the server's pages are shorter."""
         request = pb.ListAnswersRequest(parent=self.resource, notion=notion, person=person, page_size=limit)
         request.page_token = pages.to_token(str(after)) if after else ""
-        return [to_value(Answer, answer) for answer in (yield from ask(self.stubs.questions.ListAnswers, request)).answers]
+        response = yield from ask(self.stubs.questions.ListAnswers, request)
+        return [to_value(Answer, answer) for answer in response.answers]
 
 
 class RemoteFeedback(CollectionScripts[C]):
@@ -53,16 +54,15 @@ class RemoteFeedback(CollectionScripts[C]):
         """Store a person's judgements under a name, and return all judgements of that name that count."""
         judged = [pb.Judgement(key=key, weight=weight) for key, weight in weights_of(likes, unlikes).items()]
         request = pb.JudgeRequest(parent=self.resource, feedback=name, person=person, judgements=judged)
-        return [to_value(Judgement, judgement) for judgement in (yield from ask(self.stubs.questions.Judge, request)).judgements]
+        response = yield from ask(self.stubs.questions.Judge, request)
+        return [to_value(Judgement, judgement) for judgement in response.judgements]
 
     @call
     def get(self, name: str) -> Script[list[Judgement]]:
         """Return the judgements of a name that count."""
         request = pb.ListJudgementsRequest(parent=self.resource, feedback=name)
-        return [
-            to_value(Judgement, judgement)
-            for judgement in (yield from ask(self.stubs.questions.ListJudgements, request)).judgements
-        ]
+        response = yield from ask(self.stubs.questions.ListJudgements, request)
+        return [to_value(Judgement, judgement) for judgement in response.judgements]
 
     @call
     def undo(self, name: str, person: str) -> Script[Judgement]:
@@ -80,9 +80,8 @@ class RemoteFeedback(CollectionScripts[C]):
     def remember(self, name: str, notion: str, person: str = "") -> Script[list[Answer]]:
         """Store the judgements of a name as answers of their persons in a notion, and return these answers."""
         request = pb.RememberFeedbackRequest(parent=self.resource, feedback=name, notion=notion, person=person)
-        return [
-            to_value(Answer, answer) for answer in (yield from ask(self.stubs.questions.RememberFeedback, request)).answers
-        ]
+        response = yield from ask(self.stubs.questions.RememberFeedback, request)
+        return [to_value(Answer, answer) for answer in response.answers]
 
     @call
     def forget(self, name: str, notion: str = "", person: str = "") -> Script[int]:

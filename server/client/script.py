@@ -92,7 +92,7 @@ class Stubs:
     def name_of(self, method: Callable[..., Any]) -> str:
         """Return the name of a method of a stub."""
         stubs = (self.collections, self.searches, self.questions, self.jobs_stub, self.operations)
-        return str(next(name for stub in stubs for name, member in vars(stub).items() if known is method))
+        return str(next(name for stub in stubs for name, member in vars(stub).items() if member is method))
 
 
 class Runner(Protocol):

@@ -63,22 +63,22 @@ class Follower:
         """
         from crossview.engine.values.duplicate import DuplicatesRequest
 
-        found: dict[str, str] = {}
+        copies: dict[str, str] = {}
         for group in self.collection.duplicates(DuplicatesRequest()).groups:
             if group.kind == "copies":
-                keys = [one.key for one in (group.keeper, *group.members)]
+                keys = [picture.key for picture in (group.keeper, *group.members)]
                 first = next((key for key in keys if key not in new), keys[0])
-                found |= {key: first for key in keys if key in new and key != first}
+                copies |= {key: first for key in keys if key in new and key != first}
         if self.follow.on_import == "skip":
-            self.collection.items.delete(list(found))
-        return found
+            self.collection.items.delete(list(copies))
+        return copies
 
     def watch(self) -> None:
         """Follow the folders until Ctrl-C; print the report of each run that changes something."""
         first, refused = self.once()
         self.show(first)
         self._say_refusal(refused)
-        known = set(first.missing)
+        missing = set(first.missing)
         if not self.as_json:
             say("watching; Ctrl-C ends", err=True)
         for _ in self._settled():
@@ -89,8 +89,8 @@ class Follower:
             except CrossviewError as error:  # for example, the folder is being renamed
                 say(f"not indexed: {error}", err=True)
                 continue
-            new = replace(report, missing=tuple(key for key in report.missing if key not in known), skipped={})
-            known = set(report.missing)
+            new = replace(report, missing=tuple(key for key in report.missing if key not in missing), skipped={})
+            missing = set(report.missing)
             if new.added or new.updated or new.moved or new.missing or new.pruned or new.failures:
                 self.show(new)
             if refusal != refused:
@@ -156,8 +156,8 @@ def _reports_no_changes(path: Path) -> bool:
         return False
     mounts = [(fields[1].replace("\\040", " "), fields[2]) for fields in map(str.split, lines) if len(fields) > 2]
     where = f"{path.absolute()}/"
-    around = [one for one in mounts if where.startswith(f"{one[0].rstrip('/')}/")]
-    _, kind = max(around, key=lambda one: len(one[0]), default=("", ""))
+    around = [mount for mount in mounts if where.startswith(f"{mount[0].rstrip('/')}/")]
+    _, kind = max(around, key=lambda mount: len(mount[0]), default=("", ""))
     return kind.startswith(_NETWORK)
 
 

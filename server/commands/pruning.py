@@ -72,15 +72,15 @@ class Losses:
         """
         whole = {folder for folder, lost in self.missing.items() if lost == self.items[folder]}
         inside = root.rstrip("/") + "/"
-        return sorted(one for one in whole if one.startswith(inside) and str(Path(one).parent) not in whole)
+        return sorted(folder for folder in whole if folder.startswith(inside) and str(Path(folder).parent) not in whole)
 
 
 def _below(counts: Counter[str]) -> Counter[str]:
     """Return the sums of the counts of folders and of all folders below them."""
     sums = Counter[str]()
     for folder, count in counts.items():
-        for one in (Path(folder), *Path(folder).parents):
-            sums[str(one)] += count
+        for path in (Path(folder), *Path(folder).parents):
+            sums[str(path)] += count
     return sums
 
 

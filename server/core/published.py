@@ -66,8 +66,8 @@ class PublishedCollections(OpenCollections):
 
     def every_name(self) -> list[str]:
         """Return the names of all published collections, in order."""
-        found = aliases.all_pointed(self._engine).values()
-        return sorted(str(aliases.description(self._engine, one)["name"]) for one in found)
+        generations = aliases.all_pointed(self._engine).values()
+        return sorted(str(aliases.description(self._engine, name)["name"]) for name in generations)
 
     def close(self, patience: float = 1.0) -> bool:
         """Close all collections and the connection to the engine."""

@@ -293,13 +293,13 @@ def to_map_points(message: maps_pb2.ListMapPointsResponse) -> MapPoints:
 
 def from_map_points(page: MapPoints) -> maps_pb2.ListMapPointsResponse:
     """Return the message of a page of points."""
-    distinct: dict[tuple[type, Value], int] = {}
-    places = [-1 if value is None else distinct.setdefault((type(value), value), len(distinct)) for value in page.values]
+    order: dict[tuple[type, Value], int] = {}
+    places = [-1 if value is None else order.setdefault((type(value), value), len(order)) for value in page.values]
     return maps_pb2.ListMapPointsResponse(
         keys=page.keys,
         x=page.points[:, 0].tolist(),
         y=page.points[:, 1].tolist(),
-        values=[from_field_value(value) for _, value in distinct],
+        values=[from_field_value(value) for _, value in order],
         places=places,
         next_page_token=pages.to_token(str(page.after)) if page.after else "",
     )

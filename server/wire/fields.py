@@ -241,7 +241,8 @@ def _remedy(message: pb.Remedy) -> Remedy:
     values = [(argument.name, _value(argument)) for argument in message.arguments]
     if not message.call:
         return Argument(*values[0])
-    return Call(message.call, tuple(value for name, value in values if not name), {name: value for name, value in values if name})
+    positional = tuple(value for name, value in values if not name)
+    return Call(message.call, positional, {name: value for name, value in values if name})
 
 
 def _value(argument: pb.Remedy.Argument) -> Any:

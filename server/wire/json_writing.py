@@ -95,7 +95,8 @@ def _floats(values: Iterable[float]) -> list[Any]:
     """Return the shortest decimal numbers that denote the same single-precision numbers."""
     exact = np.asarray(list(values), np.float32)
     shortest = exact.astype(str).astype(np.float64).tolist()
-    return shortest if np.isfinite(exact).all() else [number if math.isfinite(number) else _named(number) for number in shortest]
+    finite = np.isfinite(exact).all()
+    return shortest if finite else [number if math.isfinite(number) else _named(number) for number in shortest]
 
 
 def _named(value: float) -> str:

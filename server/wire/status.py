@@ -133,19 +133,19 @@ class Refusal:
     @property
     def status(self) -> status_pb2.Status:
         """The status message, with details for programs: the error's name and remedies, and when to retry."""
-        found, info = status_pb2.Status(code=self.code.value, message=self.worded), error_details_pb2.ErrorInfo()
+        status, info = status_pb2.Status(code=self.code.value, message=self.worded), error_details_pb2.ErrorInfo()
         info.reason, info.domain = self.error_name, DOMAIN
-        if found.message != self.message:
+        if status.message != self.message:
             info.metadata[_PYTHON] = self.message
-        found.details.add().Pack(info)
+        status.details.add().Pack(info)
         remedies = remedies_of([self.message])
         for remedy in remedies if sum(remedy.ByteSize() for remedy in remedies) <= _REMEDIES_BYTES else ():
-            found.details.add().Pack(remedy)
+            status.details.add().Pack(remedy)
         if self.retry_seconds is not None:
             after = error_details_pb2.RetryInfo()
             after.retry_delay.FromMilliseconds(round(1000 * self.retry_seconds))
-            found.details.add().Pack(after)
-        return found
+            status.details.add().Pack(after)
+        return status
 
 
 def refusal(error: Exception, error_id: str = "") -> Refusal:

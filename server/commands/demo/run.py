@@ -60,8 +60,8 @@ def demo(
         raise typer.BadParameter(f"--pictures {pictures} is not a folder")
     import crossview.features.decode  # noqa: F401 - a client without the engine fails here, before it draws
 
-    chosen = _chosen(notions, attributes, camera, model or [], pictures)
-    run = partial(chosen.run, sheet=out / SHEET, echo=say, connect=lambda at: ConnectionOptions(server=at).backend())
+    story = _chosen(notions, attributes, camera, model or [], pictures)
+    run = partial(story.run, sheet=out / SHEET, echo=say, connect=lambda at: ConnectionOptions(server=at).backend())
     out.mkdir(parents=True, exist_ok=True)
     if not keep:
         with tempfile.TemporaryDirectory(prefix="crossview-demo-") as scratch:
@@ -70,7 +70,7 @@ def demo(
     if (out / "home").exists():
         fail(f"{out} contains an earlier demo: remove it, or give another --out")
     run(out.absolute())
-    for line in lines_to_try(chosen.name, out, chosen.to_try):
+    for line in lines_to_try(story.name, out, story.to_try):
         say(line)
 
 
@@ -90,7 +90,7 @@ def _chosen(notions: bool, attributes: bool, camera: bool, models: list[Path], p
     if models:
         from crossview.server.commands.demo import words
 
-        run = partial(words.run_words, chosen=words.ChosenModels.of(models), pictures=pictures)
+        run = partial(words.run_words, models=words.ChosenModels.of(models), pictures=pictures)
         return _Demo(words.NAME, run, words.TO_TRY)
     from crossview.server.commands.demo import attributes as moods
     from crossview.server.commands.demo import camera as street

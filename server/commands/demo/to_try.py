@@ -33,7 +33,7 @@ def lines_to_try(name: str, folder: Path, commands: Sequence[str]) -> Iterator[s
 def _program() -> str:
     """Return ``crossview`` if a shell finds this installation, or its path from the working folder."""
     installed = Path(sys.executable).with_name("crossview")
-    found = shutil.which("crossview")
-    if not installed.exists() or (found is not None and Path(found).resolve() == installed.resolve()):
+    on_path = shutil.which("crossview")
+    if not installed.exists() or (on_path is not None and Path(on_path).resolve() == installed.resolve()):
         return "crossview"
     return os.path.relpath(installed) if installed.is_relative_to(Path.cwd()) else str(installed)

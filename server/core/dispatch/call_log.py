@@ -88,4 +88,4 @@ def _details(call: Call) -> Iterator[tuple[str, Any]]:
 def _names(names: Any) -> str:
     """Return different names, without the characters that could break a line of the log."""
     joined = ",".join(dict.fromkeys(names))
-    return "".join(character if character.isprintable() and character != " " else "?" for character in joined)[:_LONGEST]
+    return "".join(letter if letter.isprintable() and letter != " " else "?" for letter in joined)[:_LONGEST]

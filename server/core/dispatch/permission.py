@@ -162,7 +162,9 @@ def source_fields(message: Descriptor) -> tuple[bool, tuple[tuple[str, bool], ..
 
     A field has a name, and whether it is repeated.
     """
-    below = [(field.name, field.is_repeated) for field in message.fields if _leads_to_source(field.message_type, (message,))]
+    below = [
+        (field.name, field.is_repeated) for field in message.fields if _leads_to_source(field.message_type, (message,))
+    ]
     return _has_source(message), tuple(below)
 
 
@@ -173,4 +175,5 @@ def _has_source(message: Descriptor) -> bool:
 def _leads_to_source(message: Descriptor | None, parents: tuple[Descriptor, ...]) -> bool:
     if message is None or message in parents or message.GetOptions().map_entry:
         return False
-    return _has_source(message) or any(_leads_to_source(field.message_type, (*parents, message)) for field in message.fields)
+    path = (*parents, message)
+    return _has_source(message) or any(_leads_to_source(field.message_type, path) for field in message.fields)

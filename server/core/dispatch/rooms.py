@@ -393,9 +393,10 @@ class Rooms:
 
         ``by_model`` tells whether a model may run on texts of the request, which can take seconds.
         """
-        if method.room is methods.Room.SEARCHES and (request is None or any(query.image for query in queries_of(request))):
+        searches = method.room is methods.Room.SEARCHES
+        if searches and (request is None or any(query.image for query in queries_of(request))):
             return self._pictures
-        if method.room is methods.Room.SEARCHES and by_model:
+        if searches and by_model:
             return self._texts
         return self._rooms[method.room]
 

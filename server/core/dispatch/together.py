@@ -73,7 +73,7 @@ class Gathering:
         del self._groups[alike]
         self._alone = min(2 * self._alone + 1, _MOST_AT_ONCE) if len(group.calls) == 1 else 0
         self._at_once = self._alone
-        waiting = [entry for entry in group.calls if not entry[1].done()]  # the callers of the others have left
+        waiting = [call for call in group.calls if not call[1].done()]  # the callers of the others have left
         for start in range(0, len(waiting), most):
             part = waiting[start : start + most]
             for (_, future), outcome in zip(part, _in_loop([asked for asked, _ in part]), strict=True):
@@ -97,7 +97,7 @@ def _in_loop(calls: list[Asked]) -> list[Any]:
         with suppress(Exception):
             responses = _shared(calls, immediate.answers)
             return [None] * len(calls) if responses is None else responses
-    return [_outcome(partial(answered_alone, *asked)) for asked in calls]
+    return [_outcome(partial(answered_alone, call, request)) for call, request in calls]
 
 
 def answered_alone(call: Call, request: Message) -> Any:
@@ -123,7 +123,7 @@ def answered_together(calls: list[Asked]) -> list[Any]:
             if responses is not None:
                 return responses
     calls[0][0].together = 1
-    return [_outcome(partial(_answered, *asked)) for asked in calls]
+    return [_outcome(partial(_answered, call, request)) for call, request in calls]
 
 
 def _shared(calls: list[Asked], answers: Callable[[list[Any]], Sequence[Message] | None]) -> list[Any] | None:

@@ -148,7 +148,7 @@ class Keys:
                 raise InvalidInputError(f"the key {name!r} has every collection already")
             (grant,) = self._bound((Grant(collection),))
             names = HomeNames.of(self._home)
-            rest = [other for other in key.collections if other != grant and (other.name != collection or other.shown(names))]
+            rest = [old for old in key.collections if old != grant and (old.name != collection or old.shown(names))]
             changed = replace(key, collections=(*rest, grant))
             keys[keys.index(key)] = changed
         return changed
@@ -192,7 +192,9 @@ class Keys:
             _log.warning("cannot bind keys to collection %r: %s", name, error)
         identity = HomeNames.of(self._home).identities.get(name)
         return [
-            key.name for key in self.all() if any(grant.identity == identity for grant in key.collections or ()) if identity
+            key.name
+            for key in self.all()
+            if identity and identity in [grant.identity for grant in key.collections or ()]
         ]
 
     def of_deleted(self, name: str) -> list[str]:
@@ -379,7 +381,7 @@ def _key(stored: Mapping[str, object], version: int) -> Key:
     """Return a stored key; raise ValueError, TypeError or KeyError for a damaged one."""
     fields: dict[str, Any] = dict(stored)
     only = fields["collections"]
-    grants = None if only is None else tuple(Grant(entry) if version == _NAMES_ONLY else Grant(**entry) for entry in only)
+    grants = None if only is None else tuple(Grant(row) if version == _NAMES_ONLY else Grant(**row) for row in only)
     key = Key(**{**fields, "collections": grants})
     Scope(key.scope)
     if len(bytes.fromhex(key.sha256)) != _SECRET_BYTES or not key.ends:

@@ -96,8 +96,8 @@ class ServerMetrics:
                     families["items"].add_metric((name,), collection.count())
                     families["index_bytes"].add_metric((name,), index_bytes)
                     families["versions"].add_metric((name,), versions)
-                    found = sorted(collection.memory.recalls().items())
-                    latest = {(name, place.space, place.target, place.view): figures for place, figures in found}
+                    recalls_of = sorted(collection.memory.recalls().items())
+                    latest = {(name, place.space, place.target, place.view): figures for place, figures in recalls_of}
                     for labels, (live, promised) in latest.items():
                         for family, value in zip(recalls, (live.recall, promised, live.queries), strict=True):
                             family.add_metric(labels, value)
@@ -144,7 +144,7 @@ def connections(ports: Sequence[int]) -> int | None:
             with suppress(OSError):  # closed meanwhile
                 if (target := os.readlink(descriptor.path)).startswith("socket:["):
                     own.add(target[8:-1])
-        lines = [
+        rows = [
             line.split()
             for table in ("tcp", "tcp6")
             if (path := Path("/proc/self/net") / table).exists()
@@ -153,4 +153,4 @@ def connections(ports: Sequence[int]) -> int | None:
     except OSError:
         return None
     hex_ports = {f"{port:04X}" for port in ports}
-    return sum(columns[1].rpartition(":")[2] in hex_ports and columns[3] == _ESTABLISHED and columns[9] in own for columns in lines)
+    return sum(row[1].rpartition(":")[2] in hex_ports and row[3] == _ESTABLISHED and row[9] in own for row in rows)

@@ -114,5 +114,6 @@ class QuestionService:
         page = judgements[:size]
         token = pages.to_token(str(page[-1].id)) if len(judgements) > size else ""
         return duplicates_pb2.ListPairJudgementsResponse(
-            judgements=[to_message(duplicates_pb2.PairJudgement, judgement) for judgement in page], next_page_token=token
+            judgements=[to_message(duplicates_pb2.PairJudgement, judgement) for judgement in page],
+            next_page_token=token,
         )
