@@ -3,7 +3,6 @@
 import inspect
 import shlex
 from collections import Counter
-from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Annotated, Any, NamedTuple
 
@@ -95,7 +94,8 @@ class Command(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the arguments, optional ones in brackets, and the place of the options."""
-        return [*map(_argument, _arguments(self.params)), "[OPTIONS]"]
+        arguments = (parameter for parameter in self.params if parameter.param_type_name == "argument")
+        return [*map(_argument, arguments), "[OPTIONS]"]
 
     def get_short_help_str(self, limit: int = 0) -> str:
         """Return the summary; a test holds that it fits its line."""
@@ -233,10 +233,6 @@ def _path(ctx: typer.Context) -> str:
         names.append(here.info_name or "")
         here = here.parent
     return " ".join(reversed(names))
-
-
-def _arguments(parameters: Iterable[Any]) -> list[Any]:
-    return [parameter for parameter in parameters if parameter.param_type_name == "argument"]
 
 
 def _argument(parameter: Any) -> str:

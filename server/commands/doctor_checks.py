@@ -156,7 +156,7 @@ def _folder(path: Path) -> Iterator[Diagnosis]:
         yield Diagnosis("disk", level, message, "free space, or move the home to a larger disk")
     for leftover in sorted(child.name for child in path.iterdir() if _LEFTOVER.fullmatch(child.name)):
         message = f"{leftover} is of a process that was killed, or that works now"
-        yield Diagnosis("leftovers", "warning", message, "the next command that opens a name removes dead ones")
+        yield Diagnosis("leftovers", "warning", message, "the next command that opens a collection removes dead ones")
     for leftover in sorted(child.name for child in path.iterdir() if child.name.startswith(".import-")):
         name = leftover.removeprefix(".import-")
         yield Diagnosis("leftovers", "warning", f"an unfinished import of {name}", f"crossview import {name} EXPORT")

@@ -80,7 +80,8 @@ def add(
         print_json(_checked(entry, trials))
         return
     _show(entry, trials)
-    views = f"color,{_view_name(model)}=onnx:{model}"
+    view = model if model[0].isalpha() else f"m{model}"  # the name of a view begins with a letter
+    views = f"color,{view}=onnx:{model}"
     say(f"use it in a view, for example: {hint('create', 'art', '--views', views)}", err=True)
 
 
@@ -223,10 +224,6 @@ def _rows_of(printed: PrintedModel) -> str:
     words = {"image": "pictures", "text": "texts"}
     kinds = " and ".join(words[kind] for kind in printed.inputs)
     return f"{kinds} in one space" if printed.shared else kinds
-
-
-def _view_name(model: str) -> str:
-    return model if model[0].isalpha() else f"m{model}"
 
 
 def _time(text: str) -> str:

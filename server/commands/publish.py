@@ -162,7 +162,7 @@ def list_(engine: EngineOption, as_json: JsonOption = False) -> None:
 
 
 def described_publication(result: "Publication", planned: bool) -> str:
-    """Return a result as sentences."""
+    """Return a publication as sentences."""
     verb = "would publish" if planned else "published"
     lines = [f"{verb} space {result.space} of {result.items:,} items as {result.name}: bundle {result.bundle}"]
     for target in result.targets:

@@ -107,10 +107,10 @@ def export(
             data = home.export(name, folder, progress)
     except KeyboardInterrupt:
         _stop()
-    note = f", {data.kept} of them note earlier" if data.kept else ""
+    note = f", {data.kept} of them finished earlier" if data.kept else ""
     print_result(
         data,
-        f"data {name} to {data.folder}: {data.items} items, {data.files} files{note}, {data.bytes / 1e6:,.1f} MB",
+        f"exported {name} to {data.folder}: {data.items} items, {data.files} files{note}, {data.bytes / 1e6:,.1f} MB",
         as_json,
     )
 

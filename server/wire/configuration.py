@@ -110,7 +110,8 @@ def _typed(name: str, value: object, origin: str, folder: Path) -> object:
     if kind is tuple and isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         return tuple(value)
     if type(value) is not kind:
-        raise InvalidInputError(f"{origin}: {name} is {_KINDS[kind]}, not {_shown(value)}")
+        text = "a table" if isinstance(value, dict) else repr(value)
+        raise InvalidInputError(f"{origin}: {name} is {_KINDS[kind]}, not {text}")
     return value
 
 
@@ -133,10 +134,6 @@ def _line(text: str, name: str) -> int:
     """Return the number of the line on which a name of a TOML file begins."""
     written = re.search(rf"^[ \t]*\[*[ \t]*[\"']?{re.escape(name)}[\"']?[ \t]*[=.\]]", text, re.MULTILINE)
     return text.count("\n", 0, written.start()) + 1 if written else 1
-
-
-def _shown(value: object) -> str:
-    return "a table" if isinstance(value, dict) else repr(value)
 
 
 def _toml(value: object) -> str:

@@ -22,13 +22,11 @@ def encoded(message: Message) -> bytes:
     if isinstance(message, search_pb2.StreamSearchResponse) and message.HasField("response"):
         body = encoded(message.response)
         return _head(_RESPONSE.number, len(body)) + body
-    if isinstance(message, search_pb2.SearchResponse) and _hits(message) > AT_ONCE:
+    if isinstance(message, search_pb2.SearchResponse) and (
+        sum(len(result.hits) + 1 for result in message.results) > AT_ONCE
+    ):
         return b"".join(_pieces(message))
     return message.SerializeToString()
-
-
-def _hits(response: search_pb2.SearchResponse) -> int:
-    return sum(len(result.hits) + 1 for result in response.results)
 
 
 def _pieces(response: search_pb2.SearchResponse) -> Iterator[bytes]:

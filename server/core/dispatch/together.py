@@ -66,7 +66,8 @@ class Gathering:
         """Answer the calls of a group unless it waits for others."""
         loop, group = asyncio.get_running_loop(), self._groups[alike]
         group.turns += 1
-        most = _most(group.calls[0][0])
+        together = group.calls[0][0][0].served.together
+        most = 1 if together is None else together.most
         if len(group.calls) < most and group.turns < _TURNS and loop.time() < group.until:
             loop.call_soon(self._turn, alike)
             return
@@ -81,11 +82,6 @@ class Gathering:
                     future.set_exception(outcome)
                 else:
                     future.set_result(outcome)
-
-
-def _most(asked: Asked) -> int:
-    together = asked[0].served.together
-    return 1 if together is None else together.most
 
 
 def _in_loop(calls: list[Asked]) -> list[Any]:

@@ -115,10 +115,11 @@ class Keys:
         ends = None if expires is None else now + _seconds(expires)
         public = secrets.token_hex(6)
         secret = f"cv_{public}_{secrets.token_urlsafe(_SECRET_BYTES)}"
+        digest = hashlib.sha256(secret.encode()).hexdigest()
         grants = None if collections is None else tuple(Grant(collection) for collection in sorted(set(collections)))
         with self._changing() as keys:
             only = None if grants is None else self._bound(grants)
-            key = Key(name, scope, only, _time(now), None if ends is None else _time(ends), public, _hash(secret))
+            key = Key(name, scope, only, _time(now), None if ends is None else _time(ends), public, digest)
             if any(other.name == name for other in keys):
                 raise AlreadyExistsError(
                     f"a key {name!r} exists already: choose another name, or revoke it first with: ",
@@ -342,10 +343,6 @@ def _time(seconds: float) -> str:
         return datetime.fromtimestamp(int(seconds), UTC).isoformat()
     except (OverflowError, ValueError) as error:
         raise InvalidInputError("the key would expire after the year 9999: use a shorter duration, or none") from error
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _read(path: Path) -> list[Key]:

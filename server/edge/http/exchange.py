@@ -81,10 +81,7 @@ class Exchange:
 
     def caller(self, codec: Codec, seconds: float | None) -> Caller:
         """Return the caller of the call."""
-        return Caller(codec, seconds, self._metadata)
-
-    def _metadata(self) -> Iterable[tuple[str, str | bytes]]:
-        return self._pairs  # with repeated names, which the check of keys refuses
+        return Caller(codec, seconds, lambda: self._pairs)  # with repeated names, which the check of keys refuses
 
     def seconds(self, name: str) -> float | None:
         """Return the time until the deadline from a header; None without one. Raises InvalidInputError."""
