@@ -45,7 +45,9 @@ _RETRIED = {
 _SERVICE_CONFIG = {
     "methodConfig": [
         {
-            "name": [{"service": one.service, "method": one.name} for one in METHODS.values() if one.repeatable],
+            "name": [
+                {"service": method.service, "method": method.name} for method in METHODS.values() if method.repeatable
+            ],
             "retryPolicy": _RETRIED,
         }
     ],

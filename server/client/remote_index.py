@@ -193,7 +193,7 @@ class _Sending:
 
     collection: AnyCollection
     keyed: Mapping[str, SourceFile]
-    known: Mapping[str, Item]
+    items: Mapping[str, Item]
     annotations: Annotations
     unchanged: Set[str]
     """Keys of files whose items have the same content."""
@@ -213,7 +213,7 @@ class _Sending:
             if new := [entry for entry in batch if isinstance(entry, NewItem)]:
                 reports.append(put := self.collection.items.put(new))
                 failed = {failure.key for failure in put.failures}
-                self.added.update(item.key for item in new if item.key not in self.known and item.key not in failed)
+                self.added.update(item.key for item in new if item.key not in self.items and item.key not in failed)
             if updates := [entry for entry in batch if isinstance(entry, ItemUpdate)]:
                 reports.append(self.collection.items.update(updates))
             committed.items = sum(report.added + report.updated for report in reports)
@@ -229,7 +229,7 @@ class _Sending:
         """Yield the entries to send, file by file; None for an unchanged file and for an unreadable one."""
         views = {view.name for view in self.collection.views() if view.fitted and "image" in view.inputs}
         for key, file in self.keyed.items():
-            stored, annotation = self.known.get(key), self.annotations.of(file, key)
+            stored, annotation = self.items.get(key), self.annotations.of(file, key)
             update = annotation.update(key, self.annotations.labels_given)
             before = "" if stored is None else stored.stamp
             stamp = wanted_stamp(file, before, self.metadata)

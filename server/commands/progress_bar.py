@@ -41,12 +41,12 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def progress_bar(shown: bool = True, unit: str = "") -> Iterator["Progress | None"]:
+def progress_bar(visible: bool = True, unit: str = "") -> Iterator["Progress | None"]:
     """Yield a function that shows progress on stderr: always as notes, and on a terminal also as a bar.
 
-    Yields None unless ``shown``. With a ``unit``, such as images, the bar shows the rate per second.
+    Yields None unless ``visible``. With a ``unit``, such as images, the bar shows the rate per second.
     """
-    if not shown:
+    if not visible:
         yield None
         return
     from rich.console import Console

@@ -147,5 +147,5 @@ def _toml(value: object) -> str:
 
 
 _HINTS = get_type_hints(ServerSettings)
-SETTINGS = {one.name: _HINTS[one.name] for one in fields(ServerSettings)}
+SETTINGS = {field.name: _HINTS[field.name] for field in fields(ServerSettings)}
 """The type of each setting, by its name."""

@@ -77,7 +77,7 @@ class Gathering:
         waiting = [call for call in group.calls if not call[1].done()]  # the callers of the others have left
         for start in range(0, len(waiting), most):
             part = waiting[start : start + most]
-            for (_, future), outcome in zip(part, _in_loop([asked for asked, _ in part]), strict=True):
+            for (_, future), outcome in zip(part, _in_loop([call for call, _ in part]), strict=True):
                 if isinstance(outcome, Exception):
                     future.set_exception(outcome)
                 else:

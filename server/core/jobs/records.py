@@ -192,14 +192,14 @@ class Records:
     def ask_to_stop(self, job: str, why: Status) -> None:
         """End a waiting job with a status, or record that a running job must end with it; raise NotFoundError."""
 
-        def asked(operation: Operation) -> None:
+        def mark_cancelling(operation: Operation) -> None:
             metadata = metadata_of(operation)
             metadata.cancelling = True
             operation.metadata.Pack(metadata)
 
         self.get(job)
         if not self._change(job, lambda operation: end(operation, why), JobMetadata.STATE_WAITING):
-            self._change(job, asked, JobMetadata.STATE_RUNNING, why.SerializeToString())
+            self._change(job, mark_cancelling, JobMetadata.STATE_RUNNING, why.SerializeToString())
 
     def asked_to_stop(self, job: str) -> Status | None:
         """Return the status with which a job must end; None if the job may continue."""
