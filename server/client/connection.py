@@ -152,6 +152,7 @@ class Connection(Stubs):
         self._check_open()
         with (places or self._calls).taken(self.timeout):
             try:
+                # An iterator of requests cannot be sent again.
                 response = attempt() if sent else repeated(attempt, self.timeout)
             except grpc.RpcError as failure:
                 raise self._error(failure, method, sent) from failure

@@ -175,7 +175,7 @@ def _write(out: Path, collection: "AnyCollection", info: "MapInfo", field: str) 
             return
         from crossview.server.commands.drawing.map_picture import map_picture
 
-        title = sentence(info).partition(": ")[2].rpartition(" (")[0]
+        title = sentence(info).partition(": ")[2].rpartition(" (")[0]  # without its id and the time
         map_picture(points, values, title, field).save(part, format="PNG")
 
 

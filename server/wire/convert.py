@@ -293,7 +293,7 @@ def to_map_points(message: maps_pb2.ListMapPointsResponse) -> MapPoints:
 
 def from_map_points(page: MapPoints) -> maps_pb2.ListMapPointsResponse:
     """Return the message of a page of points."""
-    order: dict[tuple[type, Value], int] = {}
+    order: dict[tuple[type, Value], int] = {}  # with the type, because True equals 1
     places = [-1 if value is None else order.setdefault((type(value), value), len(order)) for value in page.values]
     return maps_pb2.ListMapPointsResponse(
         keys=page.keys,

@@ -129,7 +129,7 @@ def _setter(field: FieldDescriptor) -> _Set:
 
         def set_message(message: Any, value: Any) -> None:
             inner = getattr(message, name)
-            inner.SetInParent()
+            inner.SetInParent()  # an empty object also sets the field
             fill(inner, value)
 
         return set_message

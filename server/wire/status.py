@@ -89,8 +89,8 @@ BY_NAME: dict[str, type[Exception]] = {
 BY_CODE: dict[Code, type[Exception]] = {
     Code.UNAVAILABLE: ServerUnavailableError,
     Code.INTERNAL: ServerFaultError,
-    **{code: cls for cls, code in reversed(STATUSES) if cls is not errors.StorageError},
-    Code.RESOURCE_EXHAUSTED: errors.InvalidInputError,
+    **{code: cls for cls, code in reversed(STATUSES) if cls is not errors.StorageError},  # the first of a code stays
+    Code.RESOURCE_EXHAUSTED: errors.InvalidInputError,  # gRPC itself refuses messages above its limit with it
 }
 """The error that a client raises for a status without a known name."""
 _log = logging.getLogger("crossview.server")
@@ -110,7 +110,7 @@ def _disk_full(error: BaseException | None) -> bool:
             return True
         if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
             return True
-        error = getattr(error, "orig", None) or error.__cause__
+        error = getattr(error, "orig", None) or error.__cause__  # SQLAlchemy keeps the error of SQLite in orig
     return False
 
 

@@ -362,7 +362,7 @@ class Room:
             if task.alike is not None:
                 self._alike[task.alike].under_way -= 1
                 self._put_alike(task.alike)
-                seconds *= self._most_threads / self._abreast
+                seconds *= self._most_threads / self._abreast  # ``_wait`` divides by all threads
             self._under_way -= 1
             for caller in task.callers:
                 self._leave(caller)

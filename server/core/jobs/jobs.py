@@ -94,7 +94,7 @@ class Waiting:
 
     def _watch(self) -> None:
         while True:
-            closing = self._closed
+            closing = self._closed  # read first: the last round serves those that left before
             with self._changing:
                 jobs, leaving = list(self._waiting), self._left
                 self._left = {}
@@ -281,9 +281,7 @@ class Jobs:
                 continue
             try:
                 self.records.end(job, settled(self.home, self.records.request(job), JobStoppedError(_STOPPED)))
-            except (
-                CrossviewError
-            ) as error:  # such as BusyError from a writer of the collection: the next check tries again
+            except CrossviewError as error:  # such as BusyError from a writer of the collection; the next check repeats
                 _log.warning("cannot settle job %s of a dead server yet: %s", job, error)
                 unsettled = True
         return unsettled

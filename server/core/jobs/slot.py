@@ -82,7 +82,7 @@ class Slot:
 
     def _serve(self) -> None:
         while not self._closing.is_set():
-            self._wanted.clear()
+            self._wanted.clear()  # before the look at the records, so that a wake meanwhile is not lost
             try:
                 request = self._records.next_waiting(self._owner.id, self._kinds)
                 if request is not None:

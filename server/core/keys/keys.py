@@ -286,6 +286,7 @@ class KeyRing:
         form = _FORM.fullmatch(secret)
         entry = self._keys.get(form[1]) if form is not None else None
         digest, identity, ends = entry or (bytes(_SECRET_BYTES), Identity(), 0.0)
+        # Also computed for an unknown key, so that the time does not tell whether there is one.
         same = hmac.compare_digest(hashlib.sha256(secret.encode()).digest(), digest)
         if entry is None or not same:
             raise UnauthenticatedError("the server does not know the key, or it was revoked: ask for a new one")

@@ -56,6 +56,7 @@ class Exchange:
         self._pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         self.headers: dict[str, str] = dict(self._pairs)
         length = self.headers.get("content-length", "" if "transfer-encoding" in self.headers else "0")
+        # Python refuses to read very long numbers, and 20 digits are above every limit.
         self.body: Body = Body(receive, budget, int(length[:20]) if length.isdecimal() else None, self._body_ended)
         self._started = False
         self.headers_of_answer: list[_Header] = []

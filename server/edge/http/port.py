@@ -232,7 +232,7 @@ class HttpPort:
         config = uvicorn.Config(
             app,
             http=protocol,
-            loop="none",
+            loop="none",  # the event loop of the server already runs
             ws="none",
             lifespan="off",
             log_config=None,
