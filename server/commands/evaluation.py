@@ -293,7 +293,6 @@ def _number(value: float, error: float | None, sign: str = "") -> str:
 
 
 def _print_csv(evaluation: "Evaluation") -> None:
-    """Print a line for each figure of each space."""
     differences = {_key(row): (row.value, row.standard_error) for row in evaluation.differences}
     none = (None, None)
     print_csv(

@@ -199,7 +199,6 @@ def _collection(backend: "Backend", folder: Path, name: str, spec: str) -> "Coll
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """Yield names for the collection of a folder."""
     plain = re.sub(r"[^a-z0-9_-]+", "-", folder.name.lower()).strip("-_")[:40] or "pictures"
     yield f"{plain}-changes"
     for number in range(2, 1_000):

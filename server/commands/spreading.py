@@ -195,7 +195,6 @@ def place(
 
 
 def _extracted(result: "Extraction") -> str:
-    """Return an extraction as sentences."""
     rate = f" ({result.items / result.seconds:.1f} pictures/s)" if result.items and result.seconds else ""
     done = f"{result.partitions:,} partitions with {result.items:,} pictures{rate}, {result.kept:,} finished before"
     return "\n".join([f"{result.rows}: {done}, {result.bad:,} pictures could not be used", *_failures(result.failures)])

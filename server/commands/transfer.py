@@ -153,7 +153,6 @@ def import_(
 def _import_export(
     name: str, source: Path, options: DataOptions, connection: PictureConnection, quiet: bool, as_json: bool
 ) -> None:
-    """Import an exported collection into a home."""
     if options != DataOptions():
         raise typer.BadParameter(f"{source} is an exported collection, which needs none of the options for other data")
     home = _home(connection)

@@ -182,7 +182,6 @@ class RunningServer:
             ) from error
 
     def _handlers(self) -> tuple[Any, ...]:
-        """Return the gRPC handlers of all services."""
         # Calls without keys have silences of their own, so that strangers cannot end those of callers with keys.
         silences = Silences(self.settings.calls // 2, self.settings.silent_seconds)
         ending = self._dispatcher.draining

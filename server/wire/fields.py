@@ -129,7 +129,6 @@ def _same(value: Any) -> Any:
 
 
 def _classes(annotation: Any) -> set[Any]:
-    """Return the classes that an annotation names."""
     parts = get_args(annotation)
     return set().union(*map(_classes, parts)) if parts else {annotation}
 

@@ -284,7 +284,6 @@ class Room:
             self._timer = asyncio.get_running_loop().call_later(self._patience, self._refuse_late)
 
     def _refuse_late(self) -> None:
-        """Refuse the calls that have waited too long."""
         self._timer = None
         while self._impatient:
             until, caller, task = self._impatient[0]
