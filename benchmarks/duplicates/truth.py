@@ -40,8 +40,8 @@ class Truth:
         self._kinds = np.array([PurePosixPath(key).stem for key in keys])
         size = max(int(self._of.max()), *(max(pair) for pair in BURSTS)) + 1
         burst = np.zeros((size, size), bool)
-        for one, other in BURSTS:
-            burst[one, other] = burst[other, one] = True
+        for first, second in BURSTS:
+            burst[first, second] = burst[second, first] = True
         self._burst = burst[self._of[:, None], self._of]
         self._right = self._of[:, None] == self._of
         self._counted = np.triu(~self._burst, 1)

@@ -23,11 +23,11 @@ def shortened(report: str, folds: Sequence[str], left_out: Sequence[str], place:
     text, _, run = report.rstrip().rpartition("\n\n")
     parts = _parts(text + "\n\n", left_out)
     gone = [_HEADING.findall(part)[0][1] for part in parts if _matches(part, left_out)]
-    kept = "".join(part for part in parts if not _matches(part, left_out))
-    shown = "".join(_details(part) if _matches(part, folds) else part for part in _parts(kept, folds))
+    body = "".join(part for part in parts if not _matches(part, left_out))
+    markdown = "".join(_details(part) if _matches(part, folds) else part for part in _parts(body, folds))
     if gone:
-        shown += f"The file `{place}` contains further figures: {'; '.join(dict.fromkeys(gone))}.\n\n"
-    return f"{shown}{run}\n"
+        markdown += f"The file `{place}` contains further figures: {'; '.join(dict.fromkeys(gone))}.\n\n"
+    return f"{markdown}{run}\n"
 
 
 def _parts(text: str, headings: Sequence[str]) -> list[str]:
@@ -44,8 +44,8 @@ def _parts(text: str, headings: Sequence[str]) -> list[str]:
 
 
 def _matches(part: str, headings: Sequence[str]) -> bool:
-    found = _HEADING.match(part)
-    return found is not None and any(re.fullmatch(pattern, found.group(2)) for pattern in headings)
+    heading = _HEADING.match(part)
+    return heading is not None and any(re.fullmatch(pattern, heading.group(2)) for pattern in headings)
 
 
 def _details(part: str) -> str:

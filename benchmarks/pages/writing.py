@@ -74,8 +74,8 @@ def texts(documents: Documents) -> dict[str, str]:
     on_pages = {name for page in PAGES.values() for name in page.results}
     if missing := sorted(set(documents) - on_pages):
         raise ValueError(f"no page has the results {', '.join(missing)}: name them in a page of benchmarks/pages")
-    shown = [page for page in PAGES.values() if _results(page, documents)]
-    return {"index.md": index(documents), **{f"{page.name}.md": page_text(page, documents) for page in shown}}
+    pages = [page for page in PAGES.values() if _results(page, documents)]
+    return {"index.md": index(documents), **{f"{page.name}.md": page_text(page, documents) for page in pages}}
 
 
 def index(documents: Documents) -> str:
@@ -109,8 +109,8 @@ def with_table(readme: str, documents: Documents) -> str:
     pages = [PAGES[name] for name in README if _results(PAGES[name], documents)]
     lines = [[*_headline(page, documents), f"[details]({FOLDER}/{page.name}.md)"] for page in pages]
     tables = [_papers(documents), table([[*_TABLE, "page"], *lines])] if lines else []
-    shown = "\n\n".join([*filter(None, tables), _LEGEND])
-    return MARK.join([parts[0], f"\n{shown}\n", parts[2]])
+    section = "\n\n".join([*filter(None, tables), _LEGEND])
+    return MARK.join([parts[0], f"\n{section}\n", parts[2]])
 
 
 def _papers(documents: Documents) -> str:
@@ -136,9 +136,9 @@ def _headline(page: Page, documents: Documents) -> Sequence[str]:
 
 def _answer(page: Page, documents: Documents) -> str:
     """Return a table of the headlines of a page, one of each benchmark."""
-    shown = {documents[name]["benchmark"]: documents[name] for name in reversed(_results(page, documents))}
-    known = [(benchmark(name).headline, document) for name, document in reversed(shown.items())]
-    return table([_TABLE, *(headline(document) for headline, document in known if headline)])
+    latest = {documents[name]["benchmark"]: documents[name] for name in reversed(_results(page, documents))}
+    headlines = [(benchmark(name).headline, document) for name, document in reversed(latest.items())]
+    return table([_TABLE, *(headline(document) for headline, document in headlines if headline)])
 
 
 def _report(page: Page, name: str, documents: Documents) -> str:

@@ -37,8 +37,8 @@ class Faiss:
     def search(self, queries: Vectors, effort: int, only: Condition | None) -> Ids:
         parameters = _parameters(self._kind, effort, None if only is None else self._bitmap(only))
         _, ids = self._index.search(queries, K, params=parameters)
-        found: Ids = ids
-        return found
+        hits: Ids = ids
+        return hits
 
     def use_threads(self, count: int) -> None:
         faiss.omp_set_num_threads(count)

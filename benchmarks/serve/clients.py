@@ -37,11 +37,11 @@ class Clients:
             yield started
         finally:
             self._stopped.set()
-            for one in started:
-                one.exception()  # waits
+            for future in started:
+                future.exception()  # waits
             self._stopped.clear()
-        for one in started:
-            one.result()
+        for future in started:
+            future.result()
 
 
 @contextmanager

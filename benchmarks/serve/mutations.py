@@ -24,10 +24,10 @@ def mutated(seed: int) -> Iterator[bytes]:
 
 
 def _flipped(data: bytes, generator: Random) -> bytes:
-    found = bytearray(data)
+    damaged = bytearray(data)
     for place in generator.integers(len(data), size=generator.integers(1, 20)):
-        found[place] ^= 1 << int(generator.integers(8))
-    return bytes(found)
+        damaged[place] ^= 1 << int(generator.integers(8))
+    return bytes(damaged)
 
 
 def _truncated(data: bytes, generator: Random) -> bytes:

@@ -33,10 +33,10 @@ def search_vectors(items: int, seed: int, threads: int, seconds: float) -> float
             counts[thread] += 1
 
     running = [threading.Thread(target=search, args=(number,)) for number in range(threads)]
-    for one in running:
-        one.start()
-    for one in running:
-        one.join()
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
     return float(counts.sum() / seconds)
 
 

@@ -38,14 +38,14 @@ class Served:
     def loads(self, kind: str) -> dict[str, Load]:
         """Return the calls of a kind by method."""
         ours = Load(address=self.ours, requests=self.requests[kind])
-        found = {OURS: ours}
+        loads = {OURS: ours}
         if self.streaming:
-            found[STREAMS] = replace(ours, streams=True)
+            loads[STREAMS] = replace(ours, streams=True)
         if kind in ("vector", "code"):
-            found[REFERENCE] = replace(ours, address=self.reference)
+            loads[REFERENCE] = replace(ours, address=self.reference)
         if kind == "vector":
-            found[ECHO] = replace(ours, address=self.reference, method=ECHO_METHOD)
-        return found
+            loads[ECHO] = replace(ours, address=self.reference, method=ECHO_METHOD)
+        return loads
 
 
 def measure_speed(served: Served, clients: Clients, at_once: Sequence[int], seconds: float, trial: int) -> Figures:
@@ -56,11 +56,11 @@ def measure_speed(served: Served, clients: Clients, at_once: Sequence[int], seco
             loads = served.loads(kind)
             names = list(loads)
             turn = trial % len(names)
-            found = {}
+            results = {}
             for name in names[turn:] + names[:turn]:
                 warm = _WARM_PICTURES if kind == "picture" else loads[name].warm
-                found[name] = clients.run(replace(loads[name], at_once=count, seconds=seconds, warm=warm))
-            rows += _of_turn(kind, count, found)
+                results[name] = clients.run(replace(loads[name], at_once=count, seconds=seconds, warm=warm))
+            rows += _of_turn(kind, count, results)
     return rows
 
 
@@ -76,11 +76,11 @@ def measure_limits(served: Served, seconds: float, cores: int) -> Figures:
     return [*rows, figure(PART, "picture", EXTRACTION, "calls/s", rate, cores)]
 
 
-def _of_turn(kind: str, count: int, found: Mapping[str, Calls]) -> Iterator[dict[str, Any]]:
+def _of_turn(kind: str, count: int, results: Mapping[str, Calls]) -> Iterator[dict[str, Any]]:
     """Return the methods' figures; what ours does of another's calls stands in the rows of the other."""
     of = partial(figure, PART, kind, clients=count)
-    mine = found[OURS]
-    for name, calls in found.items():
+    mine = results[OURS]
+    for name, calls in results.items():
         yield of(name, "calls/s", calls.rate)
         for metric, percent in PERCENTILES.items():
             yield of(name, metric, calls.milliseconds(percent))

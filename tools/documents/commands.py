@@ -49,8 +49,8 @@ def _section(name: str) -> Iterator[str]:
 def _command(name: str) -> Any:
     """Return the command that typer makes of a name such as ``space list``."""
     group, _, word = name.rpartition(" ")
-    found: Any = _command(group) if group else typer.main.get_command(app)
-    return found.commands[word]
+    command: Any = _command(group) if group else typer.main.get_command(app)
+    return command.commands[word]
 
 
 def _text(name: str) -> Text:
