@@ -205,8 +205,8 @@ def classified(scores: Scores, classifier: str) -> tuple[float, dict[str, Any]]:
 
     def best(weights: Sequence[float], metrics: Sequence[int | None]) -> tuple[float, int | None, int]:
         points = list(product(weights, metrics, votes))
-        return _best(
-            points, lambda point: _mean(scores.of_folds(point[0], point[1]), lambda fold: judged(fold, point[2]))
+        return max(
+            points, key=lambda point: _mean(scores.of_folds(point[0], point[1]), lambda fold: judged(fold, point[2]))
         )
 
     weight, metric, count = best(scores.weights, [0 if has_metric else None])
@@ -220,11 +220,6 @@ def folds_of(pictures: Pictures, train: Codes, seed: int) -> list[Division]:
     """Return new divisions of the training pictures; the other parts judge each part."""
     splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     return [Division(pictures, train[a], train[b], seed) for a, b in splitter.split(train, pictures.codes[train])]
-
-
-def _best(values: Sequence[T], score: Callable[[T], float]) -> T:
-    """Return the first value with the highest score."""
-    return max(values, key=score)
 
 
 def _mean(folds: Sequence[T], score: Callable[[T], float]) -> float:

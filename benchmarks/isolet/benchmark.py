@@ -120,9 +120,8 @@ def markdown(document: Document) -> str:
     lines = [["method", *(f"{_SHOWN[way]}{extra}" for way in WAYS for extra in ("", ", paper")), "seconds a fit"]]
     for name in names:
         paper = PAPER.get(name, ("", ""))
-        cells = [
-            cell for way, published in zip(WAYS, paper, strict=True) for cell in (_error(trials, name, way), published)
-        ]
+        errors = [mean_and_error(values(trials, name, way), 100, 2) for way in WAYS]
+        cells = [cell for pair in zip(errors, paper, strict=True) for cell in pair]
         seconds = np.mean([trial["methods"][name]["seconds"] for trial in trials])
         lines.append([name, *cells, f"{seconds:.1f}"])
     differences = [["difference in error, points", *(_SHOWN[way] for way in WAYS)]]
@@ -136,10 +135,6 @@ def markdown(document: Document) -> str:
 
 def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
     return [pair for pair in PAIRS if set(pair) <= set(names)]
-
-
-def _error(trials: Trials, method: str, way: str) -> str:
-    return mean_and_error(values(trials, method, way), 100, 2)
 
 
 def _by_task(trials: Trials, names: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ def progress(trial: Mapping[str, Any]) -> str:
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Return mean and deviation of every error."""
     summaries = []
-    for name, share, way in _keys(trials):
+    for name, share, way in dict.fromkeys((trial["set"], trial["share"], trial["way"]) for trial in trials):
         curves = _curves(trials, name, share, way)
         for place, point in enumerate(curves[0]):
             names = {"set": name, "people err": share / 100, "method": way, "questions": point["questions"]}
@@ -121,10 +121,6 @@ def _errors(trials: Trials, name: str) -> str:
                 cells.append(mean_and_error(errors, 100, 1))
             lines.append([f"{share} %", f"{single['questions']:,}, or {grid['questions']:,} grids", *cells])
     return table(lines)
-
-
-def _keys(trials: Trials) -> list[tuple[str, int, str]]:
-    return list(dict.fromkeys((trial["set"], trial["share"], trial["way"]) for trial in trials))
 
 
 def _curves(trials: Trials, name: str, share: int, way: str) -> list[list[Mapping[str, Any]]]:

@@ -33,7 +33,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     seeds = seeds_of(options)
     settings = {**_settings(images, options), "seeds": list(seeds)}
     cells = partial_folder(options, settings)
-    trials = run_trials(options, settings, by_seed(seeds), run, options.data, cache, cells, _plan(options))
+    plan = Plan(options.views, options.tuned_by, options.methods)
+    trials = run_trials(options, settings, by_seed(seeds), run, options.data, cache, cells, plan)
     rows = [trial["rows"] for trial in trials]
     return {
         "settings": settings,
@@ -113,10 +114,6 @@ def _views(text: str) -> Views:
     if not 2 <= len(views) == len(set(views)) or not set(views) <= set(VIEWS):
         raise argparse.ArgumentTypeError(f"{text!r} is not two or three of {','.join(VIEWS)}")
     return views
-
-
-def _plan(options: argparse.Namespace) -> Plan:
-    return Plan(options.views, options.tuned_by, options.methods)
 
 
 def _settings(images: Photographs, options: argparse.Namespace) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def draw(folder: Path, count: int, queries: int, seed: int) -> None:
     for view, matrix in rows.items():
         np.save(folder / f"{view}.npy", matrix[:count])
         np.save(folder / f"{view}-queries.npy", matrix[count:])
-    keys = _keys(count)
+    keys = [f"item-{number:07}" for number in range(count)]
     (folder / "keys.txt").write_text("\n".join(keys) + "\n", encoding="utf-8")
     columns = {
         "key": keys,
@@ -244,10 +244,6 @@ def _collection(folder: Path) -> "Collection":
     import crossview
 
     return crossview.Home(folder / "home").open(_NAME)
-
-
-def _keys(count: int) -> Sequence[str]:
-    return [f"item-{number:07}" for number in range(count)]
 
 
 def _taken(work: Callable[[], object]) -> dict[str, float]:

@@ -74,7 +74,7 @@ def messages(descriptor: Descriptor, depth: int = _MESSAGES_DEEP) -> Strategy:
     drawn = further.flatmap(
         lambda names: st.fixed_dictionaries(present | {name: strategies[name] for name in sorted(names)})
     )
-    return drawn.map(lambda values: _message(make, values))
+    return drawn.map(lambda values: make(**values))  # of a oneof the last one counts
 
 
 @cache
@@ -111,11 +111,6 @@ def _scalar(field: FieldDescriptor) -> Strategy:
 def _mostly(usual: Strategy, *rare: Strategy) -> Strategy:
     """Return the usual one in about nine of ten cases; ``one_of`` has no weights."""
     return st.sampled_from(range(10 * len(rare))).flatmap(lambda place: dict(enumerate(rare)).get(place, usual))
-
-
-def _message(make: type[Message], values: dict[str, Any]) -> Message:
-    """Return the message of such fields; of a oneof the last one counts."""
-    return make(**values)
 
 
 _JSON = st.recursive(

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.frame.record import ROOT
-from benchmarks.serve.certificate import make_certificate
 from benchmarks.serve.clients import Clients
 from benchmarks.serve.data import TEXTS, VECTORS, as_json
 from benchmarks.serve.figures import OURS, figure
@@ -47,7 +46,7 @@ def both_ports(home: Path, requests: tuple[bytes, ...]) -> Iterator[Ports]:
     guarded = home.with_name("guarded")
     shutil.copytree(home, guarded)
     key = _new_key(guarded)
-    cert, private = make_certificate(home.parent)
+    cert, private = _certificate(home.parent)
     port = free_port()
     with ExitStack() as stack:
         plain = stack.enter_context(serving(home, "--http-port", str(port)))
@@ -109,6 +108,19 @@ def _refusals(ports: Ports, clients: Clients, seconds: float) -> Figures:
         figure(PART, task, PROTECTED, "p50, ms", time) for task, time in zip((REFUSED, MISSING), times, strict=True)
     ]
     return [*rows, figure(PART, REFUSED, PROTECTED, SAME_TIME, times[0] / times[1])]
+
+
+def _certificate(folder: Path) -> tuple[Path, Path]:
+    """Return the files of a certificate for 127.0.0.1 that signs itself, and of its private key."""
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    files = ["-keyout", str(key), "-out", str(cert)]
+    program = shutil.which("openssl")
+    if program is None:
+        raise SystemExit("TLS is measured with a certificate that openssl makes: install openssl")
+    subprocess.run([program, "req", "-x509", *kind, *files, *name], check=True, capture_output=True)
+    return cert, key
 
 
 def _new_key(home: Path) -> str:

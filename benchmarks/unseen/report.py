@@ -98,7 +98,7 @@ def markdown(document: Document) -> str:
         table(_by_method(standing, figures)),
     ]
     for data in overlaps:
-        parts.append(f"## {data}, {_count(document['trials'], data)} splits")
+        parts.append(f"## {data}, {sum(trial['data'] == data for trial in document['trials'])} splits")
         parts.append(table([_HEAD, *_lines(figures, data, overlaps[data])]))
         parts.append(table(_of_set(standing, figures, data)))
     parts += ["## All sets and directions, unseen", table(means)]
@@ -216,7 +216,3 @@ def _across(figures: Figures, where: str = UNSEEN, metric: str = "map") -> dict[
         for name in METHODS
         if all(name in methods for methods in directions)
     }
-
-
-def _count(trials: Trials, data: str) -> int:
-    return sum(trial["data"] == data for trial in trials)

@@ -20,7 +20,7 @@ def commands() -> Iterator[str]:
     )
     for panel in PANELS:
         yield f"**{panel}**\n"
-        rows = [(f"[`{name}`](#{_slug(name)})", escaped(_text(name).summary)) for name in _names(panel)]
+        rows = [(f"[`{name}`](#{name.replace(' ', '-')})", escaped(_text(name).summary)) for name in _names(panel)]
         yield from table(("command", "use"), rows)
     for name in COMMANDS:
         yield from _section(name)
@@ -55,7 +55,3 @@ def _command(name: str) -> Any:
 
 def _text(name: str) -> Text:
     return Text.of(_command(name).help)
-
-
-def _slug(name: str) -> str:
-    return name.replace(" ", "-")
