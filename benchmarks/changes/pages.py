@@ -86,7 +86,7 @@ def _describe(paths: Sequence[Path], target: Path) -> None:
     centres = Sift().fit(descriptors[:TO_LEARN], 0).to_state()["centres"]
     counts = np.stack([count_words(descriptor, centres) for descriptor in descriptors]).astype(np.float64)
     words = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    part = target.with_suffix(".part.npz")
+    part = target.with_suffix(".part.npz")  # an interrupted run leaves no incomplete target
     cells = {f"gist{grid}": np.stack(grid_rows) for grid, grid_rows in rows.items()}
     np.savez(part, allow_pickle=False, words=words, **cells)
     part.replace(target)

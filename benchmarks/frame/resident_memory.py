@@ -19,7 +19,7 @@ def resident() -> int:
 def family(root: int) -> set[int]:
     """Return a process and all that it started, by id."""
     parents: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    for path in Path("/proc").glob("[0-9]*/stat"):  # id (name) state parent ...; a name can contain brackets
         with suppress(OSError):  # it ended meanwhile
             parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
     processes, new = {root}, {root}

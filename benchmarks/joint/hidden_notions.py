@@ -141,7 +141,7 @@ def _descended(
     common, local = problem.unpacked(optimum.theta)
     belonging = mixture.memberships(inputs.project(common) @ local)
     weights = mixture._weights.reshape(belonging.shape)
-    shares = np.maximum((weights * belonging).sum(axis=1), 1e-6)
+    shares = np.maximum((weights * belonging).sum(axis=1), 1e-6)  # the logarithms of the shares must be finite
     return optimum.objective, *balanced(common, local), shares / shares.sum()
 
 

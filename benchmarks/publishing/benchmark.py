@@ -164,6 +164,7 @@ def _asking(searched: "Collection | PublishedCollection", exact: bool = False) -
 
 
 def _run(ask: Ask, queries: Rows) -> Callable[[int], Any]:
+    # A function, because a lambda in the loop over methods would ask the last one.
     return lambda number: ask(queries[number % len(queries)])
 
 

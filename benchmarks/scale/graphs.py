@@ -96,10 +96,8 @@ class Usearch:
             raise UnsupportedError("usearch has no conditions in Python")
         self._index.expansion_search = effort
         matches = self._index.search(queries, K, threads=self._threads)
-        keys, counts = (
-            np.atleast_2d(matches.keys).astype(np.int64),
-            np.atleast_1d(getattr(matches, "counts", len(matches))),
-        )
+        keys = np.atleast_2d(matches.keys).astype(np.int64)
+        counts = np.atleast_1d(getattr(matches, "counts", len(matches)))  # the matches of one query have no counts
         keys[np.arange(keys.shape[1]) >= counts[:, None]] = -1
         return keys
 

@@ -108,7 +108,7 @@ class CrossviewIndex:
     def search(self, queries: Vectors, effort: int, only: Condition | None) -> Ids:
         if only is not None and only not in self._selections:
             self._selections[only] = self._index.selection(np.flatnonzero(self._data.kept(only)))
-        candidates = effort * K if self._kind == "scan" else effort  # candidates, as many times k as the k factor says
+        candidates = effort * K if self._kind == "scan" else effort  # as many times k as the k factor says
         ids: Ids = self._index.search(queries, K, None if only is None else self._selections[only], candidates).ids
         return ids
 

@@ -66,6 +66,7 @@ class Faiss:
 
     def _bitmap(self, only: Condition) -> Any:
         if only not in self._bitmaps:
+            # FAISS reads the bits of a byte from the lowest one.
             self._bitmaps[only] = faiss.IDSelectorBitmap(np.packbits(self._data.kept(only), bitorder="little"))
         return self._bitmaps[only]
 
@@ -73,6 +74,7 @@ class Faiss:
 def _empty(kind: str, data: Data) -> Any:
     """Return an empty index of a kind, trained where it needs that."""
     number = lists(data.count)
+    # A flat index alone numbers its vectors, and takes no ids.
     index = faiss.index_factory(DIM, "IDMap2,Flat" if kind == "Flat" else kind.replace(str(LISTS), str(number)))
     if kind.startswith("HNSW"):
         index.hnsw.efConstruction = CONSTRUCTION

@@ -53,7 +53,7 @@ def clients(count: int = 1) -> Iterator[Clients]:
 
 
 def _prepare(stopped: Event) -> None:
-    global _stopped
+    global _stopped  # a process gets an event only when it starts, not with a task
     _stopped = stopped
 
 

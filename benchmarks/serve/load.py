@@ -118,6 +118,7 @@ def status_of(answer: bytes) -> int:
 
 
 def _channel(load: Load) -> Any:
+    # Without a pool of its own, a channel shares one connection with all channels of the same options.
     options = [*_LARGE, ("grpc.use_local_subchannel_pool", 1)]
     if load.authority is None:
         return grpc.aio.insecure_channel(load.address, options=options)
