@@ -61,17 +61,17 @@ def plot(path: Path, document: Document) -> None:
     """Draw the errors against answers: of ways to place artists, and of chosen and random answers."""
     trials = document["trials"]
     with panels(path, 1, 2, (11, 4.5), sharey=True) as figure:
-        placed, asked = figure.axes
+        methods_axis, ways_axis = figure.axes
         for method in _methods(trials):
             budgets = [answers for name, answers in _points(trials) if name == method]
             errors = [100 * np.mean(_errors(trials, method, budget)) for budget in budgets]
-            placed.plot(budgets, errors, "o-", label=method, markersize=3)
+            methods_axis.plot(budgets, errors, "o-", label=method, markersize=3)
         for way in _ways(trials):
             curves = _curves(trials, way)
             errors = 100 * np.mean([[point["error"] for point in curve] for curve in curves], axis=0)
             questions = [point["questions"] for point in curves[0]]
-            asked.plot(questions, errors, "o-", color=COLORS[way], label=way, markersize=3)
-        placed.set_ylabel("triplet error, %")
+            ways_axis.plot(questions, errors, "o-", color=COLORS[way], label=way, markersize=3)
+        methods_axis.set_ylabel("triplet error, %")
         for axis in figure.axes:
             axis.set_xlabel("answers")
             axis.legend(frameon=False)

@@ -43,11 +43,13 @@ class Method:
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     after: str = ""
 
-    def values(self, chosen: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    def values(self, settings: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
         """Return what is tried, given the settings that were chosen for the method before."""
-        choices: dict[str, Sequence[Any]] = {name: (value,) for name, value in chosen.items() if name not in self.grid}
+        choices: dict[str, Sequence[Any]] = {
+            name: (value,) for name, value in settings.items() if name not in self.grid
+        }
         for name, tried in self.grid.items():
-            first = chosen.get(name, tried[0])
+            first = settings.get(name, tried[0])
             choices[name] = (first, *(value for value in tried if value != first))
         return choices
 
