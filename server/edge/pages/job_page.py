@@ -5,7 +5,7 @@ from typing import Any
 
 from google.longrunning import operations_pb2
 
-from crossview.engine.values.evaluation import TRAINED, UNSEEN, Evaluation
+from crossview.engine.values.evaluation import TRAINED, UNSEEN, Evaluation, EvaluationRow
 from crossview.server.edge.pages.answer import Answer
 from crossview.server.edge.pages.figures import Figure, figures
 from crossview.server.edge.pages.page_calls import PageError, for_people
@@ -109,17 +109,12 @@ def _shown(measure: str, message: Any, space: str) -> list[Figure]:
     databases = {row.database for row in evaluation.rows}
     chosen = next((database for database in _DATABASES if database in databases), None)
     rows = [row for row in evaluation.rows if row.database == chosen and (measure, row.metric, row.k) in _FIGURES]
-    views = {
-        one: one[0] if one[0] == one[1] else " → ".join(one)
-        for one in ((row.query_view, row.database_view) for row in rows)
-    }
-    lines = figures(
-        evaluation,
-        rows,
-        lambda row: (_FIGURES[measure, row.metric, row.k], views[row.query_view, row.database_view]),
-        percent=True,
-    )
+    lines = figures(evaluation, rows, lambda row: (_FIGURES[measure, row.metric, row.k], _views(row)), percent=True)
     return [line for line in lines if space in line.spaces and len(line.spaces) > 1]
+
+
+def _views(row: EvaluationRow) -> str:
+    return " → ".join(dict.fromkeys((row.query_view, row.database_view)))
 
 
 async def cancel(visit: Visit) -> Answer:
