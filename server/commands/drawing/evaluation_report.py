@@ -92,7 +92,7 @@ def _sections(evaluation: Evaluation, drawn: Mapping[str, Sequence[Drawing]], st
     for kind, drawings in drawn.items():
         table = _confused(evaluation, fragments) if kind == "confusion" else None
         if drawings or table:
-            charts = fragments("tables.html", "charts", drawings) if drawings else None
+            charts = fragments("tables.html", "charts", [drawing.svg() for drawing in drawings]) if drawings else None
             sections.append(Section(titles[kind], markup(element("p", notes[kind], class_="note"), charts, table)))
     if strips:
         sections.append(Section("Best and worst queries", fragments("strips.html", "strips", strips)))

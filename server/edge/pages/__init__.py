@@ -19,9 +19,9 @@ A page is a coroutine that takes a ``Visit`` and returns an ``Answer``. To add o
    of users into ``{{ name(text) }}``, which isolates their direction and shortens them. Widths of bars are
    attributes of SVG.
 
-What reports show, too, is a macro in a file of its own: ``groups.html``, ``findings.html``, ``change.html``,
+A thing that reports show, too, is a macro in a file of its own: ``groups.html``, ``findings.html``, ``change.html``,
 ``explanation.html`` and ``figures.html``, with the style sheet ``report.css``. It takes values of the engine, and asks
-``thumbnail(collection, key)``, ``link(collection, key)`` and ``acts`` for what pages and reports have different
+``thumbnail(collection, key)``, ``link(collection, key)`` and ``acts`` for the difference between pages and reports
 (``templates.py``); a page adds its forms by ``{% call %}``.
 
 Spaces, sizes and colours are the custom properties at the top of ``static/page.css``: use them, and no other values.

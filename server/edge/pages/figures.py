@@ -10,7 +10,7 @@ SMALLER = frozenset(("median_rank", "hubness", "lca_loss", "equal_error_rate"))
 
 
 class Measured(NamedTuple):
-    """What one space has of a figure."""
+    """The value of a figure in one space."""
 
     share: float
     """The length of its bar, from 0 to 1."""
@@ -24,7 +24,7 @@ class Measured(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A figure with what each space has of it."""
+    """A figure with its value in each space."""
 
     name: str
     views: str

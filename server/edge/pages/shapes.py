@@ -1,4 +1,4 @@
-"""What pages and reports draw of changes and explanations: the places of a time line, and regions of pictures."""
+"""The shapes of changes and explanations on pages and in reports: places of a time line, and regions of pictures."""
 
 import math
 from collections.abc import Sequence
