@@ -44,7 +44,7 @@ def is_full(error: BaseException | None, path: Path | None) -> bool:
 
 def stamp(path: Path) -> tuple[int, ...]:
     """Return the inode, size and time of change of a file and of the log beside it: another value after each commit."""
-    return tuple(number for one in (path, _log(path)) for number in _facts(one))
+    return tuple(number for file in (path, _log(path)) for number in _facts(file))
 
 
 def file_stamp(path: Path) -> tuple[int, ...]:

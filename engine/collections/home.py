@@ -47,8 +47,8 @@ class Home:
         Raises InvalidInputError if the path is a file.
         """
         self._pictures = pictures
-        chosen = path or os.environ.get("CROSSVIEW_HOME") or Path.home() / ".crossview"
-        self.path: Path = Path(chosen).expanduser().absolute()
+        folder = path or os.environ.get("CROSSVIEW_HOME") or Path.home() / ".crossview"
+        self.path: Path = Path(folder).expanduser().absolute()
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInputError(f"{self.path} is a file; a home is a folder of collections")
         self._names = Names(self.path)
@@ -114,14 +114,14 @@ class Home:
         self._names.check_new(new)
         source = CollectionFolder(self.path / self.collection_of(name))
         source.check()
-        with self._new_folder() as made:
-            database = CollectionFolder(made).database
+        with self._new_folder() as folder:
+            database = CollectionFolder(folder).database
             with file_errors():
                 make_file(database)
             copy_database(source.database, database, _counted("copying", progress))
-            with closing(CollectionFolder(made).open_catalog()) as catalog, catalog.write() as tx:
+            with closing(CollectionFolder(folder).open_catalog()) as catalog, catalog.write() as tx:
                 tx.begin_history()
-            self._install(made, new)
+            self._install(folder, new)
         return self.open(new)
 
     def create(
@@ -240,12 +240,12 @@ class Home:
             from crossview.engine.collections.collection import Collection  # listing collections needs no catalog
 
         while True:
-            found = self.collection_of(name)
+            collection = self.collection_of(name)
             try:
                 self.check_exists(name)
-                return Collection(CollectionFolder(self.path / found), pictures or self._pictures)
+                return Collection(CollectionFolder(self.path / collection), pictures or self._pictures)
             except (NotFoundError, StorageError):
-                if self.collection_of(name) == found:  # else the name just came to stand for another collection
+                if self.collection_of(name) == collection:  # else the name just came to stand for another collection
                     raise
 
     def delete(self, name: str) -> None:

@@ -65,8 +65,8 @@ def _findings(tx: Transaction) -> Iterator[str]:
 
 def _large_rows(tx: Transaction) -> Iterator[str]:
     for view in tx.views.all():
-        found = tx.rows.get(view, tx.rows.suspects(view))
-        wrong = found.ids[~(np.abs(found.rows) < MAX_VALUE).all(axis=1)].tolist()
+        rows = tx.rows.get(view, tx.rows.suspects(view))
+        wrong = rows.ids[~(np.abs(rows.rows) < MAX_VALUE).all(axis=1)].tolist()
         if wrong:
             keys = [item.key for item in tx.items.by_id(wrong[:_SHOWN]).values()]
             what = "1 row" if len(wrong) == 1 else f"{len(wrong)} rows"

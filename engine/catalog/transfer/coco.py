@@ -31,14 +31,14 @@ class CocoSource:
         self._images = content["images"]
         self.count: int = len(self._images)
         categories = content.get("categories")
-        named = [one for one in (categories if isinstance(categories, list) else ()) if isinstance(one, dict)]
-        self._names = {one["id"]: str(one["name"]) for one in named if _is_id(one.get("id")) and "name" in one}
+        kinds = [kind for kind in (categories if isinstance(categories, list) else ()) if isinstance(kind, dict)]
+        self._names = {kind["id"]: str(kind["name"]) for kind in kinds if _is_id(kind.get("id")) and "name" in kind}
         self._labels: dict[Any, dict[str, None]] = defaultdict(dict)
         self._captions: dict[Any, list[str]] = defaultdict(list)
         self._failures = [
             Failure(f"annotation {number} of {path.name}", f"it is not complete ({reason})")
-            for number, one in enumerate(content["annotations"], 1)
-            if (reason := self._read(one))
+            for number, annotation in enumerate(content["annotations"], 1)
+            if (reason := self._read(annotation))
         ]
         if self._failures and len(self._failures) == len(content["annotations"]):
             raise InvalidInputError(
@@ -46,16 +46,16 @@ class CocoSource:
                 "image_id, and a category_id that the categories list"
             )
 
-    def _read(self, one: Any) -> str:
+    def _read(self, annotation: Any) -> str:
         """Read an annotation; return what it lacks, or ""."""
-        if not isinstance(one, dict) or not _is_id(one.get("image_id")):
+        if not isinstance(annotation, dict) or not _is_id(annotation.get("image_id")):
             return "image_id"
-        if (category := one.get("category_id")) is not None:
+        if (category := annotation.get("category_id")) is not None:
             if not _is_id(category) or category not in self._names:
                 return f"category {category!r}"
-            self._labels[one["image_id"]][self._names[category]] = None
-        if one.get("caption"):
-            self._captions[one["image_id"]].append(str(one["caption"]).strip())
+            self._labels[annotation["image_id"]][self._names[category]] = None
+        if annotation.get("caption"):
+            self._captions[annotation["image_id"]].append(str(annotation["caption"]).strip())
         return ""
 
     def __iter__(self) -> Iterator[Row | Failure]:
@@ -64,12 +64,12 @@ class CocoSource:
             if not isinstance(image, dict) or not isinstance(image.get(_FILE), str) or not _is_id(image.get("id")):
                 yield Failure(place, "it has no id or file_name")
                 continue
-            found = {name: value for name, value in image.items() if not isinstance(value, list | dict)}
+            values = {name: value for name, value in image.items() if not isinstance(value, list | dict)}
             if self._labels:
-                found[_LABELS] = list(self._labels.get(image["id"], ()))
+                values[_LABELS] = list(self._labels.get(image["id"], ()))
             if self._captions:
-                found[_CAPTIONS] = self._captions.get(image["id"])
-            yield Row(place, image[_FILE], found)
+                values[_CAPTIONS] = self._captions.get(image["id"])
+            yield Row(place, image[_FILE], values)
         yield from self._failures
 
 

@@ -70,7 +70,9 @@ class JsonLinesSource:
 
     def __iter__(self) -> Iterator[Row | Failure]:
         with _reading(self._path), open_regular(self._path) as file:
-            lines = (one for one in enumerate(iter(lambda: file.readline(_MOST_CHARACTERS), b""), 1) if one[1].strip())
+            lines = (
+                pair for pair in enumerate(iter(lambda: file.readline(_MOST_CHARACTERS), b""), 1) if pair[1].strip()
+            )
             for count, (number, line) in enumerate(lines, 1):
                 place = f"line {number} of {self._path.name}"
                 try:
