@@ -316,7 +316,8 @@ class Items:
 
     def purge(self, sequence: int) -> int:
         """Remove the tombstones up to a change and return how many; those of pictures stay, to keep the files out."""
-        return int(self._connection.execute(sa.delete(items).where(*_purgeable(sequence))).rowcount)
+        purgeable = items.c.deleted.is_(True), items.c.content_hash == "", items.c.sequence <= sequence
+        return int(self._connection.execute(sa.delete(items).where(*purgeable)).rowcount)
 
     def thumbnail(self, item: int) -> bytes | None:
         """Return an item's thumbnail (JPEG)."""
@@ -372,10 +373,6 @@ def _deleted_pictures() -> "sa.Select[Any]":
 
 
 _DELETED_PICTURES = _deleted_pictures()
-
-
-def _purgeable(sequence: int) -> tuple["sa.ColumnElement[bool]", ...]:
-    return items.c.deleted.is_(True), items.c.content_hash == "", items.c.sequence <= sequence
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from crossview.engine.catalog.checks import MAX_SOURCE
-from crossview.engine.catalog.copies import Progress, damaged, opened_copy
 from crossview.engine.catalog.database import known_versions, new_database, storage_errors
+from crossview.engine.catalog.database_copies import Progress, damaged, opened_copy
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.catalog.private import make_file, sync_file
 from crossview.engine.catalog.soundness import check_sound

@@ -108,7 +108,7 @@ class Home:
 
         Raises InvalidInputError (the new name), NotFoundError, AlreadyExistsError, StorageError.
         """
-        from crossview.engine.catalog.copies import copy_database
+        from crossview.engine.catalog.database_copies import copy_database
 
         self.check_exists(name)
         self._names.check_new(new)
@@ -148,7 +148,7 @@ class Home:
 
         Raises NotFoundError, AlreadyExistsError for a file that exists, StorageError.
         """
-        from crossview.engine.catalog.copies import copy_database, finish_copy, place_copy, temporary
+        from crossview.engine.catalog.database_copies import copy_database, finish_copy, place_copy, temporary
 
         self.check_exists(name)
         folder = CollectionFolder(self.path / self.collection_of(name))
@@ -172,7 +172,7 @@ class Home:
         Raises InvalidInputError for a file that is damaged or not a copy, AlreadyExistsError for an existing collection
         without ``replace``, BusyError while another process writes the collection, StorageError.
         """
-        from crossview.engine.catalog.copies import copy_database, like_pages_of
+        from crossview.engine.catalog.database_copies import copy_database, like_pages_of
         from crossview.engine.catalog.new_catalog import Copy
 
         with closing(Copy(Path(path).expanduser().absolute())) as source:

@@ -35,7 +35,7 @@ class Storage:
 
         Raises BusyError, StorageError (also without enough disk space). No data is lost in either case.
         """
-        from crossview.engine.catalog.copies import write_anew
+        from crossview.engine.catalog.database_copies import write_anew
         from crossview.engine.spaces.deletion import forget_old_snapshots, free_disk_space
 
         self._opened.check_open()

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from crossview.engine.catalog.connecting import reading
-from crossview.engine.catalog.copies import copy_database, finish_copy
 from crossview.engine.catalog.database import HEAD, storage_errors
+from crossview.engine.catalog.database_copies import copy_database, finish_copy
 from crossview.engine.catalog.description import RAW, no_space
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.catalog.models import FOLDER, Models

@@ -132,7 +132,8 @@ class Filling(ABC):
         checked = self._checked_targets()
         self._state.published = self._state.published or time.time()
         self._note()
-        kept, switched = self._take_over(), self._switch()
+        former = self._former()  # what servers wrote there is taken over before the switch
+        kept, switched = self._copied(former) if former else 0, self._switch()
         counts = {str(target): self._generation.count(target) for target in self._serving.space.indexed_targets}
         return Filled(
             items=self._generation.count(),
@@ -224,11 +225,6 @@ class Filling(ABC):
             if best >= RECALL:
                 return effort if index.effort else 0, best
         return (index.efforts[-1] if index.effort else 0), best
-
-    def _take_over(self) -> int:
-        """Take over what servers wrote into the generation in use; return how many items."""
-        former = self._former()
-        return self._copied(former) if former else 0
 
     def _former(self) -> Names | None:
         """Return the other generation that the alias stands for; None if it stands for none."""

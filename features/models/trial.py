@@ -127,7 +127,9 @@ def _run(folder: Path, manifest: Manifest, device: Device) -> dict[Input, Trial]
             trials[kind] = _measured(partial(row_of_picture, session, tower), _pictures())
             if manifest.logits:
                 classes = len((folder / manifest.classes).read_text(encoding="utf-8", errors="replace").splitlines())
-                _check_classes(classes, len(row_of_picture(session, tower, _pictures()[0], manifest.logits)))
+                logits = len(row_of_picture(session, tower, _pictures()[0], manifest.logits))
+                if classes != logits:
+                    raise ModelError(f"the model has {logits:,} classes, and its list names {classes:,}")
                 trials[kind] = trials[kind]._replace(class_count=classes)
         elif tower.tokens is not None:
             words = Tokenizer((folder / tower.tokens.file).read_bytes(), tower.tokens)
@@ -146,11 +148,6 @@ def _address_space(kind: str) -> int:
 def _pictures() -> list[Image]:
     noise = np.random.default_rng(0).integers(0, 256, (*_SIDES, 3), np.uint8)
     return [noise, np.full((*_SIDES, 3), 127, np.uint8)]
-
-
-def _check_classes(names: int, logits: int) -> None:
-    if names != logits:
-        raise ModelError(f"the model has {logits:,} classes, and its list names {names:,}")
 
 
 def _measured(row_of: Callable[[Any], FeatureRows], samples: Sequence[Any]) -> Trial:

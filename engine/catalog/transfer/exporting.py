@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from crossview.engine.catalog.catalog import now
 from crossview.engine.catalog.connecting import reading
-from crossview.engine.catalog.copies import Progress
 from crossview.engine.catalog.database import storage_errors
+from crossview.engine.catalog.database_copies import Progress
 from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.folder import sync_folder
 from crossview.engine.catalog.leftovers import alone_at_work

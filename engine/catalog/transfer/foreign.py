@@ -11,12 +11,18 @@ import numpy as np
 from crossview.engine.catalog.ingest.interruption import interruptible
 from crossview.engine.catalog.ingest.plan import sample_size
 from crossview.engine.catalog.transfer.arrow_sources import arrow_file, dataset_folder, parquet_file
-from crossview.engine.catalog.transfer.coco import CocoSource, is_coco
 from crossview.engine.catalog.transfer.first_fit import fit_pictures, fit_texts, unfitted_pictures
 from crossview.engine.catalog.transfer.mapping import mapping, views_of
 from crossview.engine.catalog.transfer.row_reader import RowReader
 from crossview.engine.catalog.transfer.source import Column, Source, described
-from crossview.engine.catalog.transfer.text_sources import ArraySource, JsonLinesSource, JsonSource, TableSource
+from crossview.engine.catalog.transfer.text_sources import (
+    ArraySource,
+    CocoSource,
+    JsonLinesSource,
+    JsonSource,
+    TableSource,
+    is_coco,
+)
 from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
@@ -143,10 +149,11 @@ class ForeignData:
         dims = {view.name: view.dim for view in collection.views()}
         for name, width in self.vectors.items():
             if dims.get(name, width) != width:
+                column = next(m.column for m in self.meanings if (m.role, m.name) == ("vector", name))
                 raise InvalidInputError(
                     f"{self._path} has vectors of {width} numbers, and the view {name!r} has {dims[name]}: name "
                     "another view with ",
-                    Argument("columns", {self._column(name): "vector:VIEW"}),
+                    Argument("columns", {column: "vector:VIEW"}),
                 )
 
     def import_into(self, collection: AnyCollection, progress: Progress | None = None) -> ImportReport:
@@ -176,9 +183,6 @@ class ForeignData:
         return replace(
             report, failures=failures, notes=(*waiting, *self._reader.notes()), seconds=time.monotonic() - began
         )
-
-    def _column(self, view: str) -> str:
-        return next(meaning.column for meaning in self.meanings if (meaning.role, meaning.name) == ("vector", view))
 
     def _batches(self) -> Iterator[tuple[int, list[NewItem]]]:
         """Yield items in batches of limited size, with the number of rows read so far."""

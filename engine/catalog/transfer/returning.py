@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from crossview.engine.catalog.copies import Progress
 from crossview.engine.catalog.database import known_versions
+from crossview.engine.catalog.database_copies import Progress
 from crossview.engine.catalog.new_catalog import NewCatalog
 from crossview.engine.catalog.transfer.manifest import Manifest, Part, damaged, read_manifest
 from crossview.engine.catalog.transfer.parts import ROWS, Layout, pyarrow, read_part

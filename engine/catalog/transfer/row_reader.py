@@ -64,7 +64,8 @@ class RowReader:
         for meaning in self.meanings:
             value = row.values.get(meaning.column)
             if is_missing(value):
-                self._check_present(meaning)
+                if meaning.role == "key":
+                    raise InvalidInputError(f"the column {meaning.column!r} has no key here")
                 continue
             match meaning.role:
                 case "key":
@@ -100,10 +101,6 @@ class RowReader:
     @cached_property
     def _has_keys(self) -> bool:
         return any(meaning.role == "key" for meaning in self.meanings)
-
-    def _check_present(self, meaning: Meaning) -> None:
-        if meaning.role == "key":
-            raise InvalidInputError(f"the column {meaning.column!r} has no key here")
 
     def _key(self, meaning: Meaning, value: Any) -> str:
         if isinstance(value, str | int | float) and not isinstance(value, bool):
