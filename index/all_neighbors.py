@@ -11,7 +11,7 @@ from crossview.index.base import Neighbors, Vectors, check_vectors
 
 EXACT = 20_000
 """Number of known rows up to which a scan finds the neighbours."""
-_PROBES, _TRAINED = 4, 39
+_PROBES, _TRAINED = 4, 39  # with fewer training rows a cell, FAISS warns
 """Number of cells that a search visits, and number of rows for each cell that k-means learns the cells from."""
 _BLOCK = 4_096
 

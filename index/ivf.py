@@ -91,7 +91,7 @@ class IvfSearcher(ApproximateSearcher[Lists]):
             vectors = self.restored(rows)
             labels = np.arange(start, start + len(rows))
             arrays = (faiss.swig_ptr(array) for array in (vectors, labels, numbers))
-            lists.add_core(len(rows), *arrays)
+            lists.add_core(len(rows), *arrays)  # unlike ``add``, it does not assign the rows to lists again
         return Lists(lists, lists.code_size + 8 + self.dim * 4 * lists.nlist / self._built)
 
     def _trained(self, count: int) -> Any:

@@ -56,7 +56,7 @@ def reading(path: Path) -> sqlite3.Connection:
     """Return a connection that reads one database file; raise sqlite3.Error."""
     database = sqlite3.connect(_uri(path, "mode=ro"), uri=True, timeout=_PATIENCE)
     try:
-        database.execute("PRAGMA schema_version").fetchone()
+        database.execute("PRAGMA schema_version").fetchone()  # SQLite opens the file at the first statement
     except sqlite3.OperationalError as error:
         if is_disk_error(error):
             database.close()

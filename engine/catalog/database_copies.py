@@ -90,7 +90,7 @@ def like_pages_of(source: Path, target: Path) -> None:
             (size,) = database.execute("PRAGMA page_size").fetchone()
         with closing(sqlite3.connect(target, isolation_level=None)) as database:
             if database.execute("PRAGMA page_size").fetchone() != (size,):
-                database.execute("PRAGMA journal_mode=DELETE").fetchone()
+                database.execute("PRAGMA journal_mode=DELETE").fetchone()  # with a log, SQLite keeps the page size
                 database.execute(f"PRAGMA page_size={size:d}")
                 database.execute("VACUUM")
 

@@ -76,7 +76,7 @@ class RowCache:
         if not self._path.exists():
             _make(self._path)
         database = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute("PRAGMA synchronous = NORMAL")  # lost rows are computed again
         return database
 
     def _used(self, work: Callable[[sqlite3.Connection], _Found]) -> _Found | None:

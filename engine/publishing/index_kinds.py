@@ -50,6 +50,7 @@ def engine_index(index: str, target: Target, count: int) -> EngineIndex:
     if target.hidden:
         index = "flat"
     kind = ("flat" if count <= MANY else "ivf") if index == AUTO else index
+    # Milvus takes at most 65,536 lists, and FAISS, which it uses, trains a list on at least 39 vectors.
     lists = max(1, min(65_536, round(4 * math.sqrt(count)), count // 39 or 1))
     efforts = [effort for effort in (1, 2, 4, *_EFFORTS, 1_024, 2_048, 4_096) if effort < lists]
     probes = "nprobe", (*efforts, lists)

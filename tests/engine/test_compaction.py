@@ -121,7 +121,7 @@ def test_a_copy_that_fails_leaves_the_catalog_as_it_was(home: Home, half: Path, 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(copies, "checkpoint", full)
+    monkeypatch.setattr(database_copies, "checkpoint", full)
     with home.open("half") as collection, pytest.raises(StorageError, match="disk is full"):
         collection.storage.compact()
     assert not list(half.glob(".*"))
@@ -137,7 +137,7 @@ def test_a_catalog_without_waste_is_not_written_anew(home: Home, half: Path, mon
     with home.open("half") as collection:
         collection.storage.compact()
         written = []
-        monkeypatch.setattr(copies, "copy_database", lambda *_: written.append(1))
+        monkeypatch.setattr(database_copies, "copy_database", lambda *_: written.append(1))
         collection.storage.compact()
     assert written == []
 
