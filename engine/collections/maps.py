@@ -40,9 +40,8 @@ class Maps:
 
         checked_filter = check_filter(request.filter)
         with self._opened.read() as tx:
-            plan = planned(
-                tx, self._opened.loaded.get(tx, request.space), request, lambda: self._matching(tx, checked_filter)
-            )
+            space = self._opened.loaded.get(tx, request.space)
+            plan = planned(tx, space, request, lambda: self._matching(tx, checked_filter))
             earlier = [record for record in tx.maps.all() if record.identity == plan.record.identity]
             if earlier and not request.renew and earlier[0].summary.get("seed") == request.seed:
                 return _info(tx, earlier[0], plan.ids)

@@ -275,9 +275,8 @@ class PublishedItems:
         """Change labels, attributes and texts of existing items, as ``Collection.items.update``."""
         if match_paths:
             raise InvalidInputError("a published collection knows items by their keys: leave match_paths out")
-        return self._changed(
-            [update.key for update in updates], lambda serving: serving.desk.items.update(list(updates))
-        )
+        keys = [update.key for update in updates]
+        return self._changed(keys, lambda serving: serving.desk.items.update(list(updates)))
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
         """Store (n, d) rows as rows of a view of the items with these keys; missing items are created."""

@@ -289,9 +289,7 @@ class _Column(NamedTuple):
             return self.compared(">=", quoted(""))
         # The end must not be composed with what follows: "e" and an accent do not begin with "e".
         prefix = value[: max((place for place, character in enumerate(value, 1) if character.isascii()), default=0)]
-        if (forms := spellings(prefix)) is None or any(
-            _UNWRITABLE.search(form + _next(form)) for form in forms if form
-        ):
+        if (forms := spellings(prefix)) is None or any(_UNWRITABLE.search(f + _next(f)) for f in forms if f):
             prefix = _PLAIN.match(value)[0]  # type: ignore[index]  # it matches any text
             forms = {prefix}
         if not prefix:

@@ -288,13 +288,11 @@ class Generation:
         self, target: Target, vectors: Sequence[NDArray[Any]], k: int, expression: str, effort: int
     ) -> list[list[Found]]:
         index = self.indexes[str(target)]
-        queries = [
-            vector[: target.code_bytes].tobytes() if target.codes else vector.astype(np.float32) for vector in vectors
-        ]
+        data = [row[: target.code_bytes].tobytes() if target.codes else row.astype(np.float32) for row in vectors]
         lists = self.engine.call(
             "search",
             self._of(target),
-            queries,
+            data,
             filter=expression,
             limit=k,
             output_fields=[*shown_fields(target), *([FLOATS] if target.floats else [])],

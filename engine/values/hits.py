@@ -111,9 +111,7 @@ class HitLists(list[HitList]):
 
 def _row(hit: Hit) -> dict[str, Any]:
     """Return the cells of a hit by column name."""
-    row = {
-        column.name: getattr(hit, column.name) for column in fields(hit) if column.name not in ("attributes", "scores")
-    }
+    row = {part.name: getattr(hit, part.name) for part in fields(hit) if part.name not in ("attributes", "scores")}
     row |= {f"attributes.{name}": value for name, value in hit.attributes.items()}
     return row | {f"scores.{name}": value for name, value in hit.scores.items()}
 
