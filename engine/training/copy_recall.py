@@ -15,7 +15,7 @@ from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.values.item import Item, content_hash, path_of_source
 from crossview.engine.values.query import Query, SearchRequest
-from crossview.features.copies import KINDS, copies
+from crossview.features.copy_kinds import KINDS, copies
 from crossview.features.errors import ImageError
 from crossview.features.pictures import MAX_PIXELS, encoded_picture
 
