@@ -60,9 +60,9 @@ def random_start(inputs: Inputs, losses: OverEmbeddings, width: int, count: int,
 def _first_factor(inputs: Inputs, notion: Notions, loss: Loss, width: int) -> Rows:
     constraints, count = notion.constraints, inputs.count
     zeros = np.zeros(len(constraints))
-    found = loss(zeros, zeros, constraints.margins, 0.0)
+    losses = loss(zeros, zeros, constraints.margins, 0.0)
     pairs = np.concatenate([constraints.near, constraints.far])
-    slopes = np.concatenate([found.near, found.far]) * np.tile(constraints.weights, 2)
+    slopes = np.concatenate([losses.near, losses.far]) * np.tile(constraints.weights, 2)
     first, second = pairs.T
     edges = sp.csr_array((slopes, (first, second)), shape=(count, count))
     degrees = np.bincount(first, slopes, count) + np.bincount(second, slopes, count)
