@@ -228,22 +228,22 @@ def in_view(
 
     Without k, there are no near copies. Raises the errors of ``query_probes``.
     """
-    (query_probe,) = query_probes(state, [query], names)
-    (version, indexed), (own,), items = state, query_probe.own, list(items)
-    copies = {} if k is None else near_copies(state, [query], query_probe, k)[0]
+    (group,) = query_probes(state, [query], names)
+    (version, indexed), (own,), items = state, group.own, list(items)
+    copies = {} if k is None else near_copies(state, [query], group, k)[0]
     targets, squares = {}, {}
-    for target, (probe, *_) in query_probe.probes.items():
+    for target, (probe, *_) in group.probes.items():
         checkpoint()
         targets[str(target)] = located = _in_target(indexed, target, probe, own, items, copies, only)
         if indexed.space.name == RAW and located.locations:
             vectors = indexed.indexes[target].index.get(list(located.locations))
             squares = dict(zip(located.locations, (vectors.astype(np.float64) - probe) ** 2, strict=True))
-    if query_probe.rows is None or all(target.view != query.view for target in query_probe.probes):
+    if group.rows is None or all(target.view != query.view for target in group.probes):
         return InView(targets, own, None)
     with version.read() as tx:
         stored = version.joined_view(query.view).rows(tx, items)
     rows = dict(zip(stored.ids.tolist(), stored.rows, strict=True))
-    return InView(targets, own, Compared(query.view, query_probe.rows[0], rows, squares))
+    return InView(targets, own, Compared(query.view, group.rows[0], rows, squares))
 
 
 def _in_target(
