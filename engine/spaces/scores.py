@@ -146,7 +146,7 @@ class Axes(NamedTuple):
         only: Selection | None,
     ) -> list[Near]:
         """Return the k nearest items of each query, moved along axes; ``vectors`` are (q, D)."""
-        amounts = self._columns(moved.amounts)
+        amounts = {self.names.index(name): amount for name, amount in moved.amounts.items()}
         held = [at for at, name in enumerate(self.names) if name in moved.hold or EVERY_AXIS in moved.hold]
         points = self.scale.moved(self.scale.scores(vectors), amounts, [at for at in held if at not in amounts])
         return ScoredItems.of(index, self.scale, only).nearest(points, own, k)
@@ -160,9 +160,6 @@ class Axes(NamedTuple):
         """Return the scores of items of an index, (n, axes), by the sorted names of the axes."""
         names = sorted(range(len(self.names)), key=self.names.__getitem__)
         return self.scale.scores(index.get(ids))[:, names]
-
-    def _columns(self, values: Mapping[str, float]) -> dict[int, float]:
-        return {self.names.index(name): value for name, value in values.items()}
 
 
 class _Mask(Visitor[NDArray[np.bool_]]):

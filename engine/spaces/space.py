@@ -408,7 +408,7 @@ def restored_values(name: str, tree: Mapping[str, Any]) -> dict[str, Any]:
         "constraints": constraints and ItemComparisons.from_state(constraints),
         "constraint_counts": counts and ConstraintCounts(**counts),
         "taxonomy": (parents := tree.get("taxonomy")) and Taxonomy(dict(parents)),
-        "group_by": _grouping(tree.get("group_by")),
+        "group_by": (grouping := tree.get("group_by")) and Grouping(grouping[0], dict(grouping[1])),
         "index": IndexSpec(**tree["index"]) if "index" in tree else None,
         "scales": tuple(ScoreScale(**scale) for scale in tree.get("scales", ())),
         "sketches": tuple(Sketch(**sketch) for sketch in tree.get("sketches", ())),
@@ -434,7 +434,3 @@ def _pipeline(name: str, stored: Mapping[str, Any]) -> Chain:
 def _packed(stored: PackedKeys | list[str]) -> PackedKeys:
     """Return the packed keys of a state; earlier versions stored a list."""
     return packed_keys(stored) if isinstance(stored, list) else stored
-
-
-def _grouping(stored: tuple[str, Sequence[tuple[str, str]]] | None) -> Grouping | None:
-    return stored and Grouping(stored[0], dict(stored[1]))

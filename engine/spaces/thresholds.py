@@ -210,7 +210,6 @@ def put_threshold(
 
 
 def _protocol(space: Space, pairs: ItemPairs, keys: Mapping[int, str]) -> str:
-    """Return a sentence about the pairs of a calibration."""
     similar = int(pairs.similar.sum())
     trained = np.array([keys[item] in space.training_keys for item in np.unique(pairs.items).tolist()], bool)
     mask = np.isin(pairs.items, np.unique(pairs.items)[trained]).any(axis=1)

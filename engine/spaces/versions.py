@@ -65,7 +65,8 @@ class ReadingAhead:
 
     def _read(self) -> None:
         try:
-            count, last = self._extent()
+            with self._current().catalog.read() as tx:
+                count, last = tx.items.extent()
             first = 0 if count <= MOST_ITEMS else last + 1
             pause = 0.0
             while first <= last and not self._stop.wait(pause):
@@ -75,10 +76,6 @@ class ReadingAhead:
                 pause = _PAUSE * (time.monotonic() - began)
         except CrossviewError:  # a search that needs these items reports it
             return
-
-    def _extent(self) -> tuple[int, int]:
-        with self._current().catalog.read() as tx:
-            return tx.items.extent()
 
     def _read_page(self, first: int, last: int) -> bool:
         """Read a page of items from an id on; return False if a commit intervened."""
@@ -373,7 +370,11 @@ class Versions:
             return self._made(counter, tx)
 
     def _made(self, counter: int, tx: Transaction) -> Version:
-        """Make the version of the state that a transaction sees, which is not earlier than the latest version."""
+        """Make the version of the state that a transaction sees, which is not earlier than the latest version.
+
+        The caller reads ``counter`` before it opens the transaction: a commit in between then only makes the next call
+        look again, and no version counts as newer than it is.
+        """
         latest = None if self._latest is None else self._latest[1]
         version = next_version(latest, self._catalog, tx, self._spaces, self._columns, self.live)
         self._spaces.of_history(version.history)

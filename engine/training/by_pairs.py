@@ -94,6 +94,7 @@ def equal_error_rate(similar: Values, dissimilar: Values) -> float:
 def true_accept_rate(similar: Values, dissimilar: Values, false_accept_rate: float) -> float:
     """Return the largest share of (n,) similar pairs below a distance that accepts at most a share of (m,) others."""
     ascending = np.sort(dissimilar)
+    # The product of a rate and a count can round to just below a whole number.
     allowed = int(np.floor(false_accept_rate * len(dissimilar) + 1e-9))
     if allowed >= len(ascending):
         return 1.0

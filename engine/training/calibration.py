@@ -341,7 +341,6 @@ def _pairs_of_fold(
 
 
 def _protocol(pairs: ItemPairs, request: CalibrationRequest) -> str:
-    """Return a sentence about the pairs of a calibration."""
     similar = int(pairs.similar.sum())
     groups = "" if request.group_by is None else f", which do not part items by {request.group_by.name}"
     return (

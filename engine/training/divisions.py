@@ -174,7 +174,6 @@ def _random(
 
 
 def _held_out_protocol(spaces: Sequence[Space], division: Division, what: str) -> str:
-    """Return a sentence about queries that training held out."""
     groups = ", ".join(dict.fromkeys(space.group_by.name for space in spaces if space.group_by is not None))
     apart = f"; training did not part groups by {groups}" if groups else ""
     if len(spaces) == 1:
@@ -190,7 +189,6 @@ def _held_out_protocol(spaces: Sequence[Space], division: Division, what: str) -
 
 
 def _names(spaces: Sequence[Space]) -> str:
-    """Name the trained spaces."""
     return ", ".join(f"{space.name} (generation {space.generation})" for space in spaces if space.name != RAW)
 
 

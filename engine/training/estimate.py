@@ -164,12 +164,9 @@ def over_splits(splits: Sequence["Figures"], overlap: float) -> "Figures":
     """Return the means of figures over splits, with ``overlap`` as in ``Sample``; one split stays as it is."""
     if len(splits) == 1:
         return splits[0]
-    values = {key: [split[key].value if key in split else np.nan for split in splits] for key in _keys(splits)}
+    keys = dict.fromkeys(key for split in splits for key in split)
+    values = {key: [split[key].value if key in split else np.nan for split in splits] for key in keys}
     return {key: Estimate([Sample(np.array(numbers), overlap=overlap)]) for key, numbers in values.items()}
-
-
-def _keys(splits: Sequence["Figures"]) -> list["Key"]:
-    return list(dict.fromkeys(key for split in splits for key in split))
 
 
 def in_order(near: Values, far: Values, weights: Values | None = None) -> Estimate:

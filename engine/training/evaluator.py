@@ -307,7 +307,6 @@ def _by_view(plan: _Plan) -> Iterator[str]:
 
 
 def _notion_note(plan: _Plan) -> str:
-    """Return a note on the distances and labels of the notion."""
     notion = plan.measures.notion
     distances = f"distances are those in the notion {notion!r}"
     if without := [space.name for space in plan.spaces if notion not in space.pipeline.metric_names_]:

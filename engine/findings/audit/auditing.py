@@ -189,7 +189,6 @@ def _notes(space: Space, request: AuditRequest, split: Split, fresh: bool) -> It
 def _in_views(
     versions: Versions, split: Split, views: Sequence[str], ignored: Sequence[str], limit: int
 ) -> list[Finding]:
-    """Return the findings from the nearest items in single views."""
 
     def targets(_: Version, raw: Space) -> list[Target]:
         return [target for target in raw.targets if target.view in views]

@@ -177,11 +177,13 @@ def outliers(near: Neighbourhoods, limit: int) -> Iterator[Finding]:
         mean = {
             item: float(np.mean(found.distances)) for item, found in zip(items, lists, strict=True) if len(found.ids)
         }
+        # Added to all distances, so that equal items, at distance 0, have finite logarithms.
         least = 1e-3 * float(np.median([*mean.values()])) if mean else 0.0
         if not least:
             continue
         usual = [np.mean([mean[item] for item in hits.ids.tolist()]) for hits in lists if len(hits.ids)]
         logs = np.log((np.array([*mean.values()]) + least) / (np.array(usual) + least))
+        # 1.4826 median absolute deviations are the standard deviation of a normal distribution.
         spread = 1.4826 * float(np.median(np.abs(logs - np.median(logs))))
         for item, score in zip(mean, ((logs - np.median(logs)) / max(spread, 1e-3)).tolist(), strict=True):
             beyond[item].append(score)

@@ -123,6 +123,7 @@ def _by_view(view: ViewNeighbors, side: NDArray[np.bool_] | None) -> Candidates:
     draws = np.random.default_rng(0)
     pairs = draws.choice(asking, _SAMPLE), draws.choice(database, _SAMPLE)
     near = np.quantile(np.linalg.norm(rows[pairs[0]] - rows[pairs[1]], axis=1)[pairs[0] != pairs[1]], _NEAR)
+    # Within one collection, the nearest neighbour of a picture is the picture itself: ask for one more.
     hits = all_neighbors(rows[asking], rows[database], _NEIGHBORS + (side is None), report=_joining)
     a, b, away = np.repeat(asking, hits.ids.shape[1]), database[hits.ids.ravel()], hits.distances.ravel()
     mask = (a != b) & ((away <= near) | (len(places) <= _SMALL))

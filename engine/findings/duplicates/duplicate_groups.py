@@ -196,14 +196,12 @@ class Search:
     def _compare(self, pairs: Sequence[Pair]) -> list[_Verdict]:
         new = [pair for pair in pairs if pair not in self._verdicts]
         for some in batches(new, _SHARED * _AT_ONCE):
-            for verdicts in over(list(batches(some, _AT_ONCE)), self._verdicts_on):
+            parts = list(batches(some, _AT_ONCE))
+            for verdicts in over(parts, lambda part: {pair: self._verdict(*pair) for pair in part}):
                 self._verdicts |= verdicts
             self._done += len(some)
             report_progress(min(self._done, len(self.pairs.first)), len(self.pairs.first))
         return [self._verdicts[pair] for pair in pairs]
-
-    def _verdicts_on(self, pairs: Sequence[Pair]) -> dict[Pair, _Verdict]:
-        return {pair: self._verdict(*pair) for pair in pairs}
 
     def _verdict(self, keeper: int, place: int) -> _Verdict:
         if self._is_identical(keeper, place):

@@ -269,7 +269,6 @@ def _logit(match: float) -> float:
 def _contributions(
     judgement: _Judgement, places: Mapping[str, InView], key: str, item: int, amounts: Amounts
 ) -> list[Contribution]:
-    """Return a contribution for each view and target."""
     contributions = []
     for view, view_places in places.items():
         for name, target in view_places.targets.items():

@@ -97,7 +97,8 @@ def _by_neighbors(rows: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
 
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
     spread = rows[:, :2] if rows[:, :2].std() > 0 else np.random.default_rng(seed).normal(size=(len(rows), 2))
-    near = affinity.PerplexityBasedNN(rows, perplexity, method=_neighbor_method(len(rows)), random_state=seed, n_jobs=1)
+    method = "exact" if len(rows) < 1_000 else "annoy"
+    near = affinity.PerplexityBasedNN(rows, perplexity, method=method, random_state=seed, n_jobs=1)
     checkpoint()
     start = initialization.rescale(spread, inplace=False)
     embedding = TSNEEmbedding(start, near, random_state=seed, n_jobs=1)
@@ -105,10 +106,6 @@ def _by_neighbors(rows: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     embedding.optimize(_EARLY, exaggeration=_EXAGGERATION, momentum=0.5, callbacks=_checked(0), **options)
     embedding.optimize(_LATER, momentum=0.8, callbacks=_checked(_EARLY), **options)
     return np.asarray(embedding, np.float64)
-
-
-def _neighbor_method(count: int) -> str:
-    return "exact" if count < 1_000 else "annoy"
 
 
 def _checked(first: int) -> Callable[[int, float, Any], None]:

@@ -180,7 +180,6 @@ class Instances(MultiViewLearner):
     def _features(
         self, views: list[Rows], mask: Mask, kernel: RowsKernel, random: np.random.RandomState
     ) -> list[KernelFeatures]:
-        """Return the kernel features of the rows of each view."""
         both = zip(views, mask.T, strict=True)
         return [KernelFeatures.of(rows, present, kernel, self.n_landmarks, random) for rows, present in both]
 
@@ -208,7 +207,6 @@ class Instances(MultiViewLearner):
         self.view_widths_, self.n_features_in_ = [*self.view_widths_, width], self.n_features_in_ + width
 
     def _hold(self, maps: Sequence["InstanceMap"], before: Sequence["InstanceMap"]) -> None:
-        """Hold the maps of views, after those of views before."""
         held = [*before, *maps]
         self.landmarks_, self.scales_ = [view_map.landmarks for view_map in held], [view_map.scale for view_map in held]
         self.maps_, self.offsets_ = [view_map.weights for view_map in held], [view_map.offsets for view_map in held]

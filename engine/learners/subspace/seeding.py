@@ -98,7 +98,7 @@ class NeighborGraph:
             before, shares = shares, labels + _SPREAD * (self.normalized @ shares)
             if np.abs(shares - before).max() < _SETTLED * shares.max():
                 break
-        shares = shares + 1e-12
+        shares = shares + 1e-12  # an item that no label reaches gets equal shares, not 0 / 0
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def coordinates(self, most: int) -> Rows:
