@@ -137,7 +137,7 @@ def _squares(target: Target, rows: NDArray[Any], mean: NDArray[np.float32]) -> F
 
 def _as_numbers(target: Target, rows: NDArray[Any]) -> NDArray[np.float32]:
     """Return what distances compare, (n, D): floats, also those behind codes, and otherwise bits as 1 or -1."""
-    if target.codes and target.floats:
+    if target.codes and target.floats:  # a view in another type needs contiguous bytes
         return np.ascontiguousarray(rows[:, target.code_bytes :]).view(np.float32)
     numbers: NDArray[np.float32] = as_numbers(target, rows)
     return numbers

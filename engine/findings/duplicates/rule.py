@@ -157,6 +157,7 @@ def _threshold(positive: Measures, negative: Measures) -> float:
     It is the least one at which the accepted pairs have the precision, both classes counting alike, or a stricter one
     that altered copies pass nearly all: photographs of one moment come between them and other pairs.
     """
+    # Each threshold but the least is just above a pair of different photographs, which it refuses.
     strict = min(_MOST, float(np.quantile(positive, 1 - _KEPT)))
     for threshold in np.sort(np.concatenate([[_LEAST], negative[negative >= _LEAST] + 1e-9])):
         true, false = (positive >= threshold).mean(), (negative >= threshold).mean()

@@ -55,7 +55,7 @@ class Places:
         rows = _leading(rows - rows.mean(axis=0))
         rows = rows / np.sqrt(_unit(rows))
         covariance = rows.T @ rows / len(rows)
-        least = max(_LEAST * float(np.trace(covariance)) / rows.shape[1], 1e-12)
+        least = max(_LEAST * float(np.trace(covariance)) / rows.shape[1], 1e-12)  # equal rows have no variance
         prior = np.linalg.inv(covariance + least * np.eye(rows.shape[1]))
         belief = cls(rows, np.broadcast_to(prior, (len(rows), *prior.shape)).copy())
         belief.learn(triplets)

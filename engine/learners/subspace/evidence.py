@@ -113,7 +113,7 @@ class Evidence:
         """Return the logarithms of the likelihoods of the known items' labels under ``count`` classes."""
         odds = np.full((len(self.known), count), self.label_noise / count)
         odds[np.arange(len(odds)), self.codes[self.known]] += 1 - self.label_noise
-        return np.asarray(np.log(odds + 1e-12))
+        return np.asarray(np.log(odds + 1e-12))  # without noise, the odds of other classes are 0
 
     def learned(self, probabilities: Rows, label_noise: float | None) -> "Evidence":
         """Return the evidence with the shares of wrong labels and pairs that (n, K) probabilities imply.

@@ -93,6 +93,7 @@ class RidgePath:
         left_out = self.targets + self.means - residuals / np.maximum(1 - self.leverages[penalty], tiny)[:, None]
         for members in _several(groups):
             part = self.vectors[members]
+            # Without ``tiny``, the matrix is singular for a group that alone determines a direction.
             complement = np.eye(len(members)) * (1 + tiny) - (part * shares) @ part.T - 1 / count
             missed = np.linalg.solve(complement, residuals[members])
             left_out[members] = self.targets[members] + self.means - missed

@@ -78,7 +78,7 @@ def _factor(matrix: Any, width: int) -> Rows:
         dense: Any = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
         values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[size - width, size - 1])
     else:
-        start = np.random.default_rng(0).normal(size=size)
+        start = np.random.default_rng(0).normal(size=size)  # for the same result each time
         values, vectors = sp.linalg.eigsh(matrix, width, which="LA", v0=start, tol=1e-2, maxiter=50 * size)
     order = np.argsort(-values)
     return np.asarray(vectors[:, order] * np.sqrt(np.maximum(values[order], 0.0)))

@@ -215,6 +215,7 @@ class _Run:
         free = np.arange(self.problem.size)
         if self.problem.nonnegative:
             move = self.here.at - self._placed(self.here.at - self.slope)
+            # Coordinates nearly at zero count as held, or steps could become arbitrarily short on the way to zero.
             near = min(1e-3 * float(np.abs(self.here.at).max()), float(np.linalg.norm(move)))
             free = np.flatnonzero((self.here.at > near) | (self.slope <= 0))
         direction = -self.slope
