@@ -91,7 +91,8 @@ def health_checks(address: str, every: float = 0.1) -> Iterator[list[float]]:
             while not stop.wait(every):
                 began = time.perf_counter()
                 try:
-                    stub.Check(health_pb2.HealthCheckRequest(), timeout=HEALTH_WAITS)
+                    # A channel that failed to connect once would refuse every check of the next second by itself.
+                    stub.Check(health_pb2.HealthCheckRequest(), timeout=HEALTH_WAITS, wait_for_ready=True)
                     found.append(time.perf_counter() - began)
                 except grpc.RpcError:
                     found.append(float("inf"))

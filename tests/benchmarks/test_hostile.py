@@ -72,6 +72,7 @@ def test_a_small_hostile_run(tmp_path):
 def test_short_attacks(tmp_path, monkeypatch):
     """The server survives each attack, with health and searches answered; the report has their limits."""
     monkeypatch.setattr("benchmarks.serve.attacks._SETTLED", 3.0)
+    monkeypatch.setattr("benchmarks.serve.findings.HEALTH_WAITS", 60.0)  # other tests may have the processor
     out = tmp_path / "a.json"
     given = ["--parts", "attacks", "--seconds", "5", "--json", str(out), "--report", str(tmp_path)]
     assert hostile.BENCHMARK.main(given) == 0
