@@ -174,9 +174,7 @@ def outliers(near: Neighbourhoods, limit: int) -> Iterator[Finding]:
     ids = near.drawn(list(near.split.keys))
     beyond: dict[int, list[float]] = defaultdict(list)
     for _, items, lists in near.lists(ids, _VOTERS, np.array(ids, np.int64)):
-        mean = {
-            item: float(np.mean(found.distances)) for item, found in zip(items, lists, strict=True) if len(found.ids)
-        }
+        mean = {item: float(np.mean(hits.distances)) for item, hits in zip(items, lists, strict=True) if len(hits.ids)}
         # Added to all distances, so that equal items, at distance 0, have finite logarithms.
         least = 1e-3 * float(np.median([*mean.values()])) if mean else 0.0
         if not least:
