@@ -43,11 +43,11 @@ def write(root: Path) -> int:
     """Write the documents and the plots that differ from the results, and remove those of no result; return 0."""
     for path, document in without_commit(root).items():
         write_json(path, {**document, "commit_lost": True})
-    wanted, plots = _wanted(root), charts(results(root / RESULTS))
+    documents, plots = _wanted(root), charts(results(root / RESULTS))
     (root / PLOTS).mkdir(parents=True, exist_ok=True)
-    for path in _stale(root, wanted, plots):
-        if path in wanted:
-            path.write_text(wanted[path], encoding="utf-8")
+    for path in _stale(root, documents, plots):
+        if path in documents:
+            path.write_text(documents[path], encoding="utf-8")
         elif path.stem in plots and path.parent == root / PLOTS:
             draw(path, plots[path.stem])
         else:
@@ -86,12 +86,12 @@ def without_commit(root: Path) -> dict[Path, Document]:
 
     Without git, or with a part of the history, there are none.
     """
-    known = history(root)
+    commits = history(root)
     documents = {path: json.loads(path.read_text(encoding="utf-8")) for path in (root / RESULTS).glob("*.json")}
     return {
         path: document
         for path, document in sorted(documents.items())
-        if known is not None and document["commit"] not in known and not document.get("commit_lost")
+        if commits is not None and document["commit"] not in commits and not document.get("commit_lost")
     }
 
 
@@ -102,13 +102,13 @@ def _wanted(root: Path) -> dict[Path, str]:
     return {root / README: readme, **{root / FOLDER / name: text for name, text in texts(documents).items()}}
 
 
-def _stale(root: Path, wanted: Mapping[Path, str], plots: Mapping[str, Chart]) -> list[Path]:
+def _stale(root: Path, documents: Mapping[Path, str], plots: Mapping[str, Chart]) -> list[Path]:
     """Return the documents and plots that differ from the results, and those that no result makes."""
     drawn = {root / PLOTS / f"{name}.svg": chart.digest() for name, chart in plots.items()}
     texts_differ = [
-        path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text
+        path for path, text in documents.items() if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
     plots_differ = [path for path, digest in drawn.items() if digest_in(path) != digest]
-    known = {*wanted, *drawn}
-    left = [path for path in (root / FOLDER).rglob("*") if path.is_file() and path not in known]
-    return sorted([*texts_differ, *plots_differ, *left])
+    expected = {*documents, *drawn}
+    leftover = [path for path in (root / FOLDER).rglob("*") if path.is_file() and path not in expected]
+    return sorted([*texts_differ, *plots_differ, *leftover])

@@ -103,8 +103,8 @@ def _views(path: Path) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArra
 
 
 def _sample(descriptors: NDArray[np.float32], generator: np.random.Generator) -> NDArray[np.float32]:
-    wanted = min(DESCRIPTORS_PER_IMAGE, len(descriptors))
-    return descriptors[generator.choice(len(descriptors), wanted, replace=False)]
+    count = min(DESCRIPTORS_PER_IMAGE, len(descriptors))
+    return descriptors[generator.choice(len(descriptors), count, replace=False)]
 
 
 def _fingerprint(files: Sequence[Path]) -> str:

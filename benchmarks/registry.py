@@ -74,5 +74,5 @@ A module defines ``BENCHMARK``, or ``BENCHMARKS`` by name if it defines several.
 def benchmark(name: str) -> Benchmark:
     """Return a benchmark; KeyError for an unknown name."""
     module = importlib.import_module(f"benchmarks.{MODULES[name]}")
-    found: Benchmark = module.BENCHMARKS[name] if hasattr(module, "BENCHMARKS") else module.BENCHMARK
-    return found
+    entry: Benchmark = module.BENCHMARKS[name] if hasattr(module, "BENCHMARKS") else module.BENCHMARK
+    return entry

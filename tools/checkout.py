@@ -98,8 +98,8 @@ class Checkout:
         for name, targets in self.imports.items():
             for target in targets:
                 importers[target].append(name)
-        found = {path: importers[_module(path)] for path in self._named}
-        return {path: names[0] for path, names in found.items() if len(names) == 1}
+        by_path = {path: importers[_module(path)] for path in self._named}
+        return {path: names[0] for path, names in by_path.items() if len(names) == 1}
 
     @cached_property
     def short(self) -> dict[Path, int]:
@@ -122,7 +122,7 @@ class Checkout:
     @cached_property
     def functions(self) -> list[Function]:
         """Every function, method and dataclass of an estimator in the sources, those inside functions included."""
-        return [found for path, tree in self.trees.items() for found in self._functions(tree, f"{path}:")]
+        return [function for path, tree in self.trees.items() for function in self._functions(tree, f"{path}:")]
 
     def _functions(self, parent: ast.AST, place: str, public: bool = True) -> Iterator[Function]:
         for node in ast.iter_child_nodes(parent):
@@ -130,20 +130,20 @@ class Checkout:
                 yield from self._functions(node, place, public)
                 continue
             name = f"{place}{'' if place.endswith(':') else '.'}{node.name}"
-            shown = public and (node.name == "__init__" or not node.name.startswith("_"))
+            visible = public and (node.name == "__init__" or not node.name.startswith("_"))
             if isinstance(node, Definition):
                 yield Function(
                     place=name,
                     lines=(node.end_lineno or node.lineno) - node.lineno + 1,
                     parameters=_parameters(node),
-                    public=shown,
+                    public=visible,
                     estimator=node.name == "__init__" and _name(parent) in self.estimators,
                 )
-                shown = False
+                visible = False
             elif _is_dataclass(node) and node.name in self.estimators:
                 fields = sum(map(_is_parameter, node.body))
-                yield Function(place=name, lines=0, parameters=1 + fields, public=shown, estimator=True)
-            yield from self._functions(node, name, shown)
+                yield Function(place=name, lines=0, parameters=1 + fields, public=visible, estimator=True)
+            yield from self._functions(node, name, visible)
 
     @cached_property
     def estimators(self) -> set[str]:
@@ -154,10 +154,10 @@ class Checkout:
             for node in ast.walk(tree)
             if isinstance(node, ast.ClassDef)
         }
-        found = {"BaseEstimator"}
-        while more := {name for name, above in bases.items() if above & found} - found:
-            found |= more
-        return found
+        names = {"BaseEstimator"}
+        while more := {name for name, above in bases.items() if above & names} - names:
+            names |= more
+        return names
 
     @cached_property
     def depths(self) -> dict[str, int]:
@@ -244,14 +244,17 @@ def _name(node: ast.AST) -> str:
 
 
 def _is_dataclass(node: ast.ClassDef) -> bool:
-    return any(_name(one.func if isinstance(one, ast.Call) else one) == "dataclass" for one in node.decorator_list)
+    return any(
+        _name(decorator.func if isinstance(decorator, ast.Call) else decorator) == "dataclass"
+        for decorator in node.decorator_list
+    )
 
 
 def _is_parameter(node: ast.stmt) -> bool:
     """Return whether a statement in a dataclass is a field that its constructor takes."""
     if not isinstance(node, ast.AnnAssign) or _name(node.annotation) == "ClassVar":
         return False
-    return "init" not in {one.arg for one in getattr(node.value, "keywords", ())}
+    return "init" not in {keyword.arg for keyword in getattr(node.value, "keywords", ())}
 
 
 def _parameters(node: Definition) -> int:
@@ -281,15 +284,15 @@ def _without_package(name: str) -> str:
 
 def reachable(graph: Graph) -> dict[str, set[str]]:
     """Return for each box the boxes that its arrows lead to, over any number of arrows; itself only along a cycle."""
-    found: dict[str, set[str]] = {}
+    reached: dict[str, set[str]] = {}
     for start in graph:
-        seen: set[str] = set()
+        boxes: set[str] = set()
         ahead = set(graph[start])
         while ahead:
-            seen |= ahead
-            ahead = set().union(*(graph[box] for box in ahead)) - seen
-        found[start] = seen
-    return found
+            boxes |= ahead
+            ahead = set().union(*(graph[box] for box in ahead)) - boxes
+        reached[start] = boxes
+    return reached
 
 
 def cycles(graph: Graph) -> list[tuple[str, ...]]:

@@ -49,8 +49,8 @@ def filled(folder: Path, photographs: Path, draw: np.random.Generator) -> Iterat
         (folder / "items" / label).mkdir(parents=True)
         for number in numbers:
             photograph = Image.open(photographs / f"kodim{number:02d}.jpg").convert("RGB")
-            for one in range(CROPS):
-                crop(photograph, draw).save(folder / "items" / label / f"{number:02d}-{one:02d}.jpg", quality=90)
+            for place in range(CROPS):
+                crop(photograph, draw).save(folder / "items" / label / f"{number:02d}-{place:02d}.jpg", quality=90)
     for number in QUERIES:
         path = folder / f"query-{number:02d}.jpg"
         crop(Image.open(photographs / f"kodim{number:02d}.jpg").convert("RGB"), draw).save(path, quality=90)
@@ -59,30 +59,33 @@ def filled(folder: Path, photographs: Path, draw: np.random.Generator) -> Iterat
     yield folder / "query-plain.jpg"
 
 
-def rows(made: Collection, queries: list[Path]) -> Iterator[tuple[Path, list[tuple[Hit, ...]]]]:
+def rows(collection: Collection, queries: list[Path]) -> Iterator[tuple[Path, list[tuple[Hit, ...]]]]:
     """Yield each query with the hits of its colours among the GIST of the items, in each space."""
     for query in queries:
         image = query.read_bytes()
         yield (
             query,
-            [made.search(view="color", image=image, targets=["gist"], space=space, k=HITS)[0].hits for space in SPACES],
+            [
+                collection.search(view="color", image=image, targets=["gist"], space=space, k=HITS)[0].hits
+                for space in SPACES
+            ],
         )
 
 
-def drawn(found: list[tuple[Path, list[tuple[Hit, ...]]]], folder: Path) -> Picture:
+def drawn(results: list[tuple[Path, list[tuple[Hit, ...]]]], folder: Path) -> Picture:
     """Return the sheet: a line for each query, with its hits in each space and their matches."""
     font = ImageFont.load_default(10)
-    sheet = Image.new("RGB", (WIDTH * (1 + 2 * HITS) + 20, (HEIGHT + TEXT) * len(found) + TEXT), "white")
+    sheet = Image.new("RGB", (WIDTH * (1 + 2 * HITS) + 20, (HEIGHT + TEXT) * len(results) + TEXT), "white")
     pen = ImageDraw.Draw(sheet)
     lefts = [WIDTH * (1 + number * HITS) + 10 * (number + 1) for number in range(len(SPACES))]
     for left, title in zip(lefts, SPACES.values(), strict=True):
         pen.text((left, 1), title, "black", font)
-    for number, (query, lists) in enumerate(found):
+    for number, (query, lists) in enumerate(results):
         top = TEXT + number * (HEIGHT + TEXT)
-        shown = [(0, query, "query")]
+        tiles = [(0, query, "query")]
         for left, hits in zip(lefts, lists, strict=True):
-            shown += [(left + WIDTH * k, folder / hit.key, f"match {hit.match:.2f}") for k, hit in enumerate(hits)]
-        for left, path, text in shown:
+            tiles += [(left + WIDTH * k, folder / hit.key, f"match {hit.match:.2f}") for k, hit in enumerate(hits)]
+        for left, path, text in tiles:
             picture = Image.open(path).convert("RGB")
             picture.thumbnail((WIDTH - 3, HEIGHT - 2))
             sheet.paste(picture, (left, top))
@@ -95,11 +98,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         queries = list(filled(folder, Path(sys.argv[1]), np.random.default_rng(0)))
-        with Home(folder / "home").create("kodak", [VIEWS[0], "sift:words=200", VIEWS[2]]) as made:
-            made.index([folder / "items"], IndexOptions(labels="folder", workers=1))
+        with Home(folder / "home").create("kodak", [VIEWS[0], "sift:words=200", VIEWS[2]]) as collection:
+            collection.index([folder / "items"], IndexOptions(labels="folder", workers=1))
             for space, spec in SPACES.items():
-                made.train(Recipe(spec=spec, views=VIEWS), space=space)
-            drawn(list(rows(made, queries)), folder).save(ROOT / "docs/difficult-queries.jpg", quality=82)
+                collection.train(Recipe(spec=spec, views=VIEWS), space=space)
+            drawn(list(rows(collection, queries)), folder).save(ROOT / "docs/difficult-queries.jpg", quality=82)
 
 
 if __name__ == "__main__":

@@ -49,8 +49,8 @@ def main(arguments: Sequence[str]) -> int:
         for file in sorted(data.glob("images/*.jpg")):
             picture = Image.open(file)
             (folder / "crops" / file.stem).mkdir(parents=True)
-            for number, one in enumerate(crops(picture)):
-                one.save(folder / "crops" / file.stem / f"{file.stem}-{number}.jpg", quality=92)
+            for number, part in enumerate(crops(picture)):
+                part.save(folder / "crops" / file.stem / f"{file.stem}-{number}.jpg", quality=92)
             crop(picture, 0.1, 0.15).save(folder / f"{file.stem}.jpg", quality=92)
         crossview(folder, "create", "kodak", "--views", "color,sift:words=400,gist")
         crossview(folder, "index", "kodak", folder / "crops", "--labels", "folder")

@@ -58,8 +58,12 @@ def figures(checkout: Checkout) -> dict[str, float]:
         "median lines of a function": median_low(functions),
         "most lines of a function": max(functions),
         "functions above the limit": sum(count > MOST_LINES_OF_FUNCTION for count in functions),
-        "most parameters of a public function": max(one.parameters for one in checkout.functions if one.public),
-        "most parameters of an estimator": max([0, *(one.parameters for one in checkout.functions if one.estimator)]),
+        "most parameters of a public function": max(
+            function.parameters for function in checkout.functions if function.public
+        ),
+        "most parameters of an estimator": max(
+            [0, *(function.parameters for function in checkout.functions if function.estimator)]
+        ),
         **{f"{house}: {figure}": value for house in HOUSES for figure, value in drawn(checkout, house).items()},
         "cycles of modules": len(cycles(checkout.imports)),
         "capabilities as class variables": len(checkout.capabilities),
@@ -156,9 +160,9 @@ def main() -> int:
         print("\n\n".join([room_table(checkout)] * arguments.rooms + [file_list(checkout)] * arguments.files))
         return 0
     if arguments.check:
-        found = excesses(Checkout(arguments.folder))
-        print("\n".join(found) or "within the limits")
-        return bool(found)
+        lines = excesses(Checkout(arguments.folder))
+        print("\n".join(lines) or "within the limits")
+        return bool(lines)
     now, before = arguments.folder, arguments.against
     folders = {"before": before, "after": now} if before else {"now": now}
     columns = {name: figures(Checkout(folder)) for name, folder in folders.items()}

@@ -70,15 +70,15 @@ def comments(files: FileDescriptorSet) -> dict[str, str]:
 
     The name of a value of an enum begins with that of the enum.
     """
-    found = {}
+    by_name = {}
     for file in files.file:
         if file.package in COMMENTED_PACKAGES:
             for place in file.source_code_info.location:
                 text = " ".join(f"{place.leading_comments} {place.trailing_comments}".split())
                 name = name_at(file, place.path)
                 if text and name and not name.startswith(OF_OPTIONS):
-                    found[name] = text
-    return found
+                    by_name[name] = text
+    return by_name
 
 
 def name_at(file: FileDescriptorProto, path: Sequence[int]) -> str | None:
@@ -119,10 +119,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Regenerate server/wire/pb from proto/.")
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if server/wire/pb is out of date")
     parser.add_argument("--lint", action="store_true", help="change nothing; check proto/ by buf and buf.yaml")
-    chosen = parser.parse_args()
-    if chosen.lint:
+    arguments = parser.parse_args()
+    if arguments.lint:
         return lint()
-    check = chosen.check
+    check = arguments.check
     with tempfile.TemporaryDirectory() as scratch:
         fresh = Path(scratch) / "pb"
         generate(fresh)

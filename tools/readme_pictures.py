@@ -50,10 +50,10 @@ def photographs(home: Home, kodak: Path, models: Path) -> Iterator[Strip]:
         )
     for model in ("lite0", "minilm"):
         home.models.add(model, models / model)
-    with home.create(NAME, ("color", "names=conse:lite0:minilm")) as named:
-        named.index([kodak])
+    with home.create(NAME, ("color", "names=conse:lite0:minilm")) as collection:
+        collection.index([kodak])
         request = SearchRequest([Query("names", text=WORDS)], targets=["names"], k=4, space="raw")
-        yield from (similar, row(named, request, "Words find photographs that have no caption", ""), copy)
+        yield from (similar, row(collection, request, "Words find photographs that have no caption", ""), copy)
 
 
 def changed(photograph: Path) -> bytes:
@@ -68,9 +68,9 @@ def changed(photograph: Path) -> bytes:
 
 def row(collection: Collection, request: SearchRequest, title: str, truth: str | None) -> Strip:
     """Return the row of a search, without the item that is the query itself; ``truth`` marks hits of this texture."""
-    (found,) = collection.search(request)
-    hits = [_textured(hit) if truth else hit for hit in found.hits if hit.distance > 1e-6]
-    (strip,) = strips(collection.items, request.queries, [replace(found, hits=tuple(hits))], truth or None)
+    (hit_list,) = collection.search(request)
+    hits = [_textured(hit) if truth else hit for hit in hit_list.hits if hit.distance > 1e-6]
+    (strip,) = strips(collection.items, request.queries, [replace(hit_list, hits=tuple(hits))], truth or None)
     return replace(strip, title=title, hits=[replace(tile, match=None, distance=None) for tile in strip.hits])
 
 
@@ -82,29 +82,29 @@ def taught(home: Home, pictures: Path) -> Iterator[Strip]:
     """Teach a notion by answers, and yield one query before and after; print the shares over all new pictures."""
     notions.write_combinations(pictures, notions.EACH)
     random = np.random.default_rng(0)
-    with home.create("patterns", notions.EXTRACTORS) as made:
-        made.index([pictures])
+    with home.create("patterns", notions.EXTRACTORS) as collection:
+        collection.index([pictures])
         for seed in range(notions.GRIDS):
-            question = made.questions.next(QuestionRequest(notion=TAUGHT, person="ann", seed=seed))
-            made.questions.answer(notions.answer_to(question, "ann", random))
+            question = collection.questions.next(QuestionRequest(notion=TAUGHT, person="ann", seed=seed))
+            collection.questions.answer(notions.answer_to(question, "ann", random))
         recipe = Recipe(views=(notions.VIEW,), answers=True, settings={"alpha": notions.ALPHA})
-        made.train(recipe, space="taught")
-        yield asked(made, "Before: by every view", SearchRequest([Query()], k=notions.HITS, space="raw"))
+        collection.train(recipe, space="taught")
+        yield asked(collection, "Before: by every view", SearchRequest([Query()], k=notions.HITS, space="raw"))
         request = SearchRequest([Query(notions.VIEW)], targets=[TAUGHT], k=notions.HITS, space="taught")
-        yield asked(made, f"After {notions.GRIDS} answers about {TAUGHT}", request)
+        yield asked(collection, f"After {notions.GRIDS} answers about {TAUGHT}", request)
 
 
 def asked(collection: Collection, title: str, request: SearchRequest) -> Strip:
     """Return the row of the query that is drawn; print the share of hits with its texture over all new pictures."""
     shares = []
     for texture, color, picture in new_pictures():
-        one = replace(request, queries=[replace(request.queries[0], image=picture)])
-        (found,) = collection.search(one)
-        shares.append(np.mean([notions.feature_of(hit.key, TAUGHT) == texture for hit in found.hits]))
+        own = replace(request, queries=[replace(request.queries[0], image=picture)])
+        (hit_list,) = collection.search(own)
+        shares.append(np.mean([notions.feature_of(hit.key, TAUGHT) == texture for hit in hit_list.hits]))
         if (texture, color) == SHOWN:
-            shown = row(collection, one, title, texture)
+            strip = row(collection, own, title, texture)
     print(f"{title}: {np.mean(shares):.0%} of {notions.HITS} hits of {len(shares)} new pictures have the texture")
-    return shown
+    return strip
 
 
 def new_pictures() -> Iterator[tuple[str, str, bytes]]:

@@ -40,8 +40,8 @@ def main() -> None:
     parser.add_argument(
         "--installed", type=Path, default=ROOT / ".venv/bin/python", help="Python with the dependencies"
     )
-    given = parser.parse_args()
-    wheel, source = build(given.out.resolve())
+    arguments = parser.parse_args()
+    wheel, source = build(arguments.out.resolve())
     checks: Mapping[str, Callable[[], Problems]] = {
         "descriptions render (twine)": lambda: failures(
             [sys.executable, "-m", "twine", "check", "--strict", wheel, source]
@@ -51,13 +51,13 @@ def main() -> None:
         "the wheel has one package and no tests": lambda: wheel_problems(wheel),
         "the metadata is complete": lambda: metadata_problems(metadata_of(wheel)),
         "the source builds the same wheel": lambda: difference_problems(wheel),
-        "licences of dependencies are allowed": lambda: licence_problems(given.installed),
+        "licences of dependencies are allowed": lambda: licence_problems(arguments.installed),
     }
-    found = []
+    all_problems = []
     for name, check in checks.items():
         problems = list(check())
-        print(f"{'FAILED' if problems else 'ok':<7} {name}", *(f"        {one}" for one in problems), sep="\n")
-        found += problems
+        print(f"{'FAILED' if problems else 'ok':<7} {name}", *(f"        {problem}" for problem in problems), sep="\n")
+        all_problems += problems
     relative = LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     if relative and not metadata_of(wheel).get_all("Project-URL"):
         print(
@@ -65,7 +65,7 @@ def main() -> None:
             "no address of the project is known that could precede them"
         )
     print(f"wrote {source}\nwrote {wheel}")
-    sys.exit(bool(found))
+    sys.exit(bool(all_problems))
 
 
 def build(out: Path) -> tuple[Path, Path]:
@@ -126,9 +126,9 @@ def wheel_problems(wheel: Path) -> Problems:
     tops = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
     if tops != {"crossview"}:
         yield f"the wheel installs {', '.join(sorted(tops))}, not crossview alone"
-    for wanted in ("crossview/py.typed", "licenses/LICENSE"):
-        if not any(name.endswith(wanted) for name in names):
-            yield f"the wheel lacks {wanted}"
+    for required in ("crossview/py.typed", "licenses/LICENSE"):
+        if not any(name.endswith(required) for name in names):
+            yield f"the wheel lacks {required}"
     for name in names:
         if re.search(r"(^|/)(tests?|conftest\.py|test_[^/]*\.py)(/|$)", name):
             yield f"the wheel contains the test {name}"
@@ -139,7 +139,7 @@ def metadata_problems(metadata: Message) -> Problems:
     yield from (f"the metadata lacks {name}" for name in FIELDS if name not in metadata)
     oldest = int(str(metadata["Requires-Python"]).rpartition(".")[2])
     classifiers = metadata.get_all("Classifier", [])
-    stated = {int(one.rpartition(".")[2]) for one in classifiers if "Python :: 3." in one}
+    stated = {int(classifier.rpartition(".")[2]) for classifier in classifiers if "Python :: 3." in classifier}
     missing = set(range(oldest, max(stated, default=oldest) + 1)) - stated
     yield from (f"no classifier states Python 3.{minor}" for minor in sorted(missing))
 
@@ -171,13 +171,13 @@ def licence_problems(python: Path) -> Problems:
     done = subprocess.run(
         [*command, "--with-system", "--packages", *pinned], capture_output=True, text=True, check=True
     )
-    found = {one["Name"]: one["License"] for one in json.loads(done.stdout)}
-    for name, licence in sorted(found.items(), key=lambda one: one[0].lower()):
+    licences = {row["Name"]: row["License"] for row in json.loads(done.stdout)}
+    for name, licence in sorted(licences.items(), key=lambda item: item[0].lower()):
         print(f"        {name:<26} {licence}")
     for name in pinned:
-        if not any(_normal(name) == _normal(one) for one in found):
+        if not any(_normal(name) == _normal(other) for other in licences):
             yield f"{name} is not installed beside {python}, so its licence is unknown: run make setup"
-    for name, licence in found.items():
+    for name, licence in licences.items():
         if not all(part in ALLOWED for part in re.split(r" AND | OR |; ", licence)):
             yield f"{name} has the licence {licence}, which tools/release.py does not allow"
 

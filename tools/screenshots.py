@@ -108,4 +108,4 @@ def main(homes: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main([Path(one) for one in sys.argv[1:]])
+    main([Path(argument) for argument in sys.argv[1:]])

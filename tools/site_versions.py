@@ -25,8 +25,8 @@ REDIRECT = """<!doctype html>
 
 def tags() -> list[str]:
     """Return the tags whose tree has the settings of a site, the newest version first."""
-    named = _git("tag", "--list", "--sort=-version:refname").split()
-    return [tag for tag in named if _git("ls-tree", "--name-only", tag, "docs/conf.py")]
+    names = _git("tag", "--list", "--sort=-version:refname").split()
+    return [tag for tag in names if _git("ls-tree", "--name-only", tag, "docs/conf.py")]
 
 
 def build(source: Path, version: str, out: Path) -> None:
@@ -46,9 +46,9 @@ def main() -> int:
     out = parser.parse_args().out.resolve()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    found = tags()
+    versions = tags()
     build(ROOT, "main", out / "main")
-    for tag in found:
+    for tag in versions:
         with tempfile.TemporaryDirectory() as scratch:
             tree = Path(scratch) / "tree"
             _git("worktree", "add", "--detach", str(tree), tag)
@@ -56,8 +56,8 @@ def main() -> int:
                 build(tree, tag, out / tag)
             finally:
                 _git("worktree", "remove", "--force", str(tree))
-    (out / "versions.json").write_text(json.dumps(["main", *found]) + "\n")
-    (out / "index.html").write_text(REDIRECT.format(found[0] if found else "main"))
+    (out / "versions.json").write_text(json.dumps(["main", *versions]) + "\n")
+    (out / "index.html").write_text(REDIRECT.format(versions[0] if versions else "main"))
     shutil.copyfile(out / "main" / "404.html", out / "404.html")
     return 0
 

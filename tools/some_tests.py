@@ -24,8 +24,8 @@ def main() -> None:
     seconds = file_seconds()
     quarter = parts(seconds)[number]
     rooms = rooms_of(_changed())
-    wanted = sorted(set(of_rooms(rooms)) & set(seconds) - set(quarter), key=lambda file: _rank(commit, file))
-    added, rest = within(wanted, seconds, ROOM_SECONDS)
+    candidates = sorted(set(of_rooms(rooms)) & set(seconds) - set(quarter), key=lambda file: _rank(commit, file))
+    added, rest = within(candidates, seconds, ROOM_SECONDS)
     _say(f"commit {commit[:12]}: part {number + 1} of {PARTS} of the long tests: {_size(quarter, seconds)}")
     _say(f"rooms of the newest day: {' '.join(sorted(rooms))}")
     _say(f"their other long tests: {_size(added, seconds)}; left out: {_size(rest, seconds)}")

@@ -50,7 +50,7 @@ class Page:
     @classmethod
     def read(cls, path: Path) -> "Page":
         """Return the page of a file; figures that programs write count as empty lines."""
-        text = _FIGURES.sub(lambda found: re.sub(r"[^\n]", "", found[0]), path.read_text(encoding="utf-8"))
+        text = _FIGURES.sub(lambda match: re.sub(r"[^\n]", "", match[0]), path.read_text(encoding="utf-8"))
         return cls(path, text, MarkdownIt("commonmark").enable("table").parse(_DIRECTIVE.sub("", text)))
 
     def inline(self) -> Iterator[tuple[int, Token]]:
@@ -64,14 +64,14 @@ class Page:
 
 def headings(page: Page) -> Iterator[tuple[int, str]]:
     """Yield the headings that break the order: one title, which comes first, and no skipped level."""
-    found = [
+    levels = [
         (token.map[0] + 1 if token.map else 1, int(token.tag[1]))
         for token in page.tokens
         if token.type == "heading_open"
     ]
-    if [level for _, level in found].count(1) != 1 or found[0][1] != 1:
+    if [level for _, level in levels].count(1) != 1 or levels[0][1] != 1:
         yield 1, "needs one title (# ...), before all other headings"
-    for (_, above), (line, level) in pairwise(found):
+    for (_, above), (line, level) in pairwise(levels):
         if level > above + 1:
             yield line, f"a heading of level {level} below one of level {above}"
 
@@ -81,10 +81,10 @@ def pictures(page: Page) -> Iterator[tuple[int, str]]:
     for line, token in page.inline():
         if token.type == "image" and len(token.content.split()) < WORDS_IN_ALT:
             yield line, f"describe the picture {token.attrs['src']} in at least {WORDS_IN_ALT} words: ![...]"
-    for shown in _IMAGE.finditer(_CODE.sub("", page.text)):
-        described = re.search(r'\balt="([^"]*)"', shown[0])
+    for image in _IMAGE.finditer(_CODE.sub("", page.text)):
+        described = re.search(r'\balt="([^"]*)"', image[0])
         if not described or len(described[1].split()) < WORDS_IN_ALT:
-            line = page.text.count("\n", 0, page.text.find(shown[0])) + 1
+            line = page.text.count("\n", 0, page.text.find(image[0])) + 1
             yield line, f'describe the picture in at least {WORDS_IN_ALT} words: alt="..."'
 
 
@@ -118,14 +118,14 @@ def _generated(path: Path) -> bool:
 def anchors(path: Path) -> frozenset[str]:
     """Return the names that GitHub gives to the headings of a page; equal ones are numbered."""
     counts: dict[str, int] = {}
-    found = set(re.findall(r"^\(([\w-]+)\)=$", path.read_text(encoding="utf-8"), re.M))
+    names = set(re.findall(r"^\(([\w-]+)\)=$", path.read_text(encoding="utf-8"), re.M))
     for opened, inline in pairwise(Page.read(path).tokens):
         if opened.type == "heading_open":
-            title = "".join(one.content for one in inline.children or () if one.type in ("text", "code_inline"))
+            title = "".join(child.content for child in inline.children or () if child.type in ("text", "code_inline"))
             name = re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
-            found.add(f"{name}-{counts[name]}" if name in counts else name)
+            names.add(f"{name}-{counts[name]}" if name in counts else name)
             counts[name] = counts.get(name, 0) + 1
-    return frozenset(found)
+    return frozenset(names)
 
 
 def blocks(page: Page) -> Iterator[tuple[int, str]]:
@@ -158,7 +158,7 @@ def sentences(page: Page, titles: bool = True) -> Iterator[tuple[int, str]]:
         if token.type == "inline" and before.type == "paragraph_open" and token.map:
             text = _speech(token.children or (), titles)
             start = 0
-            for end in [*(found.end() for found in _END.finditer(text)), len(text)]:
+            for end in [*(match.end() for match in _END.finditer(text)), len(text)]:
                 if text[start:end].strip():
                     yield token.map[0] + 1 + text.count("\n", 0, start), text[start:end].strip()
                 start = end
@@ -217,10 +217,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="pages to check [default: all]")
     options = parser.parse_args()
-    found = [one for path in options.files or pages() for one in findings(Page.read(path.resolve()))]
-    for one in found:
-        print(f"{one.path}:{one.line}: {one.message}")
-    return int(bool(found))
+    faults = [finding for path in options.files or pages() for finding in findings(Page.read(path.resolve()))]
+    for finding in faults:
+        print(f"{finding.path}:{finding.line}: {finding.message}")
+    return int(bool(faults))
 
 
 if __name__ == "__main__":

@@ -34,11 +34,11 @@ def main() -> None:
             else:
                 functions[name.partition("[")[0]].append(float(case.attrib["time"]))
     slow = {name: sum(times) for name, times in functions.items() if statistics.mean(times) >= LONG}
-    kept = dict[str, float]()
+    earlier = dict[str, float]()
     if arguments.add:
         lines_before = (line.split() for line in LIST.read_text(encoding="utf-8").splitlines())
-        kept = {name: float(seconds) for seconds, name in lines_before if name not in functions}
-    lines = sorted((kept | marked | slow).items())
+        earlier = {name: float(seconds) for seconds, name in lines_before if name not in functions}
+    lines = sorted((earlier | marked | slow).items())
     LIST.write_text("".join(f"{seconds:.1f} {name}\n" for name, seconds in lines), encoding="utf-8")
     rest = sum(sum(times) for name, times in functions.items() if name not in slow)
     print(f"{len(slow):,} functions are long, {len(marked):,} files have marked ones; the others take {rest:.0f} s")

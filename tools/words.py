@@ -96,14 +96,14 @@ _STARTS = frozenset({tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
 """Tokens behind which a statement begins; a string that begins one is a docstring."""
 
 
-def _blank(found: re.Match[str]) -> str:
-    return re.sub(r"\S", " ", found[0])
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"\S", " ", match[0])
 
 
 def markdown(text: str) -> str:
     """Return a document whose code, figures and links are blank; words in backquotes become crosses."""
     prose = _BLOCKS.sub(_blank, _FIGURES.sub(_blank, text))
-    return _CODE.sub(lambda found: re.sub(r"\S", "x", found[0]), prose)
+    return _CODE.sub(lambda match: re.sub(r"\S", "x", match[0]), prose)
 
 
 def python(text: str, data: bool = False) -> str:
@@ -111,11 +111,11 @@ def python(text: str, data: bool = False) -> str:
 
     With ``data``, strings other than docstrings are the data of a test, and not prose.
     """
-    kept = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+    kinds = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
     prose = [""] * (text.count("\n") + 2)
     statement = True
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in kept and (statement or not data or token.type == tokenize.COMMENT):
+        if token.type in kinds and (statement or not data or token.type == tokenize.COMMENT):
             first = token.start[0] - 1
             if token.type != tokenize.COMMENT or not prose[first - 1]:
                 prose[first] += " | "  # a sentence begins, unless a comment goes on
@@ -137,17 +137,17 @@ def hits(text: str, path: Path) -> Iterator[tuple[int, str, str]]:
     """Yield the line, the words and the advice of each hit in the text of the file of this path."""
     prose = python(text, data=True) if path.suffix == ".py" and "tests" in path.parts else PROSE[path.suffix](text)
     for pattern, advice in ADVICE.items():
-        for found in re.finditer(pattern, prose, re.I):
-            words = " ".join(re.findall(r"\(?[\w;:]+", found[0]))
-            yield prose.count("\n", 0, found.end()) + 1, words, advice
+        for match in re.finditer(pattern, prose, re.I):
+            words = " ".join(re.findall(r"\(?[\w;:]+", match[0]))
+            yield prose.count("\n", 0, match.end()) + 1, words, advice
 
 
 def american(text: str) -> Iterator[tuple[str, str]]:
     """Yield each American spelling of a text, and the British one; words with a capital inside are names."""
     for word in re.findall(r"(?<![\w.-])[A-Za-z][a-z]+\b(?![\w.])", text):
         for pattern, british in _BRITISH.items():
-            if word.lower() not in _SAME and (found := re.fullmatch(pattern, word, re.I)):
-                yield word, found.expand(british)
+            if word.lower() not in _SAME and (match := re.fullmatch(pattern, word, re.I)):
+                yield word, match.expand(british)
 
 
 def documents(root: Path) -> list[Path]:
@@ -160,12 +160,12 @@ def main() -> int:
     """Print the hits and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="files to check [default: PATHS]")
-    found = False
+    failed = False
     for path in parser.parse_args().files or documents(ROOT):
         for line, words, advice in sorted(hits(path.read_text(encoding="utf-8"), path)):
             print(f'{path}:{line}: "{words}": {advice}')
-            found = True
-    return int(found)
+            failed = True
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -75,11 +75,11 @@ def run(job: Mapping[str, Any], data: Mapping[str, Pictures]) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for name in (FEATURES, *ATTRIBUTE_METHODS):
         scores = Scores(division, folds, name)
-        found = {classifier: classified(scores, classifier) for classifier in CLASSIFIERS}
+        results = {classifier: classified(scores, classifier) for classifier in CLASSIFIERS}
         figures[name] = {
-            "accuracy": {classifier: accuracy for classifier, (accuracy, _) in found.items()},
-            "settings": {classifier: settings for classifier, (_, settings) in found.items()},
-            "curve": _curve(division, name, found["Gaussian"][1]["C"]),
+            "accuracy": {classifier: accuracy for classifier, (accuracy, _) in results.items()},
+            "settings": {classifier: settings for classifier, (_, settings) in results.items()},
+            "curve": _curve(division, name, results["Gaussian"][1]["C"]),
         }
     described = held_out(pictures, train, seed)
     return {**job, "methods": figures, "held out": described, "seconds": time.perf_counter() - began}

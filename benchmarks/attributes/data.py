@@ -45,11 +45,11 @@ class Pictures:
 
 def scenes(folder: Path, cache: Path) -> Pictures:
     """Return the eight classes of scenes of a folder; MissingDataError where there is none."""
-    found = photographs(folder, cache)
-    names, codes = np.unique(found.labels, return_inverse=True)
+    pictures = photographs(folder, cache)
+    names, codes = np.unique(pictures.labels, return_inverse=True)
     ranks = ranks_of_classes()
     levels = np.array([ranks[str(name)] for name in names], np.float64).T
-    rows = found.gist.astype(np.float64)
+    rows = pictures.gist.astype(np.float64)
     parts = [Part(rows.shape[1])]
     classes = [str(name) for name in names]
     return Pictures(name="osr8", rows=rows, codes=codes.astype(np.int64), levels=levels, parts=parts, names=classes)

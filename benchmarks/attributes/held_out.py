@@ -36,9 +36,9 @@ class _Task:
 
     def learner(self, weight: float) -> RelativeAttributes:
         """Return the attributes in which the seen classes differ, with the described ones' amounts of these."""
-        seen = np.unique(self.codes)
-        levels = self.levels[np.ptp(self.levels[:, seen], axis=1) > 0].T
-        orderings = {str(code): levels[code] for code in (*seen.tolist(), *self.described)}
+        classes = np.unique(self.codes)
+        levels = self.levels[np.ptp(self.levels[:, classes], axis=1) > 0].T
+        orderings = {str(code): levels[code] for code in (*classes.tolist(), *self.described)}
         return RelativeAttributes(weight, orderings, log_odds=0.0).fit(self.rows, self.codes)
 
     def shares(self, learner: RelativeAttributes, rule: str) -> list[Shares]:
@@ -60,15 +60,15 @@ def held_out(pictures: Pictures, train: Codes, seed: int) -> dict[str, dict[str,
     The weight of the attributes and the odds are those whose harmonic mean is best where pairs of the other classes
     are held out in turn, with the training pictures alone.
     """
-    codes, others = pictures.codes, np.setdiff1d(np.arange(len(pictures.codes)), train)
-    found: dict[tuple[str, str], list[Shares]] = {}
+    codes, test = pictures.codes, np.setdiff1d(np.arange(len(pictures.codes)), train)
+    results: dict[tuple[str, str], list[Shares]] = {}
     for pair in combinations(np.unique(codes).tolist(), 2):
         own = train[~np.isin(codes[train], pair)]
         chain = Chain([*own_learners([pictures.parts]), Standardize()]).fit([pictures.rows[own]], codes[own])
-        rows, queries = (chain.transform(pictures.rows[chosen], view=0) for chosen in (own, others))
-        task = _Task(rows, codes[own], queries, codes[others], pictures.levels, pair)
+        rows, queries = (chain.transform(pictures.rows[places], view=0) for places in (own, test))
+        task = _Task(rows, codes[own], queries, codes[test], pictures.levels, pair)
         inner = list(_inner(task, seed))
-        learned = {weight: [one.learner(weight) for one in inner] for weight in HELD_OUT_WEIGHTS}
+        learned = {weight: [fold.learner(weight) for fold in inner] for weight in HELD_OUT_WEIGHTS}
         for rule in RULES:
             grid = {
                 (weight, odds): shares
@@ -78,22 +78,22 @@ def held_out(pictures: Pictures, train: Codes, seed: int) -> dict[str, dict[str,
             for name, choices in ((EVEN, ODDS[:1]), (CHOSEN, ODDS)):
                 points = [point for point in grid if point[1] in choices]
                 weight, odds = max(points, key=lambda point: grid[point].harmonic)
-                found.setdefault((rule, name), []).append(task.shares_at(task.learner(weight), rule, odds))
+                results.setdefault((rule, name), []).append(task.shares_at(task.learner(weight), rule, odds))
     return {
-        rule: {name: Shares(*np.mean(found[rule, name], axis=0).tolist())._asdict() for name in (EVEN, CHOSEN)}
+        rule: {name: Shares(*np.mean(results[rule, name], axis=0).tolist())._asdict() for name in (EVEN, CHOSEN)}
         for rule in RULES
     }
 
 
 def _inner(task: _Task, seed: int) -> Iterator[_Task]:
     """Every two of the seen classes held out in turn, judged by training pictures that were not learned from."""
-    for own, others, pair in held_out_in_turn(task.codes, task.levels.T, seed, size=2):
-        yield _Task(task.rows[own], task.codes[own], task.rows[others], task.codes[others], task.levels, pair)
+    for own, test, pair in held_out_in_turn(task.codes, task.levels.T, seed, size=2):
+        yield _Task(task.rows[own], task.codes[own], task.rows[test], task.codes[test], task.levels, pair)
 
 
 def _means(tasks: Sequence[_Task], learners: Sequence[RelativeAttributes], rule: str) -> list[Shares]:
-    found = [task.shares(learner, rule) for task, learner in zip(tasks, learners, strict=True)]
-    return [Shares.mean(at_odds) for at_odds in zip(*found, strict=True)]
+    shares = [task.shares(learner, rule) for task, learner in zip(tasks, learners, strict=True)]
+    return [Shares.mean(at_odds) for at_odds in zip(*shares, strict=True)]
 
 
 def _as_published(task: _Task, learner: RelativeAttributes) -> Mapping[str, NDArray[np.float64]]:

@@ -49,7 +49,7 @@ VOTES = (1, 3, 5, 9, 15)
 LMNN_GRID: Sequence[Mapping[str, Any]] = tuple(
     {"n_neighbors": neighbors, "pull": pull} for neighbors in (9, 3) for pull in (1.0, 3.0)
 )
-FEATURES_GRID = tuple({**one, "n_components": count} for count in (50, 20, 8) for one in LMNN_GRID[::2])
+FEATURES_GRID = tuple({**settings, "n_components": count} for count in (50, 20, 8) for settings in LMNN_GRID[::2])
 FOLDS = 3
 _SHRINKAGE = 1e-3
 _TOLERANCE = 1e-4
@@ -76,13 +76,13 @@ class Division:
         seed: draws which pairs of classes come first, and the rows of quadruplets.
     """
 
-    def __init__(self, pictures: Pictures, train: Codes, others: Codes, seed: int) -> None:
+    def __init__(self, pictures: Pictures, train: Codes, test: Codes, seed: int) -> None:
         self._levels, self.seed = pictures.levels, seed
         chain = Chain([*own_learners([pictures.parts]), Standardize()])
         chain.fit([pictures.rows[train]], pictures.codes[train])
-        rows, queries = (chain.transform(pictures.rows[chosen], view=0) for chosen in (train, others))
+        rows, queries = (chain.transform(pictures.rows[places], view=0) for places in (train, test))
         scale = float(np.sqrt(np.mean(np.square(rows - rows.mean(axis=0)).sum(axis=1))))
-        self.features = Sample(rows / scale, pictures.codes[train], queries / scale, pictures.codes[others])
+        self.features = Sample(rows / scale, pictures.codes[train], queries / scale, pictures.codes[test])
 
     @cached_property
     def _span(self) -> tuple[Rows, Rows]:
@@ -116,8 +116,8 @@ class Division:
                 continue
             pairs = self.pairs(attribute, relations)[:most_pairs]
             generator = np.random.default_rng([self.seed, attribute, 1])
-            given = constraints(levels, self.features.codes, pairs, relations, TRAIN**2, generator)
-            directions.append(direction(rows, given, weight))
+            comparisons = constraints(levels, self.features.codes, pairs, relations, TRAIN**2, generator)
+            directions.append(direction(rows, comparisons, weight))
         weights = np.array(directions) @ components
         sample = self.features
         return Sample(sample.rows @ weights.T, sample.codes, sample.queries @ weights.T, sample.query_codes)
@@ -205,8 +205,8 @@ def classified(scores: Scores, classifier: str) -> tuple[float, dict[str, Any]]:
 
     def best(weights: Sequence[float], metrics: Sequence[int | None]) -> tuple[float, int | None, int]:
         points = list(product(weights, metrics, votes))
-        return _best(
-            points, lambda point: _mean(scores.of_folds(point[0], point[1]), lambda fold: judged(fold, point[2]))
+        return max(
+            points, key=lambda point: _mean(scores.of_folds(point[0], point[1]), lambda fold: judged(fold, point[2]))
         )
 
     weight, metric, count = best(scores.weights, [0 if has_metric else None])
@@ -220,11 +220,6 @@ def folds_of(pictures: Pictures, train: Codes, seed: int) -> list[Division]:
     """Return new divisions of the training pictures; the other parts judge each part."""
     splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     return [Division(pictures, train[a], train[b], seed) for a, b in splitter.split(train, pictures.codes[train])]
-
-
-def _best(values: Sequence[T], score: Callable[[T], float]) -> T:
-    """Return the first value with the highest score."""
-    return max(values, key=score)
 
 
 def _mean(folds: Sequence[T], score: Callable[[T], float]) -> float:

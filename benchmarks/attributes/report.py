@@ -47,35 +47,35 @@ _AGAINST = (RA, RA_ORDERED, RA_SQUARED)
 
 def progress(trial: Mapping[str, Any]) -> str:
     """Return a line on a finished split."""
-    found = {name: one["accuracy"]["Gaussian"] for name, one in trial["methods"].items()}
-    shown = ", ".join(f"{name} {100 * value:.1f}" for name, value in found.items())
-    return f"{shown}; {trial['seconds']:.0f} s"
+    by_method = {name: figures["accuracy"]["Gaussian"] for name, figures in trial["methods"].items()}
+    line = ", ".join(f"{name} {100 * value:.1f}" for name, value in by_method.items())
+    return f"{line}; {trial['seconds']:.0f} s"
 
 
 def accuracies(trials: Trials, data: str, method: str, classifier: str) -> NDArray[np.float64]:
     """Return an accuracy of every split of a set, as a share."""
     name = BOTH_IS[data] if method == BOTH else method
-    return np.array([one["methods"][name]["accuracy"][classifier] for one in trials if one["data"] == data])
+    return np.array([trial["methods"][name]["accuracy"][classifier] for trial in trials if trial["data"] == data])
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Return mean and deviation of all accuracies, and of the gains over relative attributes by pairs."""
-    found = []
+    summaries = []
     for data in dict.fromkeys(trial["data"] for trial in trials):
         for method in (FEATURES, *ATTRIBUTE_METHODS):
             for classifier in CLASSIFIERS:
                 names = {"data": data, "method": method, "classifier": classifier, "metric": "accuracy"}
-                found.append({**names, **summary(accuracies(trials, data, method, classifier))})
+                summaries.append({**names, **summary(accuracies(trials, data, method, classifier))})
         for method in ATTRIBUTE_METHODS:
             for pairs in _curve(trials, data, method):
                 names = {"data": data, "method": method, "pairs": pairs, "metric": "accuracy, Gaussian"}
-                found.append({**names, **summary(_curve(trials, data, method)[pairs])})
+                summaries.append({**names, **summary(_curve(trials, data, method)[pairs])})
         for rule in RULES:
             for odds in (EVEN, CHOSEN):
                 for classes in _CLASSES:
                     names = {"data": data, "method": rule, "odds": odds, "metric": f"accuracy, {classes} classes"}
-                    found.append({**names, **summary(_of_held_out(trials, data, rule, odds, classes))})
-    return found
+                    summaries.append({**names, **summary(_of_held_out(trials, data, rule, odds, classes))})
+    return summaries
 
 
 def markdown(document: Document) -> str:
@@ -144,7 +144,9 @@ def _beside(trials: Trials, sets: Sequence[str]) -> str:
 def _by_classifier(trials: Trials, data: str) -> str:
     lines = [["scores", *CLASSIFIERS]]
     for method in (FEATURES, *ATTRIBUTE_METHODS):
-        lines.append([method, *(mean_and_error(accuracies(trials, data, method, one)) for one in CLASSIFIERS)])
+        lines.append(
+            [method, *(mean_and_error(accuracies(trials, data, method, classifier)) for classifier in CLASSIFIERS)]
+        )
     return table(lines)
 
 
@@ -153,14 +155,15 @@ def _gains(trials: Trials, data: str, against: str) -> str:
     for method in ATTRIBUTE_METHODS:
         if method != against:
             gains = [
-                accuracies(trials, data, method, one) - accuracies(trials, data, against, one) for one in CLASSIFIERS
+                accuracies(trials, data, method, classifier) - accuracies(trials, data, against, classifier)
+                for classifier in CLASSIFIERS
             ]
             lines.append([method, *(mean_and_error(gain, sign="+") for gain in gains)])
     return table(lines)
 
 
 def _of_held_out(trials: Trials, data: str, rule: str, odds: str, classes: str) -> NDArray[np.float64]:
-    return np.array([one["held out"][rule][odds][classes] for one in trials if one["data"] == data])
+    return np.array([trial["held out"][rule][odds][classes] for trial in trials if trial["data"] == data])
 
 
 def _held_out(trials: Trials, sets: Sequence[str]) -> str:
@@ -168,16 +171,16 @@ def _held_out(trials: Trials, sets: Sequence[str]) -> str:
     lines = [["classes", "odds", *head]]
     for rule in RULES:
         for odds in (EVEN, CHOSEN):
-            found = [_of_held_out(trials, name, rule, odds, classes) for name in sets for classes in _CLASSES]
-            lines.append([rule, odds, *map(mean_and_error, found)])
+            columns = [_of_held_out(trials, name, rule, odds, classes) for name in sets for classes in _CLASSES]
+            lines.append([rule, odds, *map(mean_and_error, columns)])
     return table(lines)
 
 
 def _curve(trials: Trials, data: str, method: str) -> dict[int, list[float]]:
     """Return the accuracies of all splits by the number of pairs, those that every split has."""
-    curves = [one["methods"][method]["curve"] for one in trials if one["data"] == data]
-    shared = [count for count in curves[0] if all(count in one for one in curves)]
-    return {int(count): [one[count] for one in curves] for count in shared}
+    curves = [trial["methods"][method]["curve"] for trial in trials if trial["data"] == data]
+    shared = [count for count in curves[0] if all(count in curve for curve in curves)]
+    return {int(count): [curve[count] for curve in curves] for count in shared}
 
 
 def _curves(trials: Trials, data: str) -> str:

@@ -62,15 +62,15 @@ class Images:
         for train, validation in self._folds:
             yield self._sample(train, validation, weight)
 
-    def _sample(self, train: Labels, others: Labels, weight: float | None) -> Sample:
+    def _sample(self, train: Labels, test: Labels, weight: float | None) -> Sample:
         key = train.tobytes(), weight
         if key not in self._cached:
             labels = self._labels[train]
             attributes = [] if weight is None else [RelativeAttributes(weight, self._orderings)]
             chain = Chain([*own_learners([self._parts]), Standardize(), *attributes])
             chain.fit([self._features[train]], labels)
-            rows, queries = (chain.transform(self._features[chosen], view=0) for chosen in (train, others))
-            self._cached[key] = Sample(rows, labels, queries, self._labels[others])
+            rows, queries = (chain.transform(self._features[places], view=0) for places in (train, test))
+            self._cached[key] = Sample(rows, labels, queries, self._labels[test])
         return self._cached[key]
 
 
@@ -104,8 +104,10 @@ def choose(method: Method, images: Images, fixed: Mapping[str, Any]) -> tuple[di
     def score(point: dict[str, Any]) -> float:
         settings = {**method.fixed, **fixed, **point}
         weight = settings.pop("C", None)
-        found = [accuracy(method.predict(sample, **settings), sample.query_labels) for sample in images.folds(weight)]
-        return float(np.mean(found))
+        accuracies = [
+            accuracy(method.predict(sample, **settings), sample.query_labels) for sample in images.folds(weight)
+        ]
+        return float(np.mean(accuracies))
 
     best, its_score, _ = search(method.grid, score, exhaustive=False)
     return {**fixed, **best}, its_score
@@ -113,9 +115,9 @@ def choose(method: Method, images: Images, fixed: Mapping[str, Any]) -> tuple[di
 
 def measure(method: Method, images: Images, settings: Mapping[str, Any]) -> float:
     """Return the test accuracy with the settings."""
-    given = {**method.fixed, **settings}
-    sample = images.test(given.pop("C", None))
-    return accuracy(method.predict(sample, **given), sample.query_labels)
+    arguments = {**method.fixed, **settings}
+    sample = images.test(arguments.pop("C", None))
+    return accuracy(method.predict(sample, **arguments), sample.query_labels)
 
 
 def classified(make: Callable[..., Any]) -> Predict:

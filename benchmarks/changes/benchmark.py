@@ -59,13 +59,13 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 def run(job: Mapping[str, Any], pages: Mapping[str, Page]) -> dict[str, Any]:
     """Return what is measured on one split of a page."""
     split, began = Split(pages[job["design"]], job["split"]), time.perf_counter()
-    found = {
+    figures = {
         "precision": precisions(split),
         "grid": by_grid(split),
         "evidence": by_evidence(split),
         "labels": by_labels(split),
     }
-    return {**job, **found, "seconds": time.perf_counter() - began}
+    return {**job, **figures, "seconds": time.perf_counter() - began}
 
 
 def real_series(folder: Path) -> dict[str, Any]:
@@ -76,20 +76,20 @@ def real_series(folder: Path) -> dict[str, Any]:
     line = file_timeline(files)
     gist = gist_of(report.GRID)
     rows = np.stack([gist.row(decode(files[place].read_bytes()).image) for place in line.order])
-    known = monotony(np.arange(len(rows), dtype=np.float64), PERIOD)
-    regions = region_distances(rows, known.pairs, report.GRID)
-    found: dict[str, Any] = {"versions": len(rows), "quadruplets": len(known), "longest gap, hours": None}
-    found["longest gap, hours"] = float(np.diff(line.hours()).max())
+    comparisons = monotony(np.arange(len(rows), dtype=np.float64), PERIOD)
+    regions = region_distances(rows, comparisons.pairs, report.GRID)
+    result: dict[str, Any] = {"versions": len(rows), "quadruplets": len(comparisons), "longest gap, hours": None}
+    result["longest gap, hours"] = float(np.diff(line.hours()).max())
     for form, settings in (LEARNED[name] for name in report.MAPPED):
         began = time.perf_counter()
-        metric = learn(regions, known, form, **settings)
-        found[form] = {
+        metric = learn(regions, comparisons, form, **settings)
+        result[form] = {
             "importance": metric.weights().tolist(),
             "order": metric.order,
             "C": metric.weight,
             "seconds": time.perf_counter() - began,
         }
-    return found
+    return result
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

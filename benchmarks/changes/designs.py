@@ -24,8 +24,8 @@ class Block:
     height: float
 
 
-def _blocks(*given: tuple[str, float, float, float, float]) -> tuple[Block, ...]:
-    return tuple(Block(*one) for one in given)
+def _blocks(*blocks: tuple[str, float, float, float, float]) -> tuple[Block, ...]:
+    return tuple(Block(*block) for block in blocks)
 
 
 DESIGNS: Mapping[str, tuple[Block, ...]] = {

@@ -79,8 +79,8 @@ class History:
 
     def _text(self, block: int, hour: int) -> Shown:
         """Return the news that a block shows, without its pictures."""
-        shown = self.shown(block, hour)
-        return shown[:1] if self.blocks[block].kind == "story" else shown
+        content = self.shown(block, hour)
+        return content[:1] if self.blocks[block].kind == "story" else content
 
     @cached_property
     def _draws(self) -> NDArray[np.float64]:

@@ -38,12 +38,12 @@ def page(history: History, hour: int) -> str:
 
 def pictures(history: History, hour: int) -> dict[str, str]:
     """Return the SVG of every picture that a page shows in an hour, by its file name."""
-    found = {}
+    drawings = {}
     for place, block in enumerate(history.blocks):
-        shown = history.shown(place, hour)
-        if (name := _picture(block.kind, place, shown)) is not None:
-            found[name] = drawing(history.seed, name, block.kind in ("advert", "rotation"))
-    return found
+        content = history.shown(place, hour)
+        if (name := _picture(block.kind, place, content)) is not None:
+            drawings[name] = drawing(history.seed, name, block.kind in ("advert", "rotation"))
+    return drawings
 
 
 def drawing(seed: int, name: str, advert: bool) -> str:
@@ -71,44 +71,44 @@ def drawing(seed: int, name: str, advert: bool) -> str:
 
 
 def _part(history: History, place: int, block: Block, hour: int) -> str:
-    shown = history.shown(place, hour)
+    content = history.shown(place, hour)
     where = f"left:{block.left}%;top:{block.top}%;width:{block.width}%;height:{block.height}%"
-    return f'<div class="{block.kind}" style="{where}">{_content(history.seed, block.kind, place, shown)}</div>'
+    return f'<div class="{block.kind}" style="{where}">{_content(history.seed, block.kind, place, content)}</div>'
 
 
-def _content(seed: int, kind: str, place: int, shown: Shown) -> str:
-    name = _picture(kind, place, shown)
+def _content(seed: int, kind: str, place: int, content: Shown) -> str:
+    name = _picture(kind, place, content)
     if kind == "story":
-        head = f'<a href="/news/{shown[0]}"><h1>{_sentence(seed, 7, shown[0], 3)}</h1></a>'
-        return f'{head}<p>{_sentence(seed, 24, shown[0], 4)}</p><img src="pictures/{name}">'
+        head = f'<a href="/news/{content[0]}"><h1>{_sentence(seed, 7, content[0], 3)}</h1></a>'
+        return f'{head}<p>{_sentence(seed, 24, content[0], 4)}</p><img src="pictures/{name}">'
     if kind in ("advert", "rotation", "gallery"):
         address = "/gallery" if kind == "gallery" else "https://adverts.example"
-        return f'<a href="{address}/{place}/{shown[0]}" style="height:100%"><img src="pictures/{name}"></a>'
+        return f'<a href="{address}/{place}/{content[0]}" style="height:100%"><img src="pictures/{name}"></a>'
     if kind == "headlines":
         lines = [
-            f'<a href="/news/{one}">{_sentence(seed, 7, one, 3)}</a><p>{_sentence(seed, 10, one, 5)}</p>'
-            for one in shown
+            f'<a href="/news/{number}">{_sentence(seed, 7, number, 3)}</a><p>{_sentence(seed, 10, number, 5)}</p>'
+            for number in content
         ]
         return f"<h2>Latest</h2>{''.join(lines)}"
     if kind == "ranking":
         return "<h2>Most read</h2>" + "".join(
-            f'<a href="/read/{one}">{_sentence(seed, 6, one, 6)}</a>' for one in shown
+            f'<a href="/read/{number}">{_sentence(seed, 6, number, 6)}</a>' for number in content
         )
     if kind == "clock":
-        return f"<h2>{shown[0]:02}:00 &nbsp; {shown[1] * 3 - 4}&deg;</h2>"
+        return f"<h2>{content[0]:02}:00 &nbsp; {content[1] * 3 - 4}&deg;</h2>"
     if kind == "masthead":
         return f"<h1>{escape(_NAMES[seed % len(_NAMES)])}</h1>"
     if kind == "menu":
-        return "".join(f'<a href="/section/{one}">{_sentence(seed, 1, one, 8)}</a>' for one in range(10))
+        return "".join(f'<a href="/section/{number}">{_sentence(seed, 1, number, 8)}</a>' for number in range(10))
     return f"<p>{_sentence(seed, 60, place, 9)}</p>"
 
 
-def _picture(kind: str, place: int, shown: Shown) -> str | None:
+def _picture(kind: str, place: int, content: Shown) -> str | None:
     """Return the file name of the picture of a block; None if the block has no picture."""
     if kind == "story":
-        return f"story-{shown[1]}.svg"
+        return f"story-{content[1]}.svg"
     if kind in ("advert", "rotation", "gallery"):
-        return f"{kind}-{place}-{shown[0]}.svg"
+        return f"{kind}-{place}-{content[0]}.svg"
     return None
 
 

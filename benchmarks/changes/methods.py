@@ -84,23 +84,23 @@ class Split:
         first = self.number * TO_LEARN
         rows = self.page.rows[grid][first : first + TO_LEARN]
         began = time.perf_counter()
-        known = monotony(np.arange(TO_LEARN, dtype=np.float64))
-        known = known.triplets() if method == TRIPLETS else known
-        found = learn(region_distances(rows, known.pairs, grid), known, form, labels, **settings)
-        return found, time.perf_counter() - began
+        comparisons = monotony(np.arange(TO_LEARN, dtype=np.float64))
+        comparisons = comparisons.triplets() if method == TRIPLETS else comparisons
+        importance = learn(region_distances(rows, comparisons.pairs, grid), comparisons, form, labels, **settings)
+        return importance, time.perf_counter() - began
 
     def precision(self, distances: Rows) -> dict[str, float]:
         """Return the average precision of similar and of dissimilar pairs, and their mean."""
-        chosen = distances[self.judged]
-        similar = float(average_precision_score(~self.important, -chosen))
-        dissimilar = float(average_precision_score(self.important, chosen))
+        judged = distances[self.judged]
+        similar = float(average_precision_score(~self.important, -judged))
+        dissimilar = float(average_precision_score(self.important, judged))
         return {"AP_S": similar, "AP_D": dissimilar, "MAP": (similar + dissimilar) / 2}
 
     def accuracy(self, distances: Rows, labelled: Places | None = None) -> float:
         """Return the mean of both kinds' accuracies, of the threshold that the days and their labels give."""
-        chosen = np.empty(0, np.int64) if labelled is None else labelled
-        found = self.scores(distances, chosen)[self.judged] > 1
-        return float(np.mean([np.mean(found[self.important]), np.mean(~found[~self.important])]))
+        places = np.empty(0, np.int64) if labelled is None else labelled
+        predicted = self.scores(distances, places)[self.judged] > 1
+        return float(np.mean([np.mean(predicted[self.important]), np.mean(~predicted[~self.important])]))
 
     def scores(self, distances: Rows, labelled: Places) -> Rows:
         """Return all pairs' weighted distances in units of that threshold; ``labelled`` are pairs with labels."""
@@ -118,29 +118,29 @@ def precisions(split: Split) -> dict[str, dict[str, Any]]:
     """Return, by method, its average precisions, the seconds that it learned and the shares of its map."""
     regions = split.regions()
     words = np.square(np.diff(split.page.words, axis=0)).sum(axis=1)
-    found: dict[str, dict[str, Any]] = {
+    figures: dict[str, dict[str, Any]] = {
         EUCLIDEAN: split.precision(regions.sum(axis=1)),
         WORDS: split.precision(words),
     }
     for method in LEARNED:
         metric, seconds = split.metric(method)
-        found[method] = {
+        figures[method] = {
             **split.precision(metric.distances(regions)),
             "seconds": seconds,
             "C": metric.weight,
             "order": metric.order,
             "map": split.page.shares(metric.weights()),
         }
-    return found
+    return figures
 
 
 def by_grid(split: Split) -> dict[int, float]:
     """Return the accuracy without labels of the diagonal metric, by the number of cells a side."""
-    found = {}
+    accuracies = {}
     for grid in split.page.rows:
         metric, _ = split.metric(DIAGONAL, grid)
-        found[grid] = split.accuracy(metric.distances(split.regions(grid))[:, None])
-    return found
+        accuracies[grid] = split.accuracy(metric.distances(split.regions(grid))[:, None])
+    return accuracies
 
 
 def by_evidence(split: Split) -> dict[str, float]:
@@ -154,7 +154,7 @@ def by_evidence(split: Split) -> dict[str, float]:
 
 def by_labels(split: Split) -> dict[str, dict[int, float]]:
     """Return the accuracy with so many labels, given at random and asked for, and that of unlearned distances."""
-    found: dict[str, dict[int, float]] = {name: {} for name in (RANDOM, ACTIVE, f"{ACTIVE}, {BOTH}", UNLEARNED)}
+    accuracies: dict[str, dict[int, float]] = {name: {} for name in (RANDOM, ACTIVE, f"{ACTIVE}, {BOTH}", UNLEARNED)}
     regions, structure = split.regions(), split.page.structure
     open_ = split.own[split.labels[split.own] != IDENTICAL]
     drawn = np.random.default_rng(split.number).permutation(open_)
@@ -163,15 +163,15 @@ def by_labels(split: Split) -> dict[str, dict[int, float]]:
     for count in COUNTS:
         told = drawn[:count]
         metric, _ = split.metric(DIAGONAL, labels=split.labels_of(told, regions))
-        found[RANDOM][count] = split.accuracy(metric.distances(regions)[:, None], told)
-        found[UNLEARNED][count] = split.accuracy(unlearned, told)
-    for name, others in ((ACTIVE, structure[:, :0]), (f"{ACTIVE}, {BOTH}", structure)):
+        accuracies[RANDOM][count] = split.accuracy(metric.distances(regions)[:, None], told)
+        accuracies[UNLEARNED][count] = split.accuracy(unlearned, told)
+    for name, extra in ((ACTIVE, structure[:, :0]), (f"{ACTIVE}, {BOTH}", structure)):
         told = np.empty(0, np.int64)
         while len(told) <= max(COUNTS):
             metric, _ = split.metric(DIAGONAL, labels=split.labels_of(told, regions))
-            distances = np.column_stack([metric.distances(regions), others])
+            distances = np.column_stack([metric.distances(regions), extra])
             if len(told) in COUNTS:
-                found[name][len(told)] = split.accuracy(distances, told)
-            asked = least_sure(split.scores(distances, told), np.setdiff1d(open_, told))
-            told = np.append(told, asked[:1])
-    return found
+                accuracies[name][len(told)] = split.accuracy(distances, told)
+            candidates = least_sure(split.scores(distances, told), np.setdiff1d(open_, told))
+            told = np.append(told, candidates[:1])
+    return accuracies

@@ -46,11 +46,11 @@ class Page:
     def shares(self, importance: NDArray[np.float64]) -> dict[str, float]:
         """Return the importance of each kind of block; a cell is of the block that its centre lies in."""
         grid = round(len(importance) ** 0.5)
-        found: dict[str, float] = {}
+        shares: dict[str, float] = {}
         for place, weight in enumerate(importance):
             kind = _at(self.history.blocks, 100 * (place % grid + 0.5) / grid, 100 * (place // grid + 0.5) / grid)
-            found[kind] = found.get(kind, 0.0) + float(weight)
-        return found
+            shares[kind] = shares.get(kind, 0.0) + float(weight)
+        return shares
 
 
 def page(design: str, seed: int, cache: Path) -> Page:
@@ -84,10 +84,10 @@ def _describe(paths: Sequence[Path], target: Path) -> None:
             rows[grid].append(extractor.row(image))
         descriptors.append(color_sift(image))
     centres = Sift().fit(descriptors[:TO_LEARN], 0).to_state()["centres"]
-    counts = np.stack([count_words(one, centres) for one in descriptors]).astype(np.float64)
+    counts = np.stack([count_words(descriptor, centres) for descriptor in descriptors]).astype(np.float64)
     words = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    part = target.with_suffix(".part.npz")
-    cells = {f"gist{grid}": np.stack(found) for grid, found in rows.items()}
+    part = target.with_suffix(".part.npz")  # an interrupted run leaves no incomplete target
+    cells = {f"gist{grid}": np.stack(grid_rows) for grid, grid_rows in rows.items()}
     np.savez(part, allow_pickle=False, words=words, **cells)
     part.replace(target)
 

@@ -41,10 +41,10 @@ def render(history: History, folder: Path) -> list[Path]:
 
 
 def _browser() -> str:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
         raise FileNotFoundError(f"pages are drawn by a browser: install one of {', '.join(BROWSERS)}")
-    return found
+    return path
 
 
 def _screenshots(history: History, hours: list[int]) -> list[NDArray[Any]]:

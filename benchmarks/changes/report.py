@@ -53,28 +53,28 @@ _PRECISIONS = ("AP_S", "AP_D", "MAP")
 
 def progress(trial: Mapping[str, Any]) -> str:
     """Return the line of a finished trial."""
-    found = ", ".join(f"{method} {100 * trial['precision'][method]['MAP']:.1f}" for method in METHODS)
-    return f"{found}; {trial['seconds']:.0f} s"
+    precisions = ", ".join(f"{method} {100 * trial['precision'][method]['MAP']:.1f}" for method in METHODS)
+    return f"{precisions}; {trial['seconds']:.0f} s"
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Return mean and deviation of all figures by page."""
-    found = []
+    summaries = []
     for design in dict.fromkeys(trial["design"] for trial in trials):
         own = [trial for trial in trials if trial["design"] == design]
         for method in METHODS:
             for metric in _PRECISIONS:
                 names = {"page": design, "method": method, "metric": metric}
-                found.append({**names, **summary([trial["precision"][method][metric] for trial in own])})
+                summaries.append({**names, **summary([trial["precision"][method][metric] for trial in own])})
         for what in ("grid", "evidence"):
             for name in own[0][what]:
                 names = {"page": design, what: name, "metric": "balanced accuracy"}
-                found.append({**names, **summary([trial[what][name] for trial in own])})
+                summaries.append({**names, **summary([trial[what][name] for trial in own])})
         for way in _WAYS:
             for count in own[0]["labels"][way]:
                 names = {"page": design, "labels": f"{count} {way}", "metric": "balanced accuracy"}
-                found.append({**names, **summary([trial["labels"][way][count] for trial in own])})
-    return found
+                summaries.append({**names, **summary([trial["labels"][way][count] for trial in own])})
+    return summaries
 
 
 def markdown(document: Document) -> str:
@@ -142,8 +142,10 @@ def _keyed(trials: Trials) -> list[dict[str, Any]]:
     return [
         {
             **trial,
-            "labels": {way: {str(key): one for key, one in found.items()} for way, found in trial["labels"].items()},
-            "grid": {str(key): one for key, one in trial["grid"].items()},
+            "labels": {
+                way: {str(key): value for key, value in by_count.items()} for way, by_count in trial["labels"].items()
+            },
+            "grid": {str(key): value for key, value in trial["grid"].items()},
         }
         for trial in trials
     ]
@@ -168,8 +170,8 @@ def _gains(trials: Trials) -> str:
     lines = [["metric", f"over {EUCLIDEAN}", f"over {TRIPLETS}", f"over {DIAGONAL}"]]
     for method in LEARNED:
         own = _precision(trials, None, method, "MAP")
-        others = [_precision(trials, None, other, "MAP") for other in (EUCLIDEAN, TRIPLETS, DIAGONAL)]
-        lines.append([method, *(mean_and_error(own - other, sign="+") for other in others)])
+        baselines = [_precision(trials, None, other, "MAP") for other in (EUCLIDEAN, TRIPLETS, DIAGONAL)]
+        lines.append([method, *(mean_and_error(own - other, sign="+") for other in baselines)])
     return table(lines)
 
 
@@ -180,7 +182,8 @@ def _maps(trials: Trials, designs: Sequence[str]) -> str:
         for design in designs:
             maps = [trial["precision"][method]["map"] for trial in trials if trial["design"] == design]
             shares = [
-                mean_and_error([sum(one.get(kind, 0.0) for kind in kinds) for one in maps]) for kinds in GROUPS.values()
+                mean_and_error([sum(importance.get(kind, 0.0) for kind in kinds) for importance in maps])
+                for kinds in GROUPS.values()
             ]
             cells.append("; ".join(shares))
         lines.append([method, *cells])
@@ -199,8 +202,8 @@ def _accuracies(trials: Trials, designs: Sequence[str], what: str) -> str:
     lines = [["", *designs, "all pages"]]
     keyed = _keyed(trials)
     for name in keyed[0][what]:
-        found = [(trial["design"], trial[what][name]) for trial in keyed]
-        cells = [[value for design, value in found if one in (None, design)] for one in (*designs, None)]
+        values = [(trial["design"], trial[what][name]) for trial in keyed]
+        cells = [[value for design, value in values if column in (None, design)] for column in (*designs, None)]
         lines.append([name, *map(mean_and_error, cells)])
     return table(lines)
 
@@ -214,13 +217,13 @@ def _labels(trials: Trials, designs: Sequence[str]) -> str:
         for way in _WAYS
         for count in COUNTS
     ]
-    for name, found in ways:
-        cells = [[value for design, value in found if one in (None, design)] for one in (*designs, None)]
+    for name, values in ways:
+        cells = [[value for design, value in values if column in (None, design)] for column in (*designs, None)]
         lines.append([name, *map(mean_and_error, cells)])
     few, many = COUNTS[-2:]
-    asked = np.array([trial["labels"][ACTIVE][str(few)] for trial in keyed])
-    given = np.array([trial["labels"][RANDOM][str(many)] for trial in keyed])
-    gain = f"{few} asked for over {many} at random, paired, points: {mean_and_error(asked - given, sign='+')}"
+    active = np.array([trial["labels"][ACTIVE][str(few)] for trial in keyed])
+    drawn = np.array([trial["labels"][RANDOM][str(many)] for trial in keyed])
+    gain = f"{few} asked for over {many} at random, paired, points: {mean_and_error(active - drawn, sign='+')}"
     return f"{table(lines)}\n\n{gain}"
 
 
@@ -231,11 +234,10 @@ def _series(series: Mapping[str, Any]) -> str:
     )
     parts = [said]
     for form in ("diagonal", "full"):
-        found = series[form]
-        values = np.array(found["importance"]).reshape(GRID, GRID)
-        order = "" if found["order"] is None else f", {found['order']:.0%} of held-out comparisons in order"
-        head = f"{form}, {found['seconds']:.1f} s{order}"
-        parts.append(
-            f"**{head}**\n\n```\n{chr(10).join(' '.join(f'{1000 * one:4.0f}' for one in row) for row in values)}\n```"
-        )
+        figures = series[form]
+        values = np.array(figures["importance"]).reshape(GRID, GRID)
+        order = "" if figures["order"] is None else f", {figures['order']:.0%} of held-out comparisons in order"
+        head = f"{form}, {figures['seconds']:.1f} s{order}"
+        cells = "\n".join(" ".join(f"{1000 * value:4.0f}" for value in row) for row in values)
+        parts.append(f"**{head}**\n\n```\n{cells}\n```")
     return "\n\n".join(parts)

@@ -67,11 +67,11 @@ def run(seed: int, images: Path, photographs: int) -> dict[str, Any]:
     files = pictures_by_class(images)
     learned, later = train_and_test(np.array([file.parent.name for file in files]), seed)
     with tempfile.TemporaryDirectory() as folder, Home(folder).create("photographs", views=VIEWS) as collection:
-        keys = {LEARNED: _index(collection, [files[one] for one in learned], seed)}
+        keys = {LEARNED: _index(collection, [files[place] for place in learned], seed)}
         for name, learner in METHODS.items():
             recipe = Recipe(spec=learner, views=VIEWS, seed=seed)
             collection.train(recipe, space=_space(name))
-        keys[LATER] = _index(collection, [files[one] for one in later], seed) - keys[LEARNED]
+        keys[LATER] = _index(collection, [files[place] for place in later], seed) - keys[LEARNED]
         figures = []
         for items, count in ((LEARNED, photographs - photographs // 2), (LATER, photographs // 2)):
             if drawn := count and originals(collection, VIEWS[0], count, seed, sorted(keys[items])):
@@ -92,30 +92,30 @@ def _space(method: str) -> str:
 def measured(collection: Collection, drawn: Sequence[Original]) -> Iterator[tuple[Any, ...]]:
     """Yield method, kind, query view, view, metric and value of searches by the copies of some photographs."""
     methods = {_space(name): name for name in (RAW, *METHODS)}
-    found: dict[str, Ranks] = {}
+    by_view: dict[str, Ranks] = {}
     for view in VIEWS:
-        found[view] = ranks(collection, drawn, EvaluationRequest(view=view, spaces=tuple(methods), k=LENGTHS))
-    for view, by_place in found.items():
+        by_view[view] = ranks(collection, drawn, EvaluationRequest(view=view, spaces=tuple(methods), k=LENGTHS))
+    for view, by_place in by_view.items():
         for (space, target, kind), own in by_place.items():
             about = methods[space], kind, view, target
             yield from ((*about, f"recall@{k}", float(np.mean(own <= k))) for k in LENGTHS)
-            by_raw = found[target][RAW, target, kind] <= max(LENGTHS)
+            by_raw = by_view[target][RAW, target, kind] <= max(LENGTHS)
             if view != target and by_raw.any():
                 yield *about, FOUND_BY_RAW, float(np.mean(own[by_raw] <= max(LENGTHS)))
 
 
 def rows(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return mean and deviation over the splits of every figure."""
-    found: dict[tuple[str, ...], list[float]] = {}
+    groups: dict[tuple[str, ...], list[float]] = {}
     for trial in trials:
         for *key, value in trial["figures"]:
-            found.setdefault(tuple(key), []).append(value)
-    return [{**dict(zip(NAMES, key, strict=True)), **summary(values)} for key, values in found.items()]
+            groups.setdefault(tuple(key), []).append(value)
+    return [{**dict(zip(NAMES, key, strict=True)), **summary(values)} for key, values in groups.items()]
 
 
 def markdown(document: Document) -> str:
     """Return the report: what must hold, then recall at 1, 3 and 10 of every kind of copy in every direction."""
-    settings, found = document["settings"], document["rows"]
+    settings, figures = document["settings"], document["rows"]
     text = (
         f"Copies of {settings['photographs']} photographs, half of which the spaces learned from (learned) and half of "
         "which were indexed later, query a collection of all photographs by each view: the file itself, resized (.5), "
@@ -126,9 +126,9 @@ def markdown(document: Document) -> str:
         "ten. In the other tables: share in the first 1 / 3 / 10, means over the splits. The view color sees nothing "
         "else than colours, so that it does not recognise a greyscale copy."
     )
-    parts = ["# Copies: how soon photographs are found by changed copies of their files", text, table(_least(found))]
+    parts = ["# Copies: how soon photographs are found by changed copies of their files", text, table(_least(figures))]
     for items in (LEARNED, LATER):
-        parts += [f"## {items.capitalize()} photographs", table(_directions(found, items))]
+        parts += [f"## {items.capitalize()} photographs", table(_directions(figures, items))]
     return "\n\n".join(parts)
 
 
@@ -150,20 +150,20 @@ _CRITERIA: Mapping[str, tuple[Sequence[str], str, bool]] = {
 """Kinds of copies, metric and whether across views, by the figure that is to be near 1."""
 
 
-def _least(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    by_method = _least_of(found)
+def _least(figures: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    by_method = _least_of(figures)
     columns = [best_in_bold(column, "recall") for column in zip(*by_method.values(), strict=True)]
     return [["method", *_CRITERIA], *([name, *cells] for name, *cells in zip(by_method, *columns, strict=True))]
 
 
-def _least_of(found: Sequence[Mapping[str, Any]]) -> dict[str, list[float | None]]:
+def _least_of(figures: Sequence[Mapping[str, Any]]) -> dict[str, list[float | None]]:
     """Return the least value of each criterion by method; None of none."""
     return {
         method: [
             min(
                 (
                     row["value"]
-                    for row in rows_with(found, method=method, metric=metric)
+                    for row in rows_with(figures, method=method, metric=metric)
                     if row["kind"] in kinds and (row["query_view"] != row["database_view"]) == across
                 ),
                 default=None,
@@ -174,9 +174,9 @@ def _least_of(found: Sequence[Mapping[str, Any]]) -> dict[str, list[float | None
     }
 
 
-def _directions(found: Sequence[Mapping[str, Any]], items: str) -> list[list[str]]:
+def _directions(figures: Sequence[Mapping[str, Any]], items: str) -> list[list[str]]:
     """Return a line for each direction and method."""
-    values = {tuple(row[name] for name in NAMES): row["value"] for row in found}
+    values = {tuple(row[name] for name in NAMES): row["value"] for row in figures}
     lines = [["query → items", "method", *KINDS]]
     for place in ((query, target) for query in VIEWS for target in VIEWS):
         for method in (*METHODS, RAW):

@@ -69,18 +69,18 @@ def run(seed: int, images: Path, copied: int) -> dict[str, Any]:
     """Return the figures of one choice of photographs, each [method, kind, metric, value]."""
     began = time.monotonic()
     photographs = pictures_by_class(images)
-    chosen = np.random.default_rng(seed).choice(len(photographs), min(copied, len(photographs)), replace=False)
+    drawn = np.random.default_rng(seed).choice(len(photographs), min(copied, len(photographs)), replace=False)
     figures: list[Sequence[Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "pictures"
-        _write(root, photographs, {int(one) for one in chosen}, seed)
+        _write(root, photographs, {int(place) for place in drawn}, seed)
         with Home(Path(folder) / "home").create("photographs", views=VIEWS) as collection:
             collection.index([root], IndexOptions(seed=seed))
             keys = tuple(item.key for item in _items(collection))
             truth = Truth(keys)
             files = {key: (root.parent / key).read_bytes() for key in keys}
-            for method, found in _found(collection, files, truth):
-                figures += [[method, *figure] for figure in truth.figures(found)]
+            for method, pairs in _found(collection, files, truth):
+                figures += [[method, *figure] for figure in truth.figures(pairs)]
     return {"seed": seed, "figures": figures, "seconds": time.monotonic() - began}
 
 
@@ -113,7 +113,7 @@ def _found(collection: Collection, files: Files, truth: Truth) -> Iterator[tuple
         yield name, truth.at_precision(distances())
     groups = collection.duplicates(DuplicatesRequest()).groups
     copied = [group for group in groups if group.kind == "copies"]
-    yield OURS, truth.grouped([group.keeper.key, *(one.key for one in group.members)] for group in copied)
+    yield OURS, truth.grouped([group.keeper.key, *(member.key for member in group.members)] for group in copied)
 
 
 def _by_view(collection: Collection, view: str, keys: Sequence[str]) -> Distances:
@@ -129,18 +129,18 @@ def _by_view(collection: Collection, view: str, keys: Sequence[str]) -> Distance
 
 def rows(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return mean and deviation over the trials of every figure."""
-    found: dict[tuple[str, ...], list[float]] = {}
+    groups: dict[tuple[str, ...], list[float]] = {}
     for trial in trials:
         for *key, value in trial["figures"]:
-            found.setdefault(tuple(key), []).append(value)
-    return [{**dict(zip(NAMES, key, strict=True)), **summary(values)} for key, values in found.items()]
+            groups.setdefault(tuple(key), []).append(value)
+    return [{**dict(zip(NAMES, key, strict=True)), **summary(values)} for key, values in groups.items()]
 
 
 def markdown(document: Document) -> str:
     """Return the report: recall of every kind of copy, and what is wrong."""
-    settings, found = document["settings"], document["rows"]
-    kinds = [kind for kind in KINDS if rows_with(found, kind=kind)]
-    methods = list(dict.fromkeys(row["method"] for row in found))
+    settings, figures = document["settings"], document["rows"]
+    kinds = [kind for kind in KINDS if rows_with(figures, kind=kind)]
+    methods = list(dict.fromkeys(row["method"] for row in figures))
     text = (
         f"A collection of all photographs of {PHOTOGRAPHS} and of twelve copies of {settings['copied']} of them. "
         "Recall is the share of the copies that a method pairs with their photograph, best bold. Methods with a "
@@ -151,12 +151,12 @@ def markdown(document: Document) -> str:
         "(benchmarks/duplicates/bursts.py); they count neither as right nor as wrong. Means over "
         f"{len(settings['seeds'])} choice(s) of photographs to copy."
     )
-    columns = [best_in_bold([_value(found, name, kind, "recall") for name in methods], "recall") for kind in kinds]
+    columns = [best_in_bold([_value(figures, name, kind, "recall") for name in methods], "recall") for kind in kinds]
     lines = [["method", *kinds], *(list(line) for line in zip(methods, *columns, strict=True))]
-    others = [["method", "mean recall", "threshold", "precision", "confused", "bursts"]]
+    totals = [["method", "mean recall", "threshold", "precision", "confused", "bursts"]]
     for name in methods:
-        values = [_value(found, name, ALL, metric) for metric in _OTHERS]
-        others.append(
+        values = [_value(figures, name, ALL, metric) for metric in _OTHERS]
+        totals.append(
             [
                 name,
                 *(
@@ -165,11 +165,11 @@ def markdown(document: Document) -> str:
                 ),
             ]
         )
-    return "\n\n".join(["# Duplicates: copies of photographs among photographs", text, table(lines), table(others)])
+    return "\n\n".join(["# Duplicates: copies of photographs among photographs", text, table(lines), table(totals)])
 
 
-def _value(found: Sequence[Row], method: str, kind: str, metric: str) -> float | None:
-    return next((row["value"] for row in rows_with(found, method=method, kind=kind, metric=metric)), None)
+def _value(figures: Sequence[Row], method: str, kind: str, metric: str) -> float | None:
+    return next((row["value"] for row in rows_with(figures, method=method, kind=kind, metric=metric)), None)
 
 
 BENCHMARK = Benchmark(

@@ -79,7 +79,7 @@ def run(seed: int, data: Path) -> dict[str, Any]:
         files.index([root], IndexOptions(seed=seed))
         groups = [group for group in files.duplicates(DuplicatesRequest()).groups if group.kind == "copies"]
         methods: dict[str, list[Group]] = {
-            OURS: [(group.keeper.key, [one.key for one in group.members]) for group in groups],
+            OURS: [(group.keeper.key, [member.key for member in group.members]) for group in groups],
             PEER: _by_hash(root),
         }
         keys = [path.relative_to(root.parent).as_posix() for path in sorted(root.rglob("*.*"))]
@@ -90,18 +90,18 @@ def run(seed: int, data: Path) -> dict[str, Any]:
 def originals(render: Render, draws: Generator, data: Path) -> Iterator[tuple[str, str, bytes]]:
     """Yield group of files, ending and encoded picture of all that a person wants to keep."""
     pictures = pictures_by_class(data / "merged20")
-    chosen = [pictures[place] for place in draws.choice(len(pictures), COUNT + 4, replace=False)]
+    photographs = [pictures[place] for place in draws.choice(len(pictures), COUNT + 4, replace=False)]
     for layout in LAYOUTS.values():
         for _ in range(EACH - (EACH // 2) * (layout is letter)):
             yield PAGES, ".png", _encoded(render(*layout(draws)), ".png")
     for _ in range(EACH // 2):
         yield PAGES, ".jpg", _encoded(scanned(render(*letter(draws)), draws), ".jpg", 85)
-    templates = [Pillow.open(path) for path in chosen[COUNT:]]
+    templates = [Pillow.open(path) for path in photographs[COUNT:]]
     for number in range(EACH):
         yield PAGES, ".jpg", _encoded(render(*meme(draws, templates[number % 4])), ".jpg", 90)
     for path in _changed(sorted((data / "webshots" / "images").iterdir())):
         yield SCREENSHOTS, ".jpg", path.read_bytes()
-    for path in chosen[:COUNT]:
+    for path in photographs[:COUNT]:
         yield PHOTOGRAPHS, ".jpg", path.read_bytes()
 
 
@@ -140,9 +140,9 @@ def _encoded(picture: Pillow.Image, ending: str, quality: int = 90) -> bytes:
     return file.getvalue()
 
 
-def _write(root: Path, wanted: Iterator[tuple[str, str, bytes]], render: Render, draws: Generator) -> None:
+def _write(root: Path, files: Iterator[tuple[str, str, bytes]], render: Render, draws: Generator) -> None:
     """Write files as files/<group>/<number>/<kind>.<ending>, with times by chance: age tells nothing."""
-    for number, (group, ending, original) in enumerate(wanted):
+    for number, (group, ending, original) in enumerate(files):
         folder = root / group / f"{number:04d}"
         folder.mkdir(parents=True)
         altered = copies(original, render, draws, cropped=group == PHOTOGRAPHS) if number % EVERY[group] == 0 else ()
@@ -177,11 +177,16 @@ def figures_of(groups: Sequence[Group], keys: Sequence[str]) -> Iterator[tuple[s
     original that keep it, or the PNG with the same pixels. ``mixed`` counts copies beside a keeper of other content.
     """
     home = {key: keeper for keeper, members in groups for key in (keeper, *members)}
-    kept = {_content(keeper) for keeper, _ in groups} | {_content(key) for key in keys if key not in home}
+    kept_contents = {_content(keeper) for keeper, _ in groups} | {_content(key) for key in keys if key not in home}
     for files in EVERY:
         own = [key for key in keys if PurePosixPath(key).parts[1] == files]
         moved = [key for key in own if home.get(key, key) != key]
-        yield files, "all", "lost", float(sum(_kind(key) == ORIGINAL and _content(key) not in kept for key in moved))
+        yield (
+            files,
+            "all",
+            "lost",
+            float(sum(_kind(key) == ORIGINAL and _content(key) not in kept_contents for key in moved)),
+        )
         yield files, "all", "mixed", float(sum(_content(home[key]) != _content(key) for key in moved))
         first = {_content(key): key for key in own if _kind(key) == ORIGINAL}
         for kind in KINDS:

@@ -101,10 +101,10 @@ def copies(data: bytes, seed: int) -> dict[str, bytes]:
     """Return a copy of each kind of an encoded photograph; chance decides by the seed and the photograph."""
     random = np.random.default_rng([seed, zlib.crc32(data)])
     picture = Pillow.open(io.BytesIO(data)).convert("RGB")
-    made = {EXACT: data}
+    encoded = {EXACT: data}
     for kind, change in _CHANGES.items():
         quality = int(random.integers(LOW_QUALITIES[0], LOW_QUALITIES[1] + 1)) if kind == "recompressed" else QUALITY
         file = io.BytesIO()
         change(picture, random).save(file, "JPEG", quality=quality)
-        made[kind] = file.getvalue()
-    return made
+        encoded[kind] = file.getvalue()
+    return encoded

@@ -80,5 +80,5 @@ def by_rows(rows: NDArray[np.float32]) -> Distances:
 
 
 def _hamming(codes: Codes, others: Codes) -> Distances:
-    left, right = (one.view(np.uint64).ravel() for one in (codes, others))
+    left, right = (matrix.view(np.uint64).ravel() for matrix in (codes, others))
     return np.asarray(np.bitwise_count(left[:, None] ^ right), np.float32)

@@ -149,7 +149,7 @@ def scanned(page: Pillow.Image, draws: Generator) -> Pillow.Image:
 
 
 LAYOUTS: Mapping[str, Callable[[Generator], Markup]] = {
-    one.__name__: one for one in (invoice, form, sheet, slide, ticket, chat, icon, chart, letter)
+    layout.__name__: layout for layout in (invoice, form, sheet, slide, ticket, chat, icon, chart, letter)
 }
 """Kinds of pages that need nothing but chance; memes need a photograph, and scans are those of letters."""
 

@@ -40,8 +40,8 @@ class Truth:
         self._kinds = np.array([PurePosixPath(key).stem for key in keys])
         size = max(int(self._of.max()), *(max(pair) for pair in BURSTS)) + 1
         burst = np.zeros((size, size), bool)
-        for one, other in BURSTS:
-            burst[one, other] = burst[other, one] = True
+        for first, second in BURSTS:
+            burst[first, second] = burst[second, first] = True
         self._burst = burst[self._of[:, None], self._of]
         self._right = self._of[:, None] == self._of
         self._counted = np.triu(~self._burst, 1)
@@ -65,7 +65,7 @@ class Truth:
         threshold = float(away[good[-1]]) if len(good) else -1.0
         return Found(distances <= threshold, threshold)
 
-    def figures(self, found: Found) -> Iterator[tuple[str, str, Any]]:
+    def figures(self, result: Found) -> Iterator[tuple[str, str, Any]]:
         """Yield kind, metric and value: the share of the copies of each kind that are paired with their photograph, the
         precision of all pairs, the number of different photographs that any of their copies confuse, and the number of
         bursts whose photographs are a pair."""
@@ -74,15 +74,15 @@ class Truth:
         for kind in KINDS:
             places = np.flatnonzero(self._kinds == kind)
             if len(places):
-                recalls.append(float(np.mean([found.pairs[place, original[self._of[place]]] for place in places])))
+                recalls.append(float(np.mean([result.pairs[place, original[self._of[place]]] for place in places])))
                 yield kind, "recall", recalls[-1]
         yield ALL, "recall", float(np.mean(recalls))
-        counted = found.pairs & self._counted
+        counted = result.pairs & self._counted
         yield ALL, "precision", float((counted & self._right).sum() / max(1, counted.sum()))
         wrong = np.argwhere(counted & ~self._right)
         yield ALL, "confused", len({tuple(sorted(pair)) for pair in self._of[wrong].tolist()})
         photographs = self._kinds == ORIGINAL
-        bursts = np.triu(found.pairs & self._burst, 1)[np.ix_(photographs, photographs)]
+        bursts = np.triu(result.pairs & self._burst, 1)[np.ix_(photographs, photographs)]
         yield ALL, "bursts", int(bursts.sum())
-        if found.threshold is not None:
-            yield ALL, "threshold", found.threshold
+        if result.threshold is not None:
+            yield ALL, "threshold", result.threshold

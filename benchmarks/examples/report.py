@@ -73,9 +73,9 @@ def _questions(trials: Trials, space: str) -> list[str]:
             values = {method: _precisions(trials, space, name, kind, method) for method in METHODS}
             if not values[LEARN]:  # its classes have too few items
                 continue
-            means = {method: float(np.mean(found)) for method, found in values.items()}
+            means = {method: float(np.mean(precisions)) for method, precisions in values.items()}
             less = 1 - (1 - means[LEARN]) / max(1 - means[ONE], 1e-9)
-            cells = (mean_and_error(found) for found in values.values())
+            cells = (mean_and_error(precisions) for precisions in values.values())
             lines.append([name, kind, *cells, f"{100 * less:.0f} %"])
             if name != ALL:
                 below += _better(means, f"{name}, {kind}")
@@ -92,8 +92,10 @@ def _rounds(trials: Trials, protocol: str) -> list[str]:
             curves = {method: _curves(trials, space, protocol, method, name) for method in METHODS}
             if not curves[LEARN]:  # its classes have too few items
                 continue
-            means = {method: np.mean(found, axis=0) for method, found in curves.items()}
-            lines += [[space, name, method, *(f"{100 * one:.1f}" for one in curve)] for method, curve in means.items()]
+            means = {method: np.mean(splits, axis=0) for method, splits in curves.items()}
+            lines += [
+                [space, name, method, *(f"{100 * value:.1f}" for value in curve)] for method, curve in means.items()
+            ]
             if name != ALL:
                 below += _better({method: float(curve[-1]) for method, curve in means.items()}, f"{space}, {name}")
     return [table(lines), _stated(below, f" after round {ROUNDS}")]
@@ -102,8 +104,8 @@ def _rounds(trials: Trials, protocol: str) -> list[str]:
 def _better(means: Mapping[str, float], where: str) -> list[str]:
     """Return the methods that are better than learning, by at least a tenth of a point, and by how much."""
     gaps = {method: 100 * (mean - means[LEARN]) for method, mean in means.items()}
-    found = [f"{method} by {gap:.1f}" for method, gap in gaps.items() if gap >= 0.1]
-    return [f"{where} ({', '.join(found)})"] if found else []
+    better = [f"{method} by {gap:.1f}" for method, gap in gaps.items() if gap >= 0.1]
+    return [f"{where} ({', '.join(better)})"] if better else []
 
 
 def _stated(below: Sequence[str], when: str = "") -> str:
@@ -122,7 +124,7 @@ def _precisions(trials: Trials, space: str, name: str, kind: str, method: str) -
         for *names, value in trial["figures"]:
             if names == [space, kind, method] and name in (trial["data"], ALL):
                 by_seed.setdefault(trial["seed"], []).append(value)
-    return [float(np.mean(found)) for found in by_seed.values()]
+    return [float(np.mean(values)) for values in by_seed.values()]
 
 
 def _curves(trials: Trials, space: str, protocol: str, method: str, name: str = ALL) -> list[list[float]]:
@@ -138,6 +140,6 @@ def _curves(trials: Trials, space: str, protocol: str, method: str, name: str = 
 def _times(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     lines = [["items", "way", "ms", "wanted"]]
     for row in rows:
-        wanted = WANTED_MS.get(row["items"])
-        lines.append([f"{row['items']:,}", row["method"], f"{row['value']:.1f}", f"<= {wanted:g}" if wanted else ""])
+        limit = WANTED_MS.get(row["items"])
+        lines.append([f"{row['items']:,}", row["method"], f"{row['value']:.1f}", f"<= {limit:g}" if limit else ""])
     return lines

@@ -67,11 +67,11 @@ class Pool(NamedTuple):
     def search(self, like: Places, unlike: Places, k: int = FIRST, **options: Any) -> list[int]:
         """Return the first hits of a search of the product, without the examples."""
         keys = self.keys
-        queries = [Query(key=keys[one]) for one in like]
-        queries += [Query(key=keys[one], weight=-1.0) for one in unlike]
+        queries = [Query(key=keys[place]) for place in like]
+        queries += [Query(key=keys[place], weight=-1.0) for place in unlike]
         request = SearchRequest(queries, k=k, space=self.space, filter=self.filter, **options)
-        (found,) = self.collection.search(request)
-        return [self.places[hit.key] for hit in found.hits]
+        (result,) = self.collection.search(request)
+        return [self.places[hit.key] for hit in result.hits]
 
     def ranked(
         self, like: Places, unlike: Places, score: Callable[[Floats, Places, Places], Floats], k: int = FIRST
@@ -83,13 +83,13 @@ class Pool(NamedTuple):
         first: list[int] = np.argsort(-total, kind="stable")[:most].tolist()
         return first
 
-    def precision(self, found: Places, label: Any) -> float:
+    def precision(self, places: Places, label: Any) -> float:
         """Return the share of hits of a class."""
-        return float(np.mean(self.labels[found] == label)) if len(found) else 0.0
+        return float(np.mean(self.labels[places] == label)) if len(places) else 0.0
 
-    def average_precision(self, found: Places, label: Any) -> float:
+    def average_precision(self, places: Places, label: Any) -> float:
         """Return the mean precision at the items of a class in a list of all items that are left."""
-        right = self.labels[found] == label
+        right = self.labels[places] == label
         ranks = np.flatnonzero(right) + 1
         return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else 0.0
 
@@ -106,9 +106,9 @@ def rocchio(rows: Floats, like: Places, unlike: Places) -> Floats:
 def linear_svm(rows: Floats, like: Places, unlike: Places) -> Floats:
     """Score by a linear machine of the examples against the counter-examples and a sample of the items."""
     drawn = np.random.default_rng(0).permutation(len(rows))[:BACKGROUND]
-    given = rows[[*like, *unlike, *drawn]]
+    examples = rows[[*like, *unlike, *drawn]]
     answers = np.repeat([1, 0], [len(like), len(unlike) + len(drawn)])
-    model = LinearSVC(C=1.0, class_weight="balanced", dual=False).fit(given, answers)  # the dual converges slowly
+    model = LinearSVC(C=1.0, class_weight="balanced", dual=False).fit(examples, answers)  # the dual converges slowly
     return np.asarray(model.decision_function(rows), np.float64)
 
 
@@ -126,8 +126,8 @@ def run(task: tuple[str, int, int], data: Path, cache: Path) -> dict[str, Any]:
         views = [f"{view}=vectors:dim={rows.shape[1]}" for view, rows in split.rows.items()]
         with Home(folder).create("items", views) as collection:
             for pool in _pools(collection, split, seed):
-                figures += [[pool.space, *one] for one in _answers(pool, np.random.default_rng(seed), questions)]
-                curves += [[pool.space, *one] for one in _feedback(pool, np.random.default_rng(seed), questions)]
+                figures += [[pool.space, *figure] for figure in _answers(pool, np.random.default_rng(seed), questions)]
+                curves += [[pool.space, *curve] for curve in _feedback(pool, np.random.default_rng(seed), questions)]
     return {"data": name, "seed": seed, "figures": figures, "curves": curves, "seconds": time.monotonic() - began}
 
 
@@ -158,31 +158,31 @@ def _pools(collection: Collection, split: Split, seed: int) -> Iterator[Pool]:
     collection.train(Recipe(seed=seed), space=LEARNED)
     put(split.held_out.tolist(), True)
     every = np.sort(np.concatenate([split.train, split.held_out]))
-    for space, chosen, filter in ((RAW, every, ""), (LEARNED, np.sort(split.held_out), _LATER)):
+    for space, members, filter in ((RAW, every, ""), (LEARNED, np.sort(split.held_out), _LATER)):
         vectors = {}
         for view in split.rows:
             pages = list(every_page(collection.items.embed, view, space=space, filter=filter))
             rows = np.concatenate([page.vectors for page in pages]).astype(np.float64)
             vectors[view] = rows / np.sqrt(np.mean(np.vecdot(rows, rows)))
-        places = {f"item/{place:06d}": position for position, place in enumerate(chosen.tolist())}
-        yield Pool(collection, space, filter, places, split.labels[chosen], vectors)
+        places = {f"item/{place:06d}": position for position, place in enumerate(members.tolist())}
+        yield Pool(collection, space, filter, places, split.labels[members], vectors)
 
 
 def _answers(pool: Pool, random: np.random.Generator, questions: int) -> Iterator[tuple[str, str, float]]:
     """Yield counter-examples, method and mean precision of questions with three examples and counter-examples."""
-    found: dict[tuple[str, str], list[float]] = {}
+    precisions: dict[tuple[str, str], list[float]] = {}
     for label, like in _drawn(pool, random, questions):
-        one = pool.search(like[:1], [])
-        others = np.flatnonzero(pool.labels != label)
+        nearest = pool.search(like[:1], [])
+        negatives = np.flatnonzero(pool.labels != label)
         wrong = [place for place in pool.search(like[:1], [], combine="mean") if pool.labels[place] != label]
-        wrong = [*wrong, *random.choice(others, GIVEN, replace=False).tolist()][:GIVEN]
-        for kind, unlike in ((RANDOM, random.choice(others, GIVEN, replace=False).tolist()), (HARD, wrong)):
-            answers = {ONE: one}
+        wrong = [*wrong, *random.choice(negatives, GIVEN, replace=False).tolist()][:GIVEN]
+        for kind, unlike in ((RANDOM, random.choice(negatives, GIVEN, replace=False).tolist()), (HARD, wrong)):
+            answers = {ONE: nearest}
             answers |= {way: pool.search(like, unlike, combine=way) for way in COMBINE}
             answers |= {rival: pool.ranked(like, unlike, score) for rival, score in RIVALS.items()}
             for method, places in answers.items():
-                found.setdefault((kind, method), []).append(pool.precision(places, label))
-    for (kind, method), values in found.items():
+                precisions.setdefault((kind, method), []).append(pool.precision(places, label))
+    for (kind, method), values in precisions.items():
         yield kind, method, float(np.mean(values))
 
 
@@ -214,7 +214,9 @@ def _ways(pool: Pool, k: int) -> dict[str, Ranked]:
 
     def alone(like: Places, unlike: Places) -> list[int]:
         judged = {*like, *unlike}
-        return [one for one in pool.search(like[:1], [], k + len(judged), combine="mean") if one not in judged][:k]
+        return [place for place in pool.search(like[:1], [], k + len(judged), combine="mean") if place not in judged][
+            :k
+        ]
 
     ways = {ONE: alone, **{way: searching(way) for way in COMBINE}}
     return ways | {name: scoring(score) for name, score in RIVALS.items()}
@@ -226,8 +228,8 @@ def _together(pool: Pool, label: Any, first: int) -> dict[str, list[float]]:
     curves: dict[str, list[float]] = {method: [] for method in METHODS}
     for _ in range(ROUNDS + 1):
         lists = {method: rank(like, unlike) for method, rank in _ways(pool, len(pool.labels)).items()}
-        for method, found in lists.items():
-            curves[method].append(pool.average_precision(found, label))
+        for method, ranking in lists.items():
+            curves[method].append(pool.average_precision(ranking, label))
         in_turn = dict.fromkeys(place for places in zip(*lists.values(), strict=True) for place in places)
         for place in list(in_turn)[: JUDGED[pool.space]]:
             (like if pool.labels[place] == label else unlike).append(place)

@@ -102,11 +102,11 @@ def run(seed: int, sizes: Mapping[str, int]) -> dict[str, Any]:
     """Return the figures of all methods on one seed."""
     toy = draw(seed, sizes)
     target = toy.factor.T @ toy.factor
-    chosen = choose(toy)
+    fits = choose(toy)
     return {
         "seed": seed,
         "target": (Spectrum.of(target).values[:RANK] / Spectrum.of(target).values[0]).tolist(),
-        "methods": {name: _figures(fitted, toy, target) for name, fitted in chosen.items()},
+        "methods": {name: _figures(fitted, toy, target) for name, fitted in fits.items()},
     }
 
 

@@ -68,15 +68,15 @@ def markdown(document: Document) -> str:
     )
     head = ["method", "accuracy, %", "paper", "rank", "before the cut", "paper", "distance to T", "paper", "seconds"]
     lines = [head, *(_line(trials, method) for method in METHODS)]
-    chosen = [["seed", *METHODS]]
-    chosen += [[str(trial["seed"]), *(_chosen(trial["methods"][method]) for method in METHODS)] for trial in trials]
+    choices = [["seed", *METHODS]]
+    choices += [[str(trial["seed"]), *(_chosen(trial["methods"][method]) for method in METHODS)] for trial in trials]
     remark = (
         "The paper gives one run. The second row keeps the ten largest eigenvalues of the first row's metric. Seconds "
         "are those of the fit with the chosen settings."
     )
     parts = ["# A metric of known rank from quadruplets, after Law, Thome and Cord (CVPR 2014), table 1", protocol]
     parts += [table(lines), remark]
-    parts += [f"## Paired over seeds\n\n{gains_table(trials, PAIRS)}", f"## Chosen settings\n\n{table(chosen)}"]
+    parts += [f"## Paired over seeds\n\n{gains_table(trials, PAIRS)}", f"## Chosen settings\n\n{table(choices)}"]
     return "\n\n".join(parts)
 
 
@@ -103,8 +103,8 @@ def _draw_accuracies(axis: Any, trials: Trials) -> None:
 def _draw_spectra(axis: Any, trials: Trials) -> None:
     for method, color in zip(METHODS, COLORS, strict=True):
         spectrum = np.mean(values(trials, method, "eigenvalues"), axis=0)
-        shown = np.flatnonzero(spectrum > RANK_TOLERANCE)
-        axis.semilogy(shown + 1, spectrum[shown], color=color, marker="o", markersize=3, label=method)
+        places = np.flatnonzero(spectrum > RANK_TOLERANCE)
+        axis.semilogy(places + 1, spectrum[places], color=color, marker="o", markersize=3, label=method)
     target = np.mean([trial["target"] for trial in trials], axis=0)
     axis.semilogy(np.arange(len(target)) + 1, target, "k--", label="target")
     axis.set_xlabel("eigenvalue")
@@ -118,10 +118,10 @@ def _line(trials: Trials, method: str) -> list[str]:
     ranks = [span(values(trials, method, metric)) for metric in ("rank", "rank before the cut")]
     paper = PAPER[method]
     seconds = f"{np.mean(values(trials, method, 'seconds')):.1f}"
-    shown = mean_and_error(accuracy, 100, 2), mean_and_error(distance, 1, 3)
-    return [method, shown[0], paper[0], *ranks, paper[1], shown[1], paper[2], seconds]
+    cells = mean_and_error(accuracy, 100, 2), mean_and_error(distance, 1, 3)
+    return [method, cells[0], paper[0], *ranks, paper[1], cells[1], paper[2], seconds]
 
 
 def _chosen(figures: Mapping[str, Any]) -> str:
-    chosen = figures["settings"]
-    return ", ".join(f"{name}={chosen[name]:g}" for name in ("mu", "gamma", "rho") if chosen.get(name))
+    settings = figures["settings"]
+    return ", ".join(f"{name}={settings[name]:g}" for name in ("mu", "gamma", "rho") if settings.get(name))

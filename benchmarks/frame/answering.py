@@ -20,14 +20,14 @@ def answer(worker: object, descriptor: int) -> None:
     with Connection(descriptor) as connection:
         while True:
             try:
-                asked = json.loads(connection.recv_bytes())
+                question = json.loads(connection.recv_bytes())
             except EOFError:
                 return
             try:
-                found = getattr(worker, asked.pop("action"))(**asked)
+                reply = getattr(worker, question.pop("action"))(**question)
             except Exception as error:  # noqa: BLE001  # a peer may fail in any way, and is reported with its reason
-                found = {"failed": f"{type(error).__name__}: {error}".splitlines()[0]}
-            connection.send_bytes(json.dumps(found).encode())
+                reply = {"failed": f"{type(error).__name__}: {error}".splitlines()[0]}
+            connection.send_bytes(json.dumps(reply).encode())
 
 
 def _end_with(parent: int) -> None:

@@ -43,7 +43,7 @@ class Process:
             pass_fds=[theirs.fileno()],
             start_new_session=True,
         )
-        theirs.close()
+        theirs.close()  # so that the connection ends with the process
 
     def ask(self, action: str, timeout: float, **arguments: Any) -> dict[str, Any]:
         """Return the worker's answer; WorkerError where it fails or is late."""

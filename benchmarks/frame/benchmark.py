@@ -117,9 +117,9 @@ class Benchmark:
         (folder / f"{self.name}.md").write_text(text, encoding="utf-8")
         write_json(folder / f"{self.name}.json", document)
         drawn = plot.read_bytes() if self.plot else None
-        made = made_of(document)
-        shown = page(self.name, self.markdown(document), made, self._summary(document), drawn, self.caption)
-        (folder / "index.html").write_text(shown, encoding="utf-8")
+        facts = made_of(document)
+        html = page(self.name, self.markdown(document), facts, self._summary(document), drawn, self.caption)
+        (folder / "index.html").write_text(html, encoding="utf-8")
 
     def _summary(self, document: Document) -> str:
         """Return a sentence: the headline, or else the first line of the description."""

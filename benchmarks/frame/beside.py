@@ -59,9 +59,9 @@ def of_others(distances: NDArray[np.float64]) -> dict[str, float]:
     Hits at equal distances are in an order that is drawn once.
     """
     order = np.random.default_rng(0).permutation(len(distances))
-    others = np.round(distances, _DIGITS)
-    np.fill_diagonal(others, np.inf)
-    hits = order[np.argsort(others[:, order], axis=1, kind="stable")][:, :-1]  # the own item is last
+    masked = np.round(distances, _DIGITS)
+    np.fill_diagonal(masked, np.inf)
+    hits = order[np.argsort(masked[:, order], axis=1, kind="stable")][:, :-1]  # the own item is last
     return {**of_own(distances, np.arange(len(distances))), **of_hits(hits, len(distances))}
 
 
@@ -70,9 +70,9 @@ def lines(figures: Mapping[str, Mapping[str, float]], first: str = "method") -> 
 
     A metric that no name has gets no column.
     """
-    shown = [metric for metric in TITLES if any(metric in of for of in figures.values())]
-    columns = [best_in_bold([of.get(metric) for of in figures.values()], metric) for metric in shown]
-    head = [first, *(TITLES[metric] for metric in shown)]
+    metrics = [metric for metric in TITLES if any(metric in of for of in figures.values())]
+    columns = [best_in_bold([of.get(metric) for of in figures.values()], metric) for metric in metrics]
+    head = [first, *(TITLES[metric] for metric in metrics)]
     return [head, *([name, *cells] for name, *cells in zip(figures, *columns, strict=True))]
 
 
@@ -80,6 +80,6 @@ def best_in_bold(values: Sequence[Any], metric: str) -> list[str]:
     """Return values of one metric as cells; the best, and those that look the same, are bold, and None is empty."""
     digits = 1 if metric == MEDIAN_RANK else 3
     cells = ["" if value is None else f"{value:.{digits}f}" for value in values]
-    found = [value for value in values if value is not None]
-    best = f"{(min if metric in _LEAST else max)(found):.{digits}f}" if found else ""
+    numbers = [value for value in values if value is not None]
+    best = f"{(min if metric in _LEAST else max)(numbers):.{digits}f}" if numbers else ""
     return [f"**{cell}**" if cell and cell == best else cell for cell in cells]

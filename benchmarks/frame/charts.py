@@ -100,9 +100,9 @@ class Plot:
         Raises:
             ValueError: if no row has the wanted names.
         """
-        shown = [documents[name] for name in (self.result, *self.beside) if name in documents]
-        known = [row for document in shown for row in self.rows(document)]
-        rows = [row for row in rows_with(known, **self.where) if self.only(row)]
+        results = [documents[name] for name in (self.result, *self.beside) if name in documents]
+        all_rows = [row for document in results for row in self.rows(document)]
+        rows = [row for row in rows_with(all_rows, **self.where) if self.only(row)]
         rows = [row for row in rows if not self.x or self.x in row]
         names = self.keep or {row[self.series]: str(row[self.series]) for row in rows if self.series in row}
         groups = {title: rows_with(rows, **{self.series: name}) for name, title in names.items()}
@@ -110,15 +110,15 @@ class Plot:
         if not groups:
             raise ValueError(f"{self.result}.json has no row for the plot {self.name}: see `where` and `keep`")
         if self.x_metric:
-            return self._points(groups, [row for row in known if self.only(row)], names)
+            return self._points(groups, [row for row in all_rows if self.only(row)], names)
         trials = self.trials(documents[self.result])
-        made = self._lines(groups, trials) if self.x else self._dots(groups, trials)
-        named = not self.x or isinstance(rows[0][self.x], str)
-        return Chart("dots" if named else "lines", made, *self.titles, self.log)
+        series = self._lines(groups, trials) if self.x else self._dots(groups, trials)
+        categorical = not self.x or isinstance(rows[0][self.x], str)
+        return Chart("dots" if categorical else "lines", series, *self.titles, self.log)
 
     def _dots(self, groups: Mapping[str, Sequence[Row]], trials: int) -> tuple[Series, ...]:
-        found = [self._mean(rows, trials) for rows in groups.values()]
-        series = [Series(OURS, tuple(groups), tuple(value for value, _ in found), tuple(error for _, error in found))]
+        means = [self._mean(rows, trials) for rows in groups.values()]
+        series = [Series(OURS, tuple(groups), tuple(value for value, _ in means), tuple(error for _, error in means))]
         if self.published:
             series.append(Series(PUBLISHED, tuple(self.published), tuple(map(float, self.published.values()))))
         return tuple(series)
@@ -129,22 +129,22 @@ class Plot:
     def _line(self, name: str, rows: Sequence[Row], trials: int) -> Series:
         places = list(dict.fromkeys(row[self.x] for row in rows))
         places = places if isinstance(places[0], str) else sorted(places)
-        found = [self._mean(rows_with(rows, **{self.x: place}), trials) for place in places]
-        return Series(name, tuple(places), tuple(value for value, _ in found), tuple(error for _, error in found))
+        means = [self._mean(rows_with(rows, **{self.x: place}), trials) for place in places]
+        return Series(name, tuple(places), tuple(value for value, _ in means), tuple(error for _, error in means))
 
     def _points(self, groups: Mapping[str, Sequence[Row]], rows: Sequence[Row], names: Mapping[Any, str]) -> Chart:
         across = {**self.where, "metric": self.x_metric}
-        found = []
-        for name, shown in names.items():
+        series = []
+        for name, title in names.items():
             beside = rows_with(rows, **{**across, self.series: name})
-            if shown in groups and beside:
-                found.append(Series(shown, (self._mean(beside, 0)[0],), (self._mean(groups[shown], 0)[0],)))
-        return Chart("points", tuple(found), *self.titles, self.log)
+            if title in groups and beside:
+                series.append(Series(title, (self._mean(beside, 0)[0],), (self._mean(groups[title], 0)[0],)))
+        return Chart("points", tuple(series), *self.titles, self.log)
 
     def _mean(self, rows: Sequence[Row], trials: int) -> tuple[float, float]:
         """Return the mean of the rows in four digits and, of a single row, its standard error in two."""
         value = self.factor * float(np.mean([row["value"] for row in rows]))
         if len(rows) > 1:
             return float(f"{value:.4g}"), 0.0
-        known = (rows[0].get("std") or 0.0) / trials**0.5 if trials > 1 else 0.0
-        return float(f"{value:.4g}"), float(f"{self.factor * rows[0].get('error', known):.2g}")
+        error = (rows[0].get("std") or 0.0) / trials**0.5 if trials > 1 else 0.0
+        return float(f"{value:.4g}"), float(f"{self.factor * rows[0].get('error', error):.2g}")

@@ -22,12 +22,12 @@ def of_database(rows: Iterable[Row], name: str, usual: str = TRAINED) -> list[Ro
 
 def ranking_of_others(distances: NDArray[Any]) -> NDArray[np.intp]:
     """Return the (n, n - 1) rankings of items by their (n, n) distances to each other, each without itself."""
-    others = np.array(distances, dtype=float)
-    np.fill_diagonal(others, np.inf)
-    return ranking(others)[:, :-1]
+    masked = np.array(distances, dtype=float)
+    np.fill_diagonal(masked, np.inf)
+    return ranking(masked)[:, :-1]
 
 
 def without_own(table: NDArray[Any]) -> NDArray[Any]:
     """Return an (n, n) table without its diagonal, (n, n - 1), the other columns in their order."""
-    kept: NDArray[Any] = table[~np.eye(len(table), dtype=bool)].reshape(len(table), -1)
-    return kept
+    rest: NDArray[Any] = table[~np.eye(len(table), dtype=bool)].reshape(len(table), -1)
+    return rest

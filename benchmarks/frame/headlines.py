@@ -26,10 +26,10 @@ def stated(
     """
 
     def headline(document: Document) -> tuple[str, str, str]:
-        found = [[row["value"] for row in rows_with(rows(document), **one)] for one in wanted]
-        if not all(found):
+        values = [[row["value"] for row in rows_with(rows(document), **names)] for names in wanted]
+        if not all(values):
             return task, "not measured", ""
-        values = [factor * float(np.mean(one)) for one in found]
-        return task, ours.format(*values), compared.format(*values)
+        means = [factor * float(np.mean(group)) for group in values]
+        return task, ours.format(*means), compared.format(*means)
 
     return headline

@@ -48,9 +48,9 @@ class Journal:
 
 def partial_folder(options: argparse.Namespace, settings: Mapping[str, Any]) -> Path:
     """Return the folder beside the output for what a run with these options, settings and sources has finished."""
-    chosen = {name: value for name, value in vars(options).items() if name not in _ELSEWHERE}
+    arguments = {name: value for name, value in vars(options).items() if name not in _ELSEWHERE}
     fixed = {name: value for name, value in settings.items() if name not in _SEEDS}
-    text = json.dumps([chosen, fixed, source_digest()], sort_keys=True, default=plain)
+    text = json.dumps([arguments, fixed, source_digest()], sort_keys=True, default=plain)
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Path(options.json.with_name(options.json.name + ".partial"), name)
 

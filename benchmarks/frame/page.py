@@ -16,29 +16,29 @@ _PUBLISHED = re.compile(r"\b(paper|papers|published)\b", re.IGNORECASE)
 """Words in the head of a column, or in the first cell of a line, whose figures are not ours."""
 
 
-def page(name: str, text: str, made: Mapping[str, Any], summary: str, plot: bytes | None, caption: str) -> str:
+def page(name: str, text: str, facts: Mapping[str, Any], summary: str, plot: bytes | None, caption: str) -> str:
     """Return the page of a report in Markdown, which starts with a first-level heading.
 
-    ``plot`` is a PNG, and ``made`` states how the benchmark was run.
+    ``plot`` is a PNG, and ``facts`` states how the benchmark was run.
     """
     title, _, body = text.partition("\n")
     sections = [Section(head, _html(part)) for head, part in _sections(body)]
     if plot is not None:
         drawn = element("div", element("img", src=data_uri(plot), alt=caption), class_="plot drawn")
         sections.insert(min(1, len(sections)), Section(caption.capitalize(), drawn))
-    return Page(f"Benchmark {name}", title.lstrip("# "), summary, sections, made).html()
+    return Page(f"Benchmark {name}", title.lstrip("# "), summary, sections, facts).html()
 
 
 def _sections(text: str) -> list[tuple[str, str]]:
     """Return the heads and texts between headings of the second level."""
-    head, found = "Protocol", []
+    head, sections = "Protocol", []
     for is_head, lines in groupby(text.splitlines(), key=lambda line: line.startswith("## ")):
         content = "\n".join(lines)
         if is_head:
             head = content.splitlines()[-1].removeprefix("## ")
         elif content.strip():
-            found.append((head, content))
-    return found
+            sections.append((head, content))
+    return sections
 
 
 def _html(text: str) -> Markup:
@@ -48,9 +48,9 @@ def _html(text: str) -> Markup:
         if token.type == "table_open":
             end = next(place for place in range(start, len(tokens)) if tokens[place].type == "table_close")
             _mark(tokens[start : end + 1])
-    made = str(reader.renderer.render(tokens, reader.options, {}))
+    html = str(reader.renderer.render(tokens, reader.options, {}))
     scrolling = '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
-    return markup(Markup(made.replace("<table>", scrolling).replace("</table>", "</table></div>")))
+    return markup(Markup(html.replace("<table>", scrolling).replace("</table>", "</table></div>")))
 
 
 def _mark(tokens: Sequence[Token]) -> None:

@@ -27,19 +27,21 @@ def rows_of(
     trials: Trials, methods: Sequence[str], metrics: Sequence[str], pairs: Sequence[tuple[str, str]]
 ) -> list[dict[str, Any]]:
     """Return mean and deviation of the methods' figures, and of the differences in accuracy of pairs of methods."""
-    found: list[dict[str, Any]] = [
+    rows: list[dict[str, Any]] = [
         {"method": method, "metric": metric, **summary(values(trials, method, metric))}
         for method in methods
         for metric in metrics
     ]
     for first, second in pairs:
         row = {"method": first, "against": second, "metric": "accuracy gained"}
-        found.append({**row, **summary(gains(trials, first, second))})
-    return found
+        rows.append({**row, **summary(gains(trials, first, second))})
+    return rows
 
 
 def gains_table(trials: Trials, pairs: Sequence[tuple[str, str]]) -> str:
     """Return the differences in accuracy of pairs of methods, mean ± standard error."""
     lines = [["difference in accuracy", "points, ± standard error"]]
-    lines += [[f"{one} − {other}", mean_and_error(gains(trials, one, other), 100, 2, "+")] for one, other in pairs]
+    lines += [
+        [f"{first} − {second}", mean_and_error(gains(trials, first, second), 100, 2, "+")] for first, second in pairs
+    ]
     return table(lines)

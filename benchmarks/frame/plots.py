@@ -63,8 +63,8 @@ def draw(path: Path, chart: Chart) -> None:
 
 def digest_in(path: Path) -> str | None:
     """Return the digest of the chart that an SVG file shows; None if there is no such file, or no digest in it."""
-    found = _DIGEST.search(path.read_text(encoding="utf-8")) if path.is_file() else None
-    return found.group(1) if found else None
+    match = _DIGEST.search(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return match.group(1) if match else None
 
 
 def _pyplot() -> Any:
@@ -174,11 +174,11 @@ def _axes(axis: Any, chart: Chart) -> None:
 
 def _spread(places: Iterable[float]) -> list[float]:
     """Return the places that lie apart on a logarithmic axis, so that their labels do not overlap."""
-    kept: list[float] = []
+    apart: list[float] = []
     for place in sorted(places):
-        if not kept or place >= 1.4 * kept[-1]:
-            kept.append(place)
-    return kept
+        if not apart or place >= 1.4 * apart[-1]:
+            apart.append(place)
+    return apart
 
 
 def _short(value: float, position: int | None = None) -> str:

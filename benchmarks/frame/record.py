@@ -122,13 +122,13 @@ def machine() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Return versions of Python and of the numeric packages, "absent" where one is not installed."""
-    found = {"python": platform.python_version()}
+    packages = {"python": platform.python_version()}
     for module, distribution in _PACKAGES.items():
         try:
-            found[module] = importlib.metadata.version(distribution)
+            packages[module] = importlib.metadata.version(distribution)
         except importlib.metadata.PackageNotFoundError:
-            found[module] = "absent"
-    return found
+            packages[module] = "absent"
+    return packages
 
 
 def usable_cores() -> int:
@@ -150,8 +150,8 @@ def _brief(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, Mapping):
-        return {name: _brief(one) for name, one in value.items()}
-    return [_brief(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: _brief(part) for name, part in value.items()}
+    return [_brief(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _commit_in_words(document: Mapping[str, Any]) -> str:

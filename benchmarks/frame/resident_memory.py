@@ -19,13 +19,13 @@ def resident() -> int:
 def family(root: int) -> set[int]:
     """Return a process and all that it started, by id."""
     parents: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    for path in Path("/proc").glob("[0-9]*/stat"):  # id (name) state parent ...; a name can contain brackets
         with suppress(OSError):  # it ended meanwhile
             parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
-    found, new = {root}, {root}
-    while new := {child for child, parent in parents.items() if parent in new} - found:
-        found |= new
-    return found
+    processes, new = {root}, {root}
+    while new := {child for child, parent in parents.items() if parent in new} - processes:
+        processes |= new
+    return processes
 
 
 def peak(root: int) -> int:
@@ -35,7 +35,7 @@ def peak(root: int) -> int:
 
 def _peak(process: int) -> int:
     try:
-        found = re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
+        match = re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
     except OSError:  # it has ended
         return 0
-    return 1024 * int(found[1]) if found else 0
+    return 1024 * int(match[1]) if match else 0

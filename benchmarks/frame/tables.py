@@ -43,7 +43,7 @@ def values_by(rows: Iterable[Row], names: Sequence[str]) -> list[tuple[dict[str,
     values: dict[tuple[Any, ...], list[float]] = {}
     for row in rows:
         values.setdefault(tuple(row.get(name) for name in names), []).append(row["value"])
-    return [(dict(zip(names, key, strict=True)), found) for key, found in values.items()]
+    return [(dict(zip(names, key, strict=True)), group) for key, group in values.items()]
 
 
 def figures_by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], Figures]:
@@ -72,10 +72,10 @@ def mean_and_error(values: Any, factor: float = 100, digits: int = 1, sign: str 
     """
     if not len(values):
         return ""
-    found = summary(values)
-    shown = f"{factor * found['value']:{sign}.{digits}f}"
-    error = factor * found["std"] / np.sqrt(len(values))
-    return shown if len(values) < 2 else f"{shown} ± {error:.{digits}f}"
+    statistics = summary(values)
+    text = f"{factor * statistics['value']:{sign}.{digits}f}"
+    error = factor * statistics["std"] / np.sqrt(len(values))
+    return text if len(values) < 2 else f"{text} ± {error:.{digits}f}"
 
 
 def span(values: Sequence[int]) -> str:

@@ -58,11 +58,11 @@ def timed(size: int) -> list[dict[str, Any]]:
 
 
 def _drawn(generator: np.random.Generator, start: int, end: int) -> list[NewItem]:
-    found = {view: generator.standard_normal((end - start, DIM), np.float32) for view in VIEWS}
+    matrices = {view: generator.standard_normal((end - start, DIM), np.float32) for view in VIEWS}
     return [
         NewItem(
             f"{start + place:08d}",
-            rows={view: rows[place] for view, rows in found.items()},
+            rows={view: rows[place] for view, rows in matrices.items()},
             labels=(f"class {(start + place) % CLASSES}",),
         )
         for place in range(end - start)
@@ -90,35 +90,37 @@ def markdown(document: Document) -> str:
     )
     parts = ["# Fusion of several views", about]
     for space, ways in WAYS.items():
-        lines = [["set", *(one for one in _views(trials)), *ways, "best way over best view", "over rank"]]
+        lines = [["set", *_views(trials), *ways, "best way over best view", "over rank"]]
         lines += [_line(trials, space, name, ways) for name in settings["sets"]]
         parts += [f"## {space}", table(lines)]
     errors = [["set", "space", "way", "calibration error"]]
     for space, ways in WAYS.items():
         for name in settings["sets"]:
             for way in ways:
-                if found := _values(trials, space, name, way, ERROR):
-                    errors.append([name, space, way, f"{np.mean(found):.3f}"])
+                if values := _values(trials, space, name, way, ERROR):
+                    errors.append([name, space, way, f"{np.mean(values):.3f}"])
     return "\n\n".join([*parts, "## Calibration", table(errors), "## Time", table(_times(document["rows"]))])
 
 
 def _views(trials: Sequence[Mapping[str, Any]]) -> list[str]:
     ways = {way for of_space in WAYS.values() for way in of_space}
-    return list(dict.fromkeys(one[1] for trial in trials for one in trial["figures"] if one[1] not in ways))
+    return list(dict.fromkeys(figure[1] for trial in trials for figure in trial["figures"] if figure[1] not in ways))
 
 
 def _values(trials: Sequence[Mapping[str, Any]], space: str, name: str, method: str, metric: str = MAP) -> list[float]:
-    wanted = [space, method, metric]
-    return [one[3] for trial in trials if trial["data"] == name for one in trial["figures"] if one[:3] == wanted]
+    names = [space, method, metric]
+    return [
+        figure[3] for trial in trials if trial["data"] == name for figure in trial["figures"] if figure[:3] == names
+    ]
 
 
 def _line(trials: Sequence[Mapping[str, Any]], space: str, name: str, ways: Sequence[str]) -> list[str]:
-    found = {method: _values(trials, space, name, method) for method in (*_views(trials), *ways)}
-    means = {method: float(np.mean(values)) for method, values in found.items() if values}
+    figures = {method: _values(trials, space, name, method) for method in (*_views(trials), *ways)}
+    means = {method: float(np.mean(values)) for method, values in figures.items() if values}
     best = max(ways, key=lambda way: means[way])
-    view = max((one for one in means if one not in ways), key=lambda one: means[one])
-    gains = [np.subtract(found[best], found[other]) for other in (view, ways[0])]
-    cells = (mean_and_error(found[method]) for method in (*_views(trials), *ways))
+    view = max((method for method in means if method not in ways), key=lambda method: means[method])
+    gains = [np.subtract(figures[best], figures[other]) for other in (view, ways[0])]
+    cells = (mean_and_error(figures[method]) for method in (*_views(trials), *ways))
     return [name, *cells, *(mean_and_error(gain, sign="+") for gain in gains)]
 
 

@@ -41,10 +41,10 @@ class Ranked(NamedTuple):
 
     def figures(self, method: str) -> Iterator[Figure]:
         """Yield the mean average precision, and the calibration error of the first hits if they have a match."""
-        yield method, MAP, float(np.mean([_precision(one) for one in self.relevant]))
+        yield method, MAP, float(np.mean([_precision(row) for row in self.relevant]))
         if all(self.matches):
-            shown = np.concatenate([one[:FIRST] for one in self.matches])
-            yield method, ERROR, _error(shown, np.concatenate([one[:FIRST] for one in self.relevant]))
+            matches = np.concatenate([row[:FIRST] for row in self.matches])
+            yield method, ERROR, _error(matches, np.concatenate([row[:FIRST] for row in self.relevant]))
 
 
 def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
@@ -59,10 +59,10 @@ def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
             for space, ways in WAYS.items():
                 for view in split.rows:
                     own = {"view": view, "targets": (view,)}
-                    figures += [[space, *one] for one in _ranked(collection, labels, space, own).figures(view)]
+                    figures += [[space, *figure] for figure in _ranked(collection, labels, space, own).figures(view)]
                 for way in ways:
-                    found = _ranked(collection, labels, space, {"fuse": way})
-                    figures += [[space, *one] for one in found.figures(way)]
+                    ranked = _ranked(collection, labels, space, {"fuse": way})
+                    figures += [[space, *figure] for figure in ranked.figures(way)]
     return {"data": name, "seed": seed, "figures": figures, "seconds": time.monotonic() - began}
 
 
@@ -71,7 +71,7 @@ def _put(collection: Collection, split: Split, seed: int) -> dict[str, Any]:
 
     def items(places: Sequence[int], later: bool) -> Iterator[NewItem]:
         for place in places:
-            rows = {view: found[place] for view, found in split.rows.items()}
+            rows = {view: matrix[place] for view, matrix in split.rows.items()}
             labels = () if later else (str(split.labels[place]),)
             yield NewItem(f"item/{place:06d}", rows=rows, labels=labels, attributes={"later": later})
 
@@ -81,20 +81,20 @@ def _put(collection: Collection, split: Split, seed: int) -> dict[str, Any]:
     return {f"item/{place:06d}": split.labels[place] for place in split.held_out.tolist()}
 
 
-def _ranked(collection: Collection, labels: Mapping[str, Any], space: str, given: Mapping[str, Any]) -> Ranked:
-    view, options = given.get("view", ""), {name: one for name, one in given.items() if name != "view"}
-    found = Ranked([], [])
+def _ranked(collection: Collection, labels: Mapping[str, Any], space: str, settings: Mapping[str, Any]) -> Ranked:
+    view, options = settings.get("view", ""), {name: value for name, value in settings.items() if name != "view"}
+    ranked = Ranked([], [])
     for key, label in labels.items():
         request = SearchRequest([Query(view, key=key)], k=len(labels), space=space, filter=_LATER, **options)
         (hits,) = _complete(collection.search(request), len(labels) - 1)
-        found.relevant.append(np.array([labels[hit.key] == label for hit in hits], bool))
-        found.matches.append([hit.match for hit in hits if hit.match is not None])
-    return found
+        ranked.relevant.append(np.array([labels[hit.key] == label for hit in hits], bool))
+        ranked.matches.append([hit.match for hit in hits if hit.match is not None])
+    return ranked
 
 
 def _complete(lists: Sequence[HitList], count: int) -> Sequence[HitList]:
     """Return the lists; ValueError if an item is missing, which would make them look better than they are."""
-    if any(len(one) != count for one in lists):
+    if any(len(hits) != count for hits in lists):
         raise ValueError(f"a list has not all {count} items")
     return lists
 
@@ -108,5 +108,5 @@ def _precision(relevant: NDArray[np.bool_]) -> float:
 def _error(matches: NDArray[Any], relevant: NDArray[np.bool_]) -> float:
     """Return the expected calibration error in ten bins of equal width (Guo et al., ICML 2017)."""
     bins = np.clip((matches * _BINS).astype(int), 0, _BINS - 1)
-    gaps = [abs(matches[bins == one].sum() - relevant[bins == one].sum()) for one in range(_BINS)]
+    gaps = [abs(matches[bins == number].sum() - relevant[bins == number].sum()) for number in range(_BINS)]
     return float(np.sum(gaps)) / len(matches)

@@ -60,8 +60,8 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     The deviation is that of a sample; None of one trial.
     """
     return [
-        {**about, **tables.summary(found), **({"std": None} if len(found) < 2 else {}), "trials": len(found)}
-        for about, found in tables.values_by(rows, NAMES)
+        {**about, **tables.summary(values), **({"std": None} if len(values) < 2 else {}), "trials": len(values)}
+        for about, values in tables.values_by(rows, NAMES)
     ]
 
 

@@ -50,18 +50,18 @@ class ClassCodes(Hasher):
 
     def codes_of_classes(self, classes: ArrayLike) -> Rows:
         """Return the (n, B) codes, 0 and 1, of (n,) learned classes."""
-        found: Rows = self.class_codes_[np.searchsorted(self.classes_, classes)]
-        return found
+        codes: Rows = self.class_codes_[np.searchsorted(self.classes_, classes)]
+        return codes
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self.classes_ = np.unique(given.classes)
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        self.classes_ = np.unique(supervision.classes)
         random = check_random_state(self.random_state)
         self.class_codes_ = random.randint(2, size=(len(self.classes_), self.n_bits)).astype(float)
-        targets = 2.0 * self.codes_of_classes(given.classes) - 1.0
+        targets = 2.0 * self.codes_of_classes(supervision.classes) - 1.0
         self.weights_, self.offsets_ = [], []
-        for rows, present in zip(views, given.mask.T, strict=True):
-            own, wanted = rows[present], targets[present]
-            path = RidgePath.of_rows(own, wanted)
+        for rows, present in zip(views, supervision.mask.T, strict=True):
+            own, own_targets = rows[present], targets[present]
+            path = RidgePath.of_rows(own, own_targets)
             unit = float(path.values.sum()) or 1.0
             penalty = path.best_penalty(_PENALTIES * unit) if self.alpha is None else self.alpha * unit
             weights = (own - own.mean(axis=0)).T @ path.coefficients(penalty)

@@ -70,18 +70,18 @@ def markdown(document: Document) -> str:
 
 def headline(document: Document) -> tuple[str, str, str]:
     trials = rows_with(document["trials"], data="corel")
-    ours, others = (_headline(trials, name) for name in (OURS[1], KERNEL + "scratch"))
+    ours, rival = (_headline(trials, name) for name in (OURS[1], KERNEL + "scratch"))
     task = f"Find photographs across colour and SIFT words by codes of {TUNED_BITS} bits (npp-hash): mAP"
-    return task, ours, f"{others}: SCRATCH"
+    return task, ours, f"{rival}: SCRATCH"
 
 
 def _headline(trials: Trials, method: str) -> str:
-    found = [(database, _figures(trials, method, TUNED_BITS, database, "across")) for database in PROTOCOLS]
+    figures = [(database, _figures(trials, method, TUNED_BITS, database, "across")) for database in PROTOCOLS]
     for metric in (beside.RECALL, beside.COVERAGE):
-        found.append(
+        figures.append(
             (f"{beside.TITLES[metric]}, unseen", _figures(trials, method, TUNED_BITS, UNSEEN, "across", metric))
         )
-    return "; ".join(f"{_cell(values)} ({name})" for name, values in found if not np.isnan(values).any())
+    return "; ".join(f"{_cell(values)} ({name})" for name, values in figures if not np.isnan(values).any())
 
 
 def means(
@@ -89,8 +89,8 @@ def means(
 ) -> float:
     """Return a method's figure in one trial, mean over the directions across views, or over the views; NaN of none."""
     rows = of_database(rows_with(trial["rows"], method=method, bits=bits, metric=metric), database, "")
-    found = [row["value"] for row in rows if (row["query_view"] == row["database_view"]) == WITHIN[where]]
-    return float(np.mean(found)) if found else float("nan")
+    values = [row["value"] for row in rows if (row["query_view"] == row["database_view"]) == WITHIN[where]]
+    return float(np.mean(values)) if values else float("nan")
 
 
 def plot(path: Path, document: Document) -> None:
@@ -109,7 +109,7 @@ def plot(path: Path, document: Document) -> None:
 
 
 def _draw(axis: Any, trials: Trials, bits: Sequence[int], database: str) -> None:
-    for method in (one for one in METHODS if one.binary and one.name not in WITH_INSTANCES):
+    for method in (method for method in METHODS if method.binary and method.name not in WITH_INSTANCES):
         values = [_figures(trials, method.name, length, database, "across").mean() for length in bits]
         color = COLORS[method.name.removeprefix(KERNEL)]
         style = "-" if method.kernel else "--"
@@ -142,9 +142,9 @@ def _lines(trials: Trials, bits: int) -> list[list[str]]:
     codes = [method.name for method in _methods(trials) if method.binary]
     best = [max(codes, key=lambda name: cells[name][number].mean()) for number in range(len(columns))]
     for method in _methods(trials):
-        shown = [_cell(values) for values in cells[method.name]]
-        shown = [f"**{cell}**" if best[number] == method.name else cell for number, cell in enumerate(shown)]
-        lines.append([method.name + ("" if method.binary else " (floats)"), *shown])
+        row = [_cell(values) for values in cells[method.name]]
+        row = [f"**{cell}**" if best[number] == method.name else cell for number, cell in enumerate(row)]
+        lines.append([method.name + ("" if method.binary else " (floats)"), *row])
     return lines
 
 
@@ -160,19 +160,19 @@ def _comparisons(document: Document) -> Iterator[list[str]]:
         trials = rows_with(document["trials"], data=data)
         for database, where, (group, kernels) in ((d, w, g) for d in PROTOCOLS for w in WITHIN for g in groups.items()):
             if trials:
-                methods = [one for one in METHODS if one.binary and one.kernel in kernels]
-                methods = [one for one in methods if one.name not in WITH_INSTANCES]
+                methods = [method for method in METHODS if method.binary and method.kernel in kernels]
+                methods = [method for method in methods if method.name not in WITH_INSTANCES]
                 cells = [_difference(trials, methods, length, database, where) for length in bits]
                 yield [data, database, where, group, *cells]
 
 
 def _difference(trials: Trials, methods: Sequence[Method], bits: int, database: str, where: str) -> str:
-    found = {method.name: _figures(trials, method.name, bits, database, where) for method in methods}
+    figures = {method.name: _figures(trials, method.name, bits, database, where) for method in methods}
     ours, other = (
-        max((name for name in found if (name in OURS) == own), key=lambda name: found[name].mean())
+        max((name for name in figures if (name in OURS) == own), key=lambda name: figures[name].mean())
         for own in (True, False)
     )
-    return f"{_cell(found[ours] - found[other], '+')} ({other})"
+    return f"{_cell(figures[ours] - figures[other], '+')} ({other})"
 
 
 def _kept(document: Document) -> Iterator[list[str]]:
@@ -203,7 +203,9 @@ def _beyond_classes(document: Document) -> list[str]:
             of_trials = {
                 metric: _figures(trials, method.name, bits, UNSEEN, "across", metric) for metric in beside.TITLES
             }
-            figures[name] = {metric: float(np.mean(one)) for metric, one in of_trials.items() if np.isfinite(one).all()}
+            figures[name] = {
+                metric: float(np.mean(values)) for metric, values in of_trials.items() if np.isfinite(values).all()
+            }
         if trials:
             parts += [f"### {title}, {TUNED_BITS} bits, across views, unseen", table(beside.lines(figures))]
     return parts

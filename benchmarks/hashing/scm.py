@@ -47,11 +47,11 @@ class SemanticCorrelation(Hasher):
         self.shrinkage = shrinkage
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
         count = self.n_bits
-        classes = np.unique(np.asarray(given.classes)[given.mask.all(axis=1)], return_inverse=True)[1]
+        classes = np.unique(np.asarray(supervision.classes)[supervision.mask.all(axis=1)], return_inverse=True)[1]
         members = np.eye(classes.max() + 1)[classes]
-        views = complete(views, given.mask)
+        views = complete(views, supervision.mask)
         self.means_ = [rows.mean(axis=0) for rows in views]
         spans = [Span.of(rows - mean) for rows, mean in zip(views, self.means_, strict=True)]
         shrunk = shrinkages(spans, self.shrinkage)
@@ -64,8 +64,8 @@ class SemanticCorrelation(Hasher):
             residual -= np.outer(first.T @ np.sign(first @ left), second.T @ np.sign(second @ right))
             directions[0].append(left)
             directions[1].append(right)
-        found = zip(spans, directions, whiteners, strict=True)
-        self.weights_ = [span.lifted(np.array(vectors) @ W.T) for span, vectors, W in found]
+        factors = zip(spans, directions, whiteners, strict=True)
+        self.weights_ = [span.lifted(np.array(vectors) @ W.T) for span, vectors, W in factors]
 
     def _scores(self, rows: Rows, view: int) -> Rows:
         scores: Rows = (rows - self.means_[view]) @ self.weights_[view].T

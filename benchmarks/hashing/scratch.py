@@ -75,10 +75,10 @@ class MatrixFactorizationHashing(Hasher):
         self.random_state = random_state
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
         random = check_random_state(self.random_state)
-        _, classes = np.unique(np.asarray(given.classes)[given.mask.all(axis=1)], return_inverse=True)
-        views = complete(views, given.mask)
+        _, classes = np.unique(np.asarray(supervision.classes)[supervision.mask.all(axis=1)], return_inverse=True)
+        views = complete(views, supervision.mask)
         self.means_ = [rows.mean(axis=0) for rows in views]
         spans = [Span.of(rows - mean) for rows, mean in zip(views, self.means_, strict=True)]
         functions = [_Regression.of(span.rows, self.gamma / self.mu) for span in spans]
@@ -90,7 +90,9 @@ class MatrixFactorizationHashing(Hasher):
             codes = np.where(latent @ turn.T >= 0, 1.0, -1.0)
             latent = self._latent(factored, functions, latent, codes @ turn)
             turn = turned_to(latent, codes).T
-        self.weights_ = [span.lifted(turn @ one.weights(latent)) for span, one in zip(spans, functions, strict=True)]
+        self.weights_ = [
+            span.lifted(turn @ function.weights(latent)) for span, function in zip(spans, functions, strict=True)
+        ]
         self.codes_ = (latent @ turn.T >= 0).astype(float)
 
     def _latent(
@@ -106,7 +108,7 @@ class MatrixFactorizationHashing(Hasher):
         """
         own, gram = np.eye(self.n_bits), latent.T @ latent
         quadratic: Matrix = (1.0 + self.gamma + self.mu * len(functions)) * own
-        linear = turned + self.mu * np.sum([one.predicted(latent) for one in functions], axis=0)
+        linear = turned + self.mu * np.sum([function.predicted(latent) for function in functions], axis=0)
         for weight, rows in factored:
             factor = np.linalg.solve(weight * gram + self.gamma * own, weight * latent.T @ rows)
             quadratic = quadratic + weight * factor @ factor.T

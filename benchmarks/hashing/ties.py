@@ -20,10 +20,12 @@ def average_precision(distances: Values, relevant: NDArray[np.bool_]) -> Values:
         distances: (queries, n) distances, smaller is better.
         relevant: (queries, n) whether the items are relevant.
     """
-    before, place, size, hits, found = _tied(distances, relevant)
+    before, place, size, hits, hits_before = _tied(distances, relevant)
     rank = before + place + 1
-    others = (place * (hits - 1)) / np.maximum(size - 1, 1)  # expected hits of the same tie before a hit at this place
-    sums = (hits / size * (found + 1 + others) / rank).sum(axis=1)
+    expected = (place * (hits - 1)) / np.maximum(
+        size - 1, 1
+    )  # expected hits of the same tie before a hit at this place
+    sums = (hits / size * (hits_before + 1 + expected) / rank).sum(axis=1)
     counts = relevant.sum(axis=1)
     means: Values = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
     return means
@@ -44,11 +46,11 @@ def average_precision_of_codes(distances: NDArray[np.intp], relevant: NDArray[np
     places = (distances + levels * np.arange(queries)[:, None]).ravel()
     size = np.bincount(places, minlength=queries * levels).reshape(queries, levels)
     hits = np.bincount(places[relevant.ravel()], minlength=queries * levels).reshape(queries, levels)
-    rank, found = size.cumsum(axis=1) - size, hits.cumsum(axis=1) - hits
+    rank, hits_before = size.cumsum(axis=1) - size, hits.cumsum(axis=1) - hits
     harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, count + 1))])
-    others = (hits - 1) / np.maximum(size - 1, 1)
+    rate = (hits - 1) / np.maximum(size - 1, 1)
     reciprocals = harmonic[rank + size] - harmonic[rank]
-    sums = hits / np.maximum(size, 1) * (found + 1 - others * (rank + 1)) * reciprocals + hits * others
+    sums = hits / np.maximum(size, 1) * (hits_before + 1 - rate * (rank + 1)) * reciprocals + hits * rate
     counts = relevant.sum(axis=1)
     sums = np.where(hits > 0, sums, 0.0).sum(axis=1)
     means: Values = np.divide(sums, counts, out=np.full(queries, np.nan), where=counts > 0)
@@ -67,6 +69,6 @@ def _tied(distances: Values, relevant: NDArray[np.bool_]) -> tuple[NDArray[Any],
     last = np.pad(new[:, 1:], ((0, 0), (0, 1)), constant_values=True)
     ends = np.where(last, rank + 1, ranked.shape[1])[:, ::-1]
     end = np.minimum.accumulate(ends, axis=1)[:, ::-1]
-    found = np.take_along_axis(hits, start, axis=1)
-    inside = np.take_along_axis(hits, end, axis=1) - found
-    return start, rank - start, end - start, inside, found
+    hits_before = np.take_along_axis(hits, start, axis=1)
+    inside = np.take_along_axis(hits, end, axis=1) - hits_before
+    return start, rank - start, end - start, inside, hits_before

@@ -59,11 +59,11 @@ class Split:
     def folds(self) -> "list[_Part]":
         """The training part in parts to learn from and held-out ones, which choose settings."""
         splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=self.seed)
-        found = []
+        parts = []
         for learned, held_out in splitter.split(self.train[0], self.train_labels):
-            train, test = ([rows[chosen] for rows in self.train] for chosen in (learned, held_out))
-            found.append(_Part(Stages(train, self.train_labels[learned], test), self.train_labels[held_out]))
-        return found
+            train, test = ([rows[places] for rows in self.train] for places in (learned, held_out))
+            parts.append(_Part(Stages(train, self.train_labels[learned], test), self.train_labels[held_out]))
+        return parts
 
     @cached_property
     def whole(self) -> "_Part":
@@ -78,7 +78,7 @@ class _Part:
     stages: Stages
     labels: Labels
 
-    def average_precisions(self, found: Embedded, crossing: tuple[int, int], database: str, codes: bool) -> Rows:
+    def average_precisions(self, embedded: Embedded, crossing: tuple[int, int], database: str, codes: bool) -> Rows:
         """Return those of the queries, (q,), in a database; NaN where nothing is relevant.
 
         No query meets itself, among unseen items not even as the row of its own other view.
@@ -86,43 +86,43 @@ class _Part:
         query, target = crossing
         labels = self.stages.labels if database in (LABELLED, TRAINED) else self.labels
         relevant = self.labels[:, None] == labels[None]
-        squared = self._distances(found, crossing, database)
+        squared = self._distances(embedded, crossing, database)
         if database == UNSEEN or (database == TEST and query == target):
             squared, relevant = without_own(squared), without_own(relevant)
         if codes:
             return average_precision_of_codes(np.rint(squared).astype(np.intp), relevant)
         return average_precision(squared, relevant)
 
-    def beside(self, found: Embedded, crossing: tuple[int, int]) -> dict[str, float]:
+    def beside(self, embedded: Embedded, crossing: tuple[int, int]) -> dict[str, float]:
         """Return the figures beside mAP among unseen items, across views."""
-        return beside.of_others(self._distances(found, crossing, UNSEEN))
+        return beside.of_others(self._distances(embedded, crossing, UNSEEN))
 
-    def _distances(self, found: Embedded, crossing: tuple[int, int], database: str) -> Rows:
+    def _distances(self, embedded: Embedded, crossing: tuple[int, int], database: str) -> Rows:
         query, target = crossing
         if database == LABELLED:
-            items = codes_of_labels(found, self.stages.labels)[target]
+            items = codes_of_labels(embedded, self.stages.labels)[target]
         else:
-            items = (found.train if database == TRAINED else found.items)[target]
-        return distances(found.queries[query], items)
+            items = (embedded.train if database == TRAINED else embedded.items)[target]
+        return distances(embedded.queries[query], items)
 
 
-def codes_of_labels(found: Embedded, labels: Labels) -> list[Rows]:
+def codes_of_labels(embedded: Embedded, labels: Labels) -> list[Rows]:
     """Return the (n, B) codes of the training items in each view that a hasher learned from their labels.
 
     If an item has no code of its own, these are the bits of most codes of its class, in any view.
     """
-    learner: Any = found.learner
+    learner: Any = embedded.learner
     if hasattr(learner, "codes_of_classes"):
         own = learner.codes_of_classes(labels)
     elif hasattr(learner, "codes_"):
         own = learner.codes_
     else:
         names, classes = np.unique(labels, return_inverse=True)
-        votes = np.zeros((len(names), found.train[0].shape[1]))
-        for codes in found.train:
+        votes = np.zeros((len(names), embedded.train[0].shape[1]))
+        for codes in embedded.train:
             np.add.at(votes, classes, codes - 0.5)
         own = (votes > 0).astype(float)[classes]
-    return [own] * len(found.train)
+    return [own] * len(embedded.train)
 
 
 def corel(data: Path, cache: Path, seed: int) -> Split:
@@ -159,46 +159,46 @@ def run(task: tuple[str, int], images: Path, cache: Path, documents: Path, bits:
     data, seed = task
     split = wikipedia(documents, seed) if data == "wikipedia" else corel(images, cache, seed)
     rows: list[dict[str, Any]] = []
-    chosen = []
+    choices = []
     for method in METHODS:
         began = time.monotonic()
         settings = tuned(method, split)
         seconds = round(time.monotonic() - began, 1)
-        chosen.append({"method": method.name, "settings": settings, "tuning": seconds})
+        choices.append({"method": method.name, "settings": settings, "tuning": seconds})
         for length in bits if method.binary else [None]:
             rows += figures(method, settings, split, length)
-    return {"data": split.data, "seed": seed, "rows": rows, "chosen": chosen, "seconds": time.monotonic() - started}
+    return {"data": split.data, "seed": seed, "rows": rows, "chosen": choices, "seconds": time.monotonic() - started}
 
 
 def tuned(method: Method, split: Split) -> dict[str, dict[str, Any]]:
     """Return for each database the settings with the best mAP across views in such a one, in the training part."""
     databases = [database for database in PROTOCOLS if database in split.databases(method)]
-    known: dict[str, dict[str, float]] = {}
+    cached: dict[str, dict[str, float]] = {}
 
     def scores(settings: dict[str, Any]) -> dict[str, float]:
-        if (key := repr(sorted(settings.items()))) not in known:
-            known[key] = _scores(method, settings, split, databases)
-        return known[key]
+        if (key := repr(sorted(settings.items()))) not in cached:
+            cached[key] = _scores(method, settings, split, databases)
+        return cached[key]
 
-    chosen = {}
+    best = {}
     for database in databases:
 
         def score(point: dict[str, Any], database: str = database) -> float:
             return scores(method.settings(point, split.seed))[database]
 
-        chosen[database] = method.settings(search(method.grid, score, exhaustive=method.exhaustive)[0], split.seed)
-    return chosen
+        best[database] = method.settings(search(method.grid, score, exhaustive=method.exhaustive)[0], split.seed)
+    return best
 
 
 def _scores(method: Method, settings: dict[str, Any], split: Split, databases: Sequence[str]) -> dict[str, float]:
-    found: dict[str, list[float]] = {database: [] for database in databases}
+    scores: dict[str, list[float]] = {database: [] for database in databases}
     for part in split.folds:
         embedded = part.stages.embedded(split.spec(method, TUNED_BITS), settings)
-        for database, values in found.items():
+        for database, values in scores.items():
             for crossing in CROSSINGS:
                 precisions = part.average_precisions(embedded, crossing, database, method.binary)
                 values.append(float(np.nanmean(precisions)))
-    return {database: float(np.mean(values)) for database, values in found.items()}
+    return {database: float(np.mean(values)) for database, values in scores.items()}
 
 
 def figures(
@@ -206,19 +206,19 @@ def figures(
 ) -> Iterator[dict[str, Any]]:
     """Yield the mAP of a method's codes of one length, or of its embeddings, for all pairs of views and databases, and
     the figures beside it across views among unseen items."""
-    made: dict[str, Embedded] = {}
+    embedded: dict[str, Embedded] = {}
     for database in split.databases(method):
         own = settings[UNSEEN if database == TEST else database]
-        if (key := repr(sorted(own.items()))) not in made:
-            made[key] = split.whole.stages.embedded(split.spec(method, bits or TUNED_BITS), own)
+        if (key := repr(sorted(own.items()))) not in embedded:
+            embedded[key] = split.whole.stages.embedded(split.spec(method, bits or TUNED_BITS), own)
         for query, target in (*CROSSINGS, *WITHIN):
-            found = split.whole.average_precisions(made[key], (query, target), database, method.binary)
+            precisions = split.whole.average_precisions(embedded[key], (query, target), database, method.binary)
             views = {"query_view": split.views[query], "database_view": split.views[target]}
             about = {"data": split.data, "method": method.name, "bits": bits, **views, "database": database}
-            yield {**about, "metric": beside.MAP, "value": float(np.nanmean(found))}
+            yield {**about, "metric": beside.MAP, "value": float(np.nanmean(precisions))}
             if database == UNSEEN and query != target:
-                others = split.whole.beside(made[key], (query, target))
-                yield from ({**about, "metric": metric, "value": value} for metric, value in others.items())
+                further = split.whole.beside(embedded[key], (query, target))
+                yield from ({**about, "metric": metric, "value": value} for metric, value in further.items())
 
 
 def task_names(seeds: Sequence[int]) -> dict[str, tuple[str, int]]:

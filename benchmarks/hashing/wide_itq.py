@@ -19,8 +19,8 @@ class WideITQ(ITQ):
 
     name = "wide-itq"
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, _ = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, supervision, view)
         return fitted_projection(rows, self.n_bits, self.random_state, padded_components)
 
 

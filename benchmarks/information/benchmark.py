@@ -66,14 +66,14 @@ def run(task: tuple[str, int, list[str]], data: Path, cache: Path) -> dict[str, 
     split = drawn(load(name, data, cache)(seed), seed)
     figures, of_views = [], {}
     for kind in kinds:
-        given = known(kind, split, split.train, seed)
+        supervision = known(kind, split, split.train, seed)
         alike: dict[str, Figures] = {}  # methods by what they learn, because the default is one of its parts
-        for title, method in {DEFAULT: default_for(given), **METHODS}.items():
-            key = f"{given.mask.tobytes()!r} {method.spec}"
+        for title, method in {DEFAULT: default_for(supervision), **METHODS}.items():
+            key = f"{supervision.mask.tobytes()!r} {method.spec}"
             if method.of_views and key not in of_views:
-                of_views[key] = list(measured(method, given, split))
+                of_views[key] = list(measured(method, supervision, split))
             if method.spec not in alike:
-                alike[method.spec] = of_views[key] if method.of_views else list(measured(method, given, split))
+                alike[method.spec] = of_views[key] if method.of_views else list(measured(method, supervision, split))
             figures += [[kind, title, *figure] for figure in alike[method.spec]]
     sizes = len(split.train), len(split.held_out)
     return {"data": name, "seed": seed, "sizes": sizes, "figures": figures, "seconds": time.monotonic() - began}
@@ -95,23 +95,23 @@ def drawn(split: Split, seed: int) -> Split:
     )
 
 
-def measured(method: Method | Rival, given: Known, split: Split) -> Iterator[tuple[str, str, float]]:
+def measured(method: Method | Rival, supervision: Known, split: Split) -> Iterator[tuple[str, str, float]]:
     """Yield database, metric and value of a method; nothing where it cannot learn from what is given."""
     began = time.perf_counter()
-    views = zip(split.rows.values(), given.mask.T, strict=True)
+    views = zip(split.rows.values(), supervision.mask.T, strict=True)
     rows = [np.where(present[:, None], view[split.train], np.nan) for view, present in views]
     try:
-        chain = method.fitted(rows, given)
+        chain = method.fitted(rows, supervision)
     except ValueError:
         return
     if chain is None:
         return
     yield "", report.SECONDS, time.perf_counter() - began
-    found: dict[str, list[float]] = {}
+    figures: dict[str, list[float]] = {}
     for database, query, target, metric, value in retrieved(chain, split):
         if database == UNSEEN and query != target and metric in beside.TITLES:
-            found.setdefault(report.ACROSS if metric == beside.MAP else metric, []).append(value)
-    yield from ((UNSEEN, metric, float(np.mean(values))) for metric, values in found.items())
+            figures.setdefault(report.ACROSS if metric == beside.MAP else metric, []).append(value)
+    yield from ((UNSEEN, metric, float(np.mean(values))) for metric, values in figures.items())
 
 
 BENCHMARK = Benchmark("information", __doc__, _arguments, measure, report.markdown, headline=report.headline)

@@ -21,11 +21,11 @@ Kind = Callable[[Classes, Split, NDArray[np.int64], Draw], Mapping[str, Any]]
 
 
 def _few(each: int, classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
-    kept = np.full(len(classes), UNKNOWN)
-    for one in np.unique(classes):
-        members = np.flatnonzero(classes == one)
-        kept[draw.permutation(members)[:each]] = one
-    return {"classes": kept}
+    labels = np.full(len(classes), UNKNOWN)
+    for label in np.unique(classes):
+        members = np.flatnonzero(classes == label)
+        labels[draw.permutation(members)[:each]] = label
+    return {"classes": labels}
 
 
 def _all(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
@@ -37,15 +37,15 @@ def _none(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) 
 
 
 def _wrong(share: float, classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
-    others = (classes + draw.integers(1, classes.max() + 1, len(classes))) % (classes.max() + 1)
-    return {"classes": np.where(draw.random(len(classes)) < share, others, classes)}
+    changed = (classes + draw.integers(1, classes.max() + 1, len(classes))) % (classes.max() + 1)
+    return {"classes": np.where(draw.random(len(classes)) < share, changed, classes)}
 
 
 def _half(share: float, classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
     """Label a share of the items of half of the classes, and no items of the other classes."""
     count = int(classes.max()) + 1
-    named = np.isin(classes, draw.permutation(count)[: count // 2])
-    return {"classes": np.where(named & (draw.random(len(classes)) < share), classes, UNKNOWN)}
+    labelled = np.isin(classes, draw.permutation(count)[: count // 2])
+    return {"classes": np.where(labelled & (draw.random(len(classes)) < share), classes, UNKNOWN)}
 
 
 def _pairs(
@@ -54,7 +54,7 @@ def _pairs(
     """Return so many pairs for each item; a share of them join items drawn by chance."""
     count = len(classes)
     first = draw.integers(count, size=round(each * count))
-    second = np.array([draw.choice(np.flatnonzero(classes == classes[one])) for one in first])
+    second = np.array([draw.choice(np.flatnonzero(classes == classes[item])) for item in first])
     chance = draw.random(len(first)) < wrong
     second[chance] = draw.integers(count, size=int(chance.sum()))
     links = sp.csr_array((np.ones(len(first)), (first, second)), shape=(count, count))
@@ -78,9 +78,9 @@ def _one_view(classes: Classes, split: Split, items: NDArray[np.int64], draw: Dr
 
 def _half_missing(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
     """Return half of the items have one view only, and five of a class are labelled."""
-    one = draw.random(len(classes)) < 0.5
-    found = _one_view(classes, split, items, draw)["mask"]
-    return {**_few(5, classes, split, items, draw), "mask": found | ~one[:, None]}
+    single = draw.random(len(classes)) < 0.5
+    mask = _one_view(classes, split, items, draw)["mask"]
+    return {**_few(5, classes, split, items, draw), "mask": mask | ~single[:, None]}
 
 
 def _neighbors(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:

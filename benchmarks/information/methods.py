@@ -18,8 +18,8 @@ Rows = list[NDArray[Any]]
 """Rows of the items by view, (n, d_v), NaN for a missing view."""
 
 
-def _views(given: Known) -> Supervision:
-    return Supervision(mask=given.mask, groups=given.groups)
+def _views(supervision: Known) -> Supervision:
+    return Supervision(mask=supervision.mask, groups=supervision.groups)
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Method:
         """Whether the method learns from nothing but which items have which views."""
         return self.supervision is _views
 
-    def fitted(self, rows: Rows, given: Known) -> Chain | None:
+    def fitted(self, rows: Rows, supervision: Known) -> Chain | None:
         """Return the pipeline after it learned rows, with the same random draws each time."""
-        return pipeline(self.spec, {}).fit(rows, self.supervision(given))
+        return pipeline(self.spec, {}).fit(rows, self.supervision(supervision))
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Rival:
         """The name of the function."""
         return f"{self.learn.__module__}.{self.learn.__name__}"
 
-    def fitted(self, rows: Rows, given: Known) -> Chain | None:
+    def fitted(self, rows: Rows, supervision: Known) -> Chain | None:
         """Return a pipeline after the method learned rows; None if it can learn nothing."""
-        return self.learn(rows, given)
+        return self.learn(rows, supervision)
 
 
 DEFAULT = "default"
@@ -71,10 +71,10 @@ RIVALS: Mapping[str, Rival] = {
 METHODS: Mapping[str, Method | Rival] = {**OWN, **RIVALS}
 
 
-def default_for(given: Known) -> Method:
+def default_for(supervision: Known) -> Method:
     """Return what the product chooses for what is known."""
-    labels = {item: (str(label),) for item, label in enumerate(given.classes.tolist()) if label != UNKNOWN}
-    views = [np.flatnonzero(present).tolist() for present in given.mask.T]
-    spec = spec_for(labels, views, given.pairs is not None)
+    labels = {item: (str(label),) for item, label in enumerate(supervision.classes.tolist()) if label != UNKNOWN}
+    views = [np.flatnonzero(present).tolist() for present in supervision.mask.T]
+    spec = spec_for(labels, views, supervision.pairs is not None)
     own = next((method for method in OWN.values() if method.spec == spec), None)
     return own or Method(spec, Known.by_classes if spec == OF_LABELS else Known.supervision)

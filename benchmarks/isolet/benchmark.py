@@ -72,12 +72,12 @@ def values(trials: Trials, method: str, way: str) -> list[float]:
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Return mean and deviation of the errors, of seconds, and of paired differences."""
     names = list(trials[0]["methods"])
-    found: list[dict[str, Any]] = [
+    summaries: list[dict[str, Any]] = [
         {"method": name, "neighbors": way, "metric": "error", **summary(values(trials, name, way))}
         for name in names
         for way in WAYS
     ]
-    found += [
+    summaries += [
         {"method": name, "metric": "seconds", **summary([trial["methods"][name]["seconds"] for trial in trials])}
         for name in names
     ]
@@ -85,8 +85,8 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
         for way in WAYS:
             gain = np.subtract(values(trials, first, way), values(trials, second, way))
             row = {"method": first, "against": second, "neighbors": way, "metric": "difference in error"}
-            found.append({**row, **summary(gain)})
-    return found
+            summaries.append({**row, **summary(gain)})
+    return summaries
 
 
 def progress(trial: Mapping[str, Any]) -> str:
@@ -99,10 +99,10 @@ def progress(trial: Mapping[str, Any]) -> str:
 def headline(document: Document) -> tuple[str, str, str]:
     """Return a line of README."""
     trials = document["trials"]
-    shown = [mean_and_error(values(trials, name, "own"), 100, 2) for name in (JOINT, MULTI)]
+    errors = [mean_and_error(values(trials, name, "own"), 100, 2) for name in (JOINT, MULTI)]
     task = "Recognise spoken letters by metrics that groups of speakers share: error of 3-NN, %"
     theirs = f"{PAPER[JOINT][0]} (MT-LMNN: {PAPER[MULTI][0]}) in the paper"
-    return task, f"{shown[0]} (MT-LMNN: {shown[1]})", theirs
+    return task, f"{errors[0]} (MT-LMNN: {errors[1]})", theirs
 
 
 def markdown(document: Document) -> str:
@@ -120,9 +120,10 @@ def markdown(document: Document) -> str:
     lines = [["method", *(f"{_SHOWN[way]}{extra}" for way in WAYS for extra in ("", ", paper")), "seconds a fit"]]
     for name in names:
         paper = PAPER.get(name, ("", ""))
-        shown = [cell for way, one in zip(WAYS, paper, strict=True) for cell in (_error(trials, name, way), one)]
+        errors = [mean_and_error(values(trials, name, way), 100, 2) for way in WAYS]
+        cells = [cell for pair in zip(errors, paper, strict=True) for cell in pair]
         seconds = np.mean([trial["methods"][name]["seconds"] for trial in trials])
-        lines.append([name, *shown, f"{seconds:.1f}"])
+        lines.append([name, *cells, f"{seconds:.1f}"])
     differences = [["difference in error, points", *(_SHOWN[way] for way in WAYS)]]
     for first, second in _pairs(names):
         gains = [np.subtract(values(trials, first, way), values(trials, second, way)) for way in WAYS]
@@ -134,10 +135,6 @@ def markdown(document: Document) -> str:
 
 def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
     return [pair for pair in PAIRS if set(pair) <= set(names)]
-
-
-def _error(trials: Trials, method: str, way: str) -> str:
-    return mean_and_error(values(trials, method, way), 100, 2)
 
 
 def _by_task(trials: Trials, names: Sequence[str]) -> str:

@@ -33,8 +33,8 @@ class Letters:
         """How many tasks there are."""
         return int(self.tasks.max()) + 1
 
-    def take(self, chosen: Labels | NDArray[np.bool_]) -> "Letters":
-        return Letters(self.rows[chosen], self.labels[chosen], self.tasks[chosen])
+    def take(self, places: Labels | NDArray[np.bool_]) -> "Letters":
+        return Letters(self.rows[places], self.labels[places], self.tasks[places])
 
     def of(self, task: int) -> "Letters":
         return self.take(self.tasks == task)
@@ -74,14 +74,14 @@ def read(folder: Path, parts: int) -> Letters:
 
 
 def _tasks(rows: Rows, groups: Labels, speakers: Labels, parts: int) -> Labels:
-    found = np.empty(len(rows), dtype=np.int64)
+    tasks = np.empty(len(rows), dtype=np.int64)
     for group in np.unique(groups):
         names = np.unique(speakers[groups == group])
         means = np.stack([rows[speakers == name].mean(axis=0) for name in names])
         axis = np.linalg.svd(means - means.mean(axis=0), full_matrices=False)[2][0]
         for part, members in enumerate(np.array_split(names[np.argsort(means @ axis, kind="stable")], parts)):
-            found[np.isin(speakers, members)] = group * parts + part
-    return found
+            tasks[np.isin(speakers, members)] = group * parts + part
+    return tasks
 
 
 def divide(letters: Letters, seed: int) -> Division:
@@ -91,8 +91,8 @@ def divide(letters: Letters, seed: int) -> Division:
     for task in range(letters.count):
         members = generator.permutation(np.flatnonzero(letters.tasks == task))
         cuts = (np.cumsum(SHARES[:2]) * len(members)).round().astype(int)
-        for found, part in zip(sets, np.split(members, cuts), strict=True):
-            found.append(part)
+        for parts, part in zip(sets, np.split(members, cuts), strict=True):
+            parts.append(part)
     return Division(*(letters.take(np.concatenate(parts)) for parts in sets))
 
 
@@ -104,13 +104,13 @@ def errors(factors: Mapping[int, Rows], train: Letters, queries: Letters) -> dic
         train: the rows among which neighbours are sought: "own", those of the query's task; "all", those of all tasks.
         queries: what to classify.
     """
-    found: dict[str, list[float]] = {"own": [], "all": []}
+    shares: dict[str, list[float]] = {"own": [], "all": []}
     for task, factor in sorted(factors.items()):
-        asked = queries.of(task)
+        own = queries.of(task)
         for name, among in (("own", train.of(task)), ("all", train)):
-            predicted = vote(among.rows @ factor.T, among.labels, asked.rows @ factor.T)
-            found[name].append(float(np.mean(predicted != asked.labels)))
-    return found
+            predicted = vote(among.rows @ factor.T, among.labels, own.rows @ factor.T)
+            shares[name].append(float(np.mean(predicted != own.labels)))
+    return shares
 
 
 def vote(rows: Rows, labels: Labels, queries: Rows) -> Labels:

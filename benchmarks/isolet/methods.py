@@ -50,8 +50,8 @@ def measure(method: Method, division: Division) -> dict[str, Any]:
             score = float(np.mean(validated[way]))
             if way not in best or score < best[way][0]:
                 best[way] = score, {"tasks": tested[way], "validated": score, "settings": settings}
-    found: dict[str, Any] = {way: best[way][1] for way in WAYS}
-    return {**found, "seconds": (time.perf_counter() - began) / len(method.points)}
+    results: dict[str, Any] = {way: best[way][1] for way in WAYS}
+    return {**results, "seconds": (time.perf_counter() - began) / len(method.points)}
 
 
 def euclidean(train: Letters) -> Factors:
@@ -67,14 +67,18 @@ def pooled(train: Letters, **settings: Any) -> Factors:
 def separate(train: Letters, **settings: Any) -> Factors:
     """Return a metric for each task, learned from its rows alone."""
     tasks = (train.of(task) for task in range(train.count))
-    return dict(enumerate(LMNN().set_params(**settings).fit(one.rows, one.labels).weights_[0] for one in tasks))
+    return dict(
+        enumerate(LMNN().set_params(**settings).fit(letters.rows, letters.labels).weights_[0] for letters in tasks)
+    )
 
 
 def peer(train: Letters, pull: float) -> Factors:
     """Return the same by metric-learn, from the same rows in the same units."""
     options = {"n_neighbors": 3, "regularization": pull / (1 + pull), "learn_rate": 1e-6, "max_iter": 300}
     tasks = (train.of(task) for task in range(train.count))
-    return dict(enumerate(peers.fit("LMNN", one.rows, options, labels=one.labels).components for one in tasks))
+    return dict(
+        enumerate(peers.fit("LMNN", letters.rows, options, labels=letters.labels).components for letters in tasks)
+    )
 
 
 def several(make: Callable[[], MultiViewLearner]) -> Callable[..., Factors]:

@@ -22,15 +22,15 @@ def progress(trial: Mapping[str, Any]) -> str:
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Return mean and deviation of every error."""
-    found = []
-    for name, share, way in _keys(trials):
+    summaries = []
+    for name, share, way in dict.fromkeys((trial["set"], trial["share"], trial["way"]) for trial in trials):
         curves = _curves(trials, name, share, way)
         for place, point in enumerate(curves[0]):
             names = {"set": name, "people err": share / 100, "method": way, "questions": point["questions"]}
             for metric in ("error", "slips"):
                 values = summary([curve[place][metric] for curve in curves])
-                found.append({**names, "metric": metric, **values})
-    return found
+                summaries.append({**names, "metric": metric, **values})
+    return summaries
 
 
 def needed(curve: Sequence[Mapping[str, Any]], error: float) -> float:
@@ -99,7 +99,9 @@ def _costs(trials: Trials, name: str, share: int, place: int) -> list[str]:
     slips = []
     for way in WAYS:
         wrong = [curve[-1]["slips"] * WAYS[way].triplets for curve in _curves(trials, name, share, way)]
-        slips.append(_mean([one * count / budget for one, count in zip(wrong, counts[way], strict=True)], 1, 2))
+        slips.append(
+            _mean([mistakes * count / budget for mistakes, count in zip(wrong, counts[way], strict=True)], 1, 2)
+        )
     return [mean_and_error(errors, 100, 1), *shares, *seconds, *slips]
 
 
@@ -121,10 +123,6 @@ def _errors(trials: Trials, name: str) -> str:
     return table(lines)
 
 
-def _keys(trials: Trials) -> list[tuple[str, int, str]]:
-    return list(dict.fromkeys((trial["set"], trial["share"], trial["way"]) for trial in trials))
-
-
 def _curves(trials: Trials, name: str, share: int, way: str) -> list[list[Mapping[str, Any]]]:
-    wanted = (name, share, way)
-    return [trial["curve"] for trial in trials if (trial["set"], trial["share"], trial["way"]) == wanted]
+    key = (name, share, way)
+    return [trial["curve"] for trial in trials if (trial["set"], trial["share"], trial["way"]) == key]

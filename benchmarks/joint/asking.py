@@ -74,9 +74,9 @@ class Session:
                 count = min(max(self.questions // ROUND, LEAST), until - self.questions)
                 self._answer_chosen(count)
             else:
-                left = int(np.ceil(FIRST * len(self._distances) / self._way.triplets)) - self.questions
+                remaining = int(np.ceil(FIRST * len(self._distances) / self._way.triplets)) - self.questions
                 count = until - self.questions
-                self._note(self._random(min(count, left) if self._way.active else count))
+                self._note(self._random(min(count, remaining) if self._way.active else count))
 
     def embedding(self) -> NDArray[np.float64]:
         """Return the places of the objects, (n, D)."""
@@ -96,15 +96,15 @@ class Session:
 
     def _answer_chosen(self, count: int) -> None:
         belief = Places.of(self.embedding(), self.answers)
-        given: list[Triplets] = []
-        while len(given) < count:
-            seed = self._seed * 1_000_003 + self.questions + len(given)
-            together = min(TOGETHER, count - len(given))
-            found = choose(belief, size=self._way.candidates, count=together, seed=seed, asked=self.answers)
-            answered = [self._answered(one.anchor, one.candidates) for one in found]
+        answers: list[Triplets] = []
+        while len(answers) < count:
+            seed = self._seed * 1_000_003 + self.questions + len(answers)
+            together = min(TOGETHER, count - len(answers))
+            questions = choose(belief, size=self._way.candidates, count=together, seed=seed, asked=self.answers)
+            answered = [self._answered(question.anchor, question.candidates) for question in questions]
             belief.learn(np.concatenate(answered))
-            given += answered
-        self._note(given)
+            answers += answered
+        self._note(answers)
 
     def _random(self, count: int) -> list[Triplets]:
         objects, generator = len(self._distances), self._generator
@@ -114,6 +114,6 @@ class Session:
     def _answered(self, anchor: int, candidates: Sequence[int]) -> Triplets:
         return self._person.answer(self._distances, anchor, candidates, self._way.picks, self._generator)
 
-    def _note(self, given: Sequence[Triplets]) -> None:
-        self.answers = np.concatenate([self.answers, *given])
-        self.questions += len(given)
+    def _note(self, answers: Sequence[Triplets]) -> None:
+        self.answers = np.concatenate([self.answers, *answers])
+        self.questions += len(answers)

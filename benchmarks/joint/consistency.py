@@ -74,8 +74,8 @@ def run(task: tuple[str, Callable[[int], Notions], int], budgets: Sequence[int],
     name, load, seed = task
     notions = load(seed)
     methods = [Method(sharing, width, grid, ENOUGH) for sharing, grid in GRIDS.items()]
-    found = tables.curves(notions, methods, budgets, seed)
-    return {"set": name, "seed": seed, "consistency": tables.consistency(notions, seed), "curves": found}
+    curves = tables.curves(notions, methods, budgets, seed)
+    return {"set": name, "seed": seed, "consistency": tables.consistency(notions, seed), "curves": curves}
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,10 +87,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _budgets(text: str) -> tuple[int, ...]:
-    found = numbers(text)
-    if len(found) < 2:
+    budgets = numbers(text)
+    if len(budgets) < 2:
         raise argparse.ArgumentTypeError(f"there is no area under the error at {text} alone: name two numbers or more")
-    return found
+    return budgets
 
 
 def _shares(text: str) -> tuple[int, ...]:
@@ -109,15 +109,15 @@ def progress(trial: Mapping[str, Any]) -> str:
 
 def rows(trials: Trials, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return mean and deviation of every consistency, gain and error."""
-    found: list[dict[str, Any]] = []
+    summaries: list[dict[str, Any]] = []
     for name in _sets(trials):
         of_set = _of(trials, name)
-        shown = summary([trial["consistency"] for trial in of_set])
-        found.append({"set": name, "method": "notions", "metric": "consistency", **shown})
+        consistency = summary([trial["consistency"] for trial in of_set])
+        summaries.append({"set": name, "method": "notions", "metric": "consistency", **consistency})
         for sharing, gains in tables.gains(of_set, settings["budgets"], settings["dimensions"]).items():
-            found.append({"set": name, "method": sharing, "metric": "area gained", **summary(gains)})
-        found += [{"set": name, **row} for row in tables.rows(of_set)]
-    return found
+            summaries.append({"set": name, "method": sharing, "metric": "area gained", **summary(gains)})
+        summaries += [{"set": name, **row} for row in tables.rows(of_set)]
+    return summaries
 
 
 def markdown(document: Document) -> str:
@@ -153,8 +153,8 @@ def plot(path: Path, document: Document) -> None:
     with panels(path, 1, 1, (7, 4.5)) as figure:
         (axis,) = figure.axes
         for place, sharing in enumerate(SHARINGS, 1):
-            found = [_point(trials, name, settings, sharing) for name in _sets(trials)]
-            places, gains, errors = zip(*found, strict=True)
+            points = [_point(trials, name, settings, sharing) for name in _sets(trials)]
+            places, gains, errors = zip(*points, strict=True)
             axis.errorbar(places, gains, errors, fmt="o", color=COLORS[sharing], label=sharing)
             paper = sorted((figures[0], figures[place]) for figures in PAPER.values())
             axis.plot(*zip(*paper, strict=True), "x--", color=COLORS[sharing], label=f"{sharing}, the paper's sets")
@@ -167,9 +167,9 @@ def plot(path: Path, document: Document) -> None:
 def _line(trials: Trials, name: str, settings: Mapping[str, Any]) -> list[str]:
     of_set = _of(trials, name)
     gains = tables.gains(of_set, settings["budgets"], settings["dimensions"])
-    shown = mean_and_error([trial["consistency"] for trial in of_set], 1, 3)
+    consistency = mean_and_error([trial["consistency"] for trial in of_set], 1, 3)
     paper = [f"{PAPER[name][0]:.2f}", *(f"{gain:g}" for gain in PAPER[name][1:])] if name in PAPER else [""] * 3
-    return [name, shown, *(mean_and_error(gains[sharing]) for sharing in SHARINGS), *paper]
+    return [name, consistency, *(mean_and_error(gains[sharing]) for sharing in SHARINGS), *paper]
 
 
 def _point(trials: Trials, name: str, settings: Mapping[str, Any], sharing: str) -> tuple[float, float, float]:

@@ -43,9 +43,9 @@ def synthetic(kind: Kind, seed: int, count: int = OBJECTS, dimensions: Sequence[
 
 def triplets(views: Sequence[Rows], counts: Sequence[int], generator: np.random.Generator) -> Comparisons:
     """Return so many triplets of three different objects in each view, ordered by it; notions are "0", "1" ..."""
-    found = [_ordered(view, count, generator) for view, count in zip(views, counts, strict=True)]
+    parts = [_ordered(view, count, generator) for view, count in zip(views, counts, strict=True)]
     notions = np.repeat(np.arange(len(views)).astype(str), counts)
-    return Comparisons(np.concatenate(found), notions=notions)
+    return Comparisons(np.concatenate(parts), notions=notions)
 
 
 def of(comparisons: Comparisons, notion: int) -> NDArray[np.int64]:
@@ -60,7 +60,7 @@ def _ordered(view: Rows, count: int, generator: np.random.Generator) -> NDArray[
     third = (first + generator.integers(1, objects - 1, size=count)) % objects
     third = np.where((third - first) % objects >= (second - first) % objects, (third + 1) % objects, third)
     items = np.column_stack([first, second, third]).astype(np.int64)
-    near, far = (np.square(view[first] - view[others]).sum(axis=1) for others in (second, third))
+    near, far = (np.square(view[first] - view[ends]).sum(axis=1) for ends in (second, third))
     swapped = near > far
     items[swapped] = items[swapped][:, [0, 2, 1]]
     return items

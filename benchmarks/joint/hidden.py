@@ -60,16 +60,18 @@ def run(task: tuple[int, int], settings: Mapping[str, Any]) -> dict[str, Any]:
     views = synthetic("uniform", seed, OBJECTS, DIMENSIONS[:count]).views
     generator = np.random.default_rng([seed, count])
     train, test = (triplets(views, [each] * count, generator) for each in (settings["triplets of a notion"], TEST))
-    kept = generator.random(len(train)) >= HELD_OUT
-    learned, other = train.take(kept), train.take(~kept)
+    mask = generator.random(len(train)) >= HELD_OUT
+    learned, other = train.take(mask), train.take(~mask)
     hidden, likelihood = _best(learned, other, count, settings)
     errors = _matched_errors(hidden, test, count)
-    labelled = min((_labelled(learned, other, alpha) for alpha in GRID), key=lambda found: found[0])[1]
+    labelled = min((_labelled(learned, other, alpha) for alpha in GRID), key=lambda fit: fit[0])[1]
     return {
         "notions": count,
         "seed": seed,
         "hidden": errors,
-        "labelled": [triplet_error(labelled.embeddings_[str(one)], of(test, one)).value for one in range(count)],
+        "labelled": [
+            triplet_error(labelled.embeddings_[str(notion)], of(test, notion)).value for notion in range(count)
+        ],
         "likelihoods": {str(count): likelihood}
         | {str(near): _best(learned, other, near, settings)[1] for near in (count - 1, count + 1)},
         "seconds": time.perf_counter() - began,
@@ -78,24 +80,24 @@ def run(task: tuple[int, int], settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _best(learned: Comparisons, other: Comparisons, count: int, settings: Mapping[str, Any]) -> tuple[Hidden, float]:
     """Return the hidden notions of the weight under which other triplets are likeliest, and their likelihood."""
-    inputs, found = Objects(OBJECTS), []
+    inputs, fits = Objects(OBJECTS), []
     for alpha in GRID:
         how = replace(SOLVING, alpha=alpha)
         hidden = learn_hidden(inputs, constrained(learned.items), count, how, settings["starts"])
-        found.append((hidden, hidden.held_out(inputs, constrained(other.items))))
-    return max(found, key=lambda one: one[1])
+        fits.append((hidden, hidden.held_out(inputs, constrained(other.items))))
+    return max(fits, key=lambda fit: fit[1])
 
 
 def _labelled(learned: Comparisons, other: Comparisons, alpha: float) -> tuple[float, JointObjects]:
-    found = JointObjects(replace(SOLVING, alpha=alpha)).fit(learned, OBJECTS)
-    errors = [triplet_error(rows, of(other, int(name))).value for name, rows in found.embeddings_.items()]
-    return float(np.mean(errors)), found
+    learner = JointObjects(replace(SOLVING, alpha=alpha)).fit(learned, OBJECTS)
+    errors = [triplet_error(rows, of(other, int(name))).value for name, rows in learner.embeddings_.items()]
+    return float(np.mean(errors)), learner
 
 
 def _matched_errors(hidden: Hidden, test: Comparisons, count: int) -> list[float]:
     placed = [Objects(OBJECTS).project(factor) for factor in hidden.learned.factors]
-    errors = np.array([[triplet_error(rows, of(test, one)).value for rows in placed] for one in range(count)])
-    return [float(errors[one, notion]) for one, notion in enumerate(matched(errors))]
+    errors = np.array([[triplet_error(rows, of(test, notion)).value for rows in placed] for notion in range(count)])
+    return [float(errors[place, notion]) for place, notion in enumerate(matched(errors))]
 
 
 def _errors(trials: Any, count: int, method: str) -> list[float]:
@@ -117,8 +119,8 @@ def markdown(document: Document) -> str:
             [trial["likelihoods"][str(near)] for trial in trials if trial["notions"] == count]
             for near in (count - 1, count, count + 1)
         ]
-        shown = [mean_and_error(values) for values in (labelled, hidden, hidden - labelled)]
-        lines.append([str(count), *shown, *(mean_and_error(values, 1, 4) for values in nats)])
+        cells = [mean_and_error(values) for values in (labelled, hidden, hidden - labelled)]
+        lines.append([str(count), *cells, *(mean_and_error(values, 1, 4) for values in nats)])
     about = (
         f"{settings['triplets of a notion']:,} triplets of each view, D = {settings['dimensions']}, "
         f"{settings['starts']} starts, {len(settings['seeds'])} seeds; ± is the standard error over the seeds."

@@ -43,14 +43,14 @@ class Hidden:
 
     def memberships(self, inputs: Inputs, constraints: Constraints) -> Rows:
         """Return (T, c) probabilities that each constraint was made in each notion."""
-        found = self.log_probabilities(inputs, constraints)
-        return np.asarray(np.exp(found - np.logaddexp.reduce(found, axis=0)))
+        logarithms = self.log_probabilities(inputs, constraints)
+        return np.asarray(np.exp(logarithms - np.logaddexp.reduce(logarithms, axis=0)))
 
     def held_out(self, inputs: Inputs, constraints: Constraints) -> float:
         """Return the mean logarithm of the probability of held-out constraints, which can show the number of
         notions."""
-        found = np.logaddexp.reduce(self.log_probabilities(inputs, constraints), axis=0)
-        return float(np.average(found, weights=constraints.weights))
+        logarithms = np.logaddexp.reduce(self.log_probabilities(inputs, constraints), axis=0)
+        return float(np.average(logarithms, weights=constraints.weights))
 
 
 def learn_hidden(inputs: Inputs, constraints: Constraints, count: int, how: JointSettings, starts: int = 6) -> Hidden:
@@ -74,7 +74,7 @@ def learn_hidden(inputs: Inputs, constraints: Constraints, count: int, how: Join
     width = min(how.n_components, inputs.width)
     how = replace(how, n_components=width, loss="logistic", sharing="joint")
     tried = [_run(inputs, constraints, count, how, how.random_state + seed) for seed in range(starts)]
-    return _finished(inputs, constraints, how, min(tried, key=lambda one: one[0]))
+    return _finished(inputs, constraints, how, min(tried, key=lambda state: state[0]))
 
 
 def matched(errors: Rows) -> NDArray[np.intp]:
@@ -95,17 +95,17 @@ class _Mixture(ComparisonLoss):
 
     def pulls(self, embedded: Rows, smoothing: float = 0.0) -> tuple[float, Rows]:
         """Return the loss, and its derivatives with respect to squared distances, weighted by memberships."""
-        found = self.losses(embedded)
-        belonging, values = self._expected(found)
+        costs = self.losses(embedded)
+        belonging, values = self._expected(costs)
         weights = self._weights.reshape(belonging.shape)
         shares = (weights * belonging).ravel()
-        slopes = np.concatenate([shares * found.near, shares * found.far])
+        slopes = np.concatenate([shares * costs.near, shares * costs.far])
         places = np.concatenate([self._near, self._far])
         return float(weights[0] @ values), np.bincount(places, slopes, self._pairs.count).astype(float)
 
-    def _expected(self, found: Costs) -> tuple[Rows, Rows]:
+    def _expected(self, losses: Costs) -> tuple[Rows, Rows]:
         """Return the (T, c) memberships, and the (c,) negative logarithms of the probabilities."""
-        costs = found.values.reshape(len(self.shares), -1)
+        costs = losses.values.reshape(len(self.shares), -1)
         logarithms = np.log(self.shares)[:, None] - costs
         total = np.logaddexp.reduce(logarithms, axis=0)
         return np.exp(logarithms - total), -total
@@ -125,7 +125,7 @@ def _run(inputs: Inputs, constraints: Constraints, count: int, how: JointSetting
     basis = np.linalg.qr(initial_metrics.stirred(factor, seed))[0]
     local = np.stack([basis.T @ factor @ generator.normal(size=(factor.shape[1], width)) for _ in range(count)])
     losses = Losses(pooled, inputs.count, logistic, width)
-    factors = [basis @ one for one in local]
+    factors = [basis @ factor for factor in local]
     common, local = initial_metrics.joint_start(
         inputs, factors, lambda embedded, _: losses(embedded[:1], 0.0), width, seed
     )
@@ -137,12 +137,12 @@ def _descended(
 ) -> MixtureState:
     _, common, local, mixture.shares = at
     problem = JointProblem(inputs, mixture, how.alpha, (inputs.width, how.n_components, len(local)))
-    found = descend(problem, problem.packed(common, local), descent)
-    common, local = problem.unpacked(found.theta)
+    optimum = descend(problem, problem.packed(common, local), descent)
+    common, local = problem.unpacked(optimum.theta)
     belonging = mixture.memberships(inputs.project(common) @ local)
     weights = mixture._weights.reshape(belonging.shape)
-    shares = np.maximum((weights * belonging).sum(axis=1), 1e-6)
-    return found.objective, *balanced(common, local), shares / shares.sum()
+    shares = np.maximum((weights * belonging).sum(axis=1), 1e-6)  # the logarithms of the shares must be finite
+    return optimum.objective, *balanced(common, local), shares / shares.sum()
 
 
 def _finished(inputs: Inputs, constraints: Constraints, how: JointSettings, at: MixtureState) -> Hidden:

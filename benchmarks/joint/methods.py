@@ -71,13 +71,13 @@ def weights(method: Method, train: Comparisons, count: int, notions: int, seed: 
 
 def fit(method: Method, alpha: float, train: Comparisons, count: int, notions: int) -> list[Rows]:
     """Return the embeddings of all notions for one weight."""
-    chosen: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "n_components": method.width,
         "alpha": alpha,
         "sharing": method.sharing,
     }
-    found = JointObjects(replace(SOLVING, **chosen)).fit(train, count).embeddings_
-    return [found[""] if method.sharing == "pooled" else found[str(notion)] for notion in range(notions)]
+    embeddings = JointObjects(replace(SOLVING, **settings)).fit(train, count).embeddings_
+    return [embeddings[""] if method.sharing == "pooled" else embeddings[str(notion)] for notion in range(notions)]
 
 
 def _validated(
@@ -94,29 +94,29 @@ def _validated(
 
 def _folds(train: Comparisons, seed: int) -> NDArray[np.intp]:
     """Return the fold of each triplet, (n,); every notion is spread evenly."""
-    found = np.empty(len(train), np.intp)
+    folds = np.empty(len(train), np.intp)
     order = np.lexsort((np.random.default_rng(seed).random(len(train)), np.asarray(train.notions)))
-    found[order] = np.arange(len(train)) % FOLDS
-    return found
+    folds[order] = np.arange(len(train)) % FOLDS
+    return folds
 
 
 def best_of(
-    fit: Callable[[Triplets, float], Rows], grid: Sequence[float], given: Triplets, seed: int, enough: int = ENOUGH
+    fit: Callable[[Triplets, float], Rows], grid: Sequence[float], triplets: Triplets, seed: int, enough: int = ENOUGH
 ) -> tuple[Rows, float]:
     """Return what ``fit`` makes of (n, 3) triplets of one notion, with the best weight of a grid, and this weight.
 
     It is that of the least error in folds of them, of which so many are looked at as have ``enough`` triplets.
     """
-    folds = np.random.default_rng(seed).permutation(len(given)) % FOLDS
+    folds = np.random.default_rng(seed).permutation(len(triplets)) % FOLDS
 
     def error(alpha: float) -> float:
-        looked_at = range(min(FOLDS, -(-enough * FOLDS // len(given))))
-        held_out = [given[folds == fold] for fold in looked_at]
-        fitted = [fit(given[folds != fold], alpha) for fold in looked_at]
-        return float(np.mean([triplet_error(*found).value for found in zip(fitted, held_out, strict=True)]))
+        looked_at = range(min(FOLDS, -(-enough * FOLDS // len(triplets))))
+        held_out = [triplets[folds == fold] for fold in looked_at]
+        fitted = [fit(triplets[folds != fold], alpha) for fold in looked_at]
+        return float(np.mean([triplet_error(*pair).value for pair in zip(fitted, held_out, strict=True)]))
 
     best = min(grid, key=error)
-    return fit(given, best), best
+    return fit(triplets, best), best
 
 
 def area(budgets: Sequence[int], errors: Sequence[float]) -> float:

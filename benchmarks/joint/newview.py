@@ -78,29 +78,29 @@ def _left_out(notions: Notions, place: int, many: int, few: Sequence[int], seed:
         names=(*notions.names[:place], *notions.names[place + 1 :]),
         distances=np.delete(notions.distances, place, axis=0),
     )
-    others = tables.compared(rest, [many] * len(rest.names), np.random.default_rng([seed, 1, place]))
+    comparisons = tables.compared(rest, [many] * len(rest.names), np.random.default_rng([seed, 1, place]))
     method = Method("joint", DIMENSIONS, MAP)
-    (alpha, *_) = weights(method, others, notions.count, len(rest.names), seed)
-    known = JointObjects(replace(SOLVING, n_components=DIMENSIONS, alpha=alpha)).fit(others, notions.count)
+    (alpha, *_) = weights(method, comparisons, notions.count, len(rest.names), seed)
+    learner = JointObjects(replace(SOLVING, n_components=DIMENSIONS, alpha=alpha)).fit(comparisons, notions.count)
     distances = notions.distances[place]
     own = drawn(distances, max(few), np.random.default_rng([seed, 2, place]))
     test = drawn(distances, tables.TEST, np.random.default_rng([seed, 3, place]))
     curves = []
     for count in few:
-        found = _learned(known, others, own[:count], seed)
+        embeddings = _learned(learner, comparisons, own[:count], seed)
         curves += [
-            {"method": name, "triplets": count, "error": triplet_error(rows, test).value} for name, rows in found
+            {"method": name, "triplets": count, "error": triplet_error(rows, test).value} for name, rows in embeddings
         ]
-    return {"notion": notions.names[place], "map": triplet_error(known.common_, test).value, "curves": curves}
+    return {"notion": notions.names[place], "map": triplet_error(learner.common_, test).value, "curves": curves}
 
 
-def _learned(known: JointObjects, others: Comparisons, few: Triplets, seed: int) -> Iterator[tuple[str, Rows]]:
+def _learned(learner: JointObjects, comparisons: Comparisons, few: Triplets, seed: int) -> Iterator[tuple[str, Rows]]:
     """Yield the embedding of the new notion by every method."""
-    name, count = f"{len(few)} triplets", len(known.common_)
-    yield ADDED, known.add_notion(name, Comparisons(few)).embeddings_[name]
-    notions = np.concatenate([np.asarray(others.notions), np.full(len(few), NEW)])
-    together = Comparisons(np.concatenate([others.items, few]), notions=notions)
-    yield JOINT, JointObjects(known.how).fit(together, count).embeddings_[NEW]
+    name, count = f"{len(few)} triplets", len(learner.common_)
+    yield ADDED, learner.add_notion(name, Comparisons(few)).embeddings_[name]
+    notions = np.concatenate([np.asarray(comparisons.notions), np.full(len(few), NEW)])
+    together = Comparisons(np.concatenate([comparisons.items, few]), notions=notions)
+    yield JOINT, JointObjects(learner.how).fit(together, count).embeddings_[NEW]
     yield INDEPENDENT, best_of(partial(_alone, count), ALONE, few, seed)[0]
 
 
@@ -121,24 +121,24 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def progress(trial: Mapping[str, Any]) -> str:
     """Return the errors of a trial in one line."""
     counts = _counts([trial])
-    shown = (
+    errors = (
         f"{name} {' '.join(f'{100 * _errors([trial], name, count)[0]:.1f}' for count in counts)}" for name in METHODS
     )
-    return ", ".join(shown)
+    return ", ".join(errors)
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Return mean and deviation over the seeds of every mean error over the notions."""
-    found = []
+    summaries = []
     for name in _sets(trials):
         of_set = _of(trials, name)
-        maps = summary([float(np.mean([one["map"] for one in trial["notions"]])) for trial in of_set])
-        found.append({"set": name, "method": "map alone", "metric": "error", **maps})
+        maps = summary([float(np.mean([notion["map"] for notion in trial["notions"]])) for trial in of_set])
+        summaries.append({"set": name, "method": "map alone", "metric": "error", **maps})
         for method in METHODS:
             for count in _counts(of_set):
                 errors = summary(_errors(of_set, method, count))
-                found.append({"set": name, "method": method, "triplets": count, "metric": "error", **errors})
-    return found
+                summaries.append({"set": name, "method": method, "triplets": count, "metric": "error", **errors})
+    return summaries
 
 
 def markdown(document: Document) -> str:
@@ -155,7 +155,7 @@ def markdown(document: Document) -> str:
     parts = ["# A notion that comes later, after Zhang, Maji and Tomioka (2015), figure 4 (c)", about]
     for name in _sets(trials):
         of_set = _of(trials, name)
-        maps = [float(np.mean([one["map"] for one in trial["notions"]])) for trial in of_set]
+        maps = [float(np.mean([notion["map"] for notion in trial["notions"]])) for trial in of_set]
         text = (
             f"Without any triplet of the notion, by the map alone: {mean_and_error(maps)} %. Added is better than "
             f"independent up to {_better(of_set)} triplets; in the paper joint was so up to around {PAPER}, on birds."
@@ -203,8 +203,10 @@ def _errors(trials: Trials, method: str, count: int) -> list[float]:
 
 
 def _error(trial: Mapping[str, Any], method: str, count: int) -> float:
-    points = (point for one in trial["notions"] for point in one["curves"])
-    return float(np.mean([one["error"] for one in points if (one["method"], one["triplets"]) == (method, count)]))
+    points = (point for notion in trial["notions"] for point in notion["curves"])
+    return float(
+        np.mean([point["error"] for point in points if (point["method"], point["triplets"]) == (method, count)])
+    )
 
 
 def _counts(trials: Trials) -> list[int]:

@@ -58,8 +58,8 @@ def run(seed: int, load: Callable[[int], Notions], budgets: Sequence[int], width
     """Return the errors of every method by number of triplets, of the objects of one seed."""
     notions = load(seed)
     methods = [Method(sharing, width, grid) for width in widths for sharing, grid in GRIDS.items()]
-    found = tables.curves(notions, methods, budgets, seed)
-    return {"seed": seed, "consistency": tables.consistency(notions, seed), "curves": found}
+    curves = tables.curves(notions, methods, budgets, seed)
+    return {"seed": seed, "consistency": tables.consistency(notions, seed), "curves": curves}
 
 
 def markdown(document: Document, title: str, about: str) -> str:

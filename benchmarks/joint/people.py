@@ -44,10 +44,10 @@ class Person:
         self, distances: Table, anchor: int, candidates: Sequence[int], picks: int, generator: np.random.Generator
     ) -> Triplets:
         """Return the triplets of an answer: each pick is nearer to the anchor than each of the others."""
-        seen = distances[anchor, list(candidates)] * np.exp(self.noise * generator.normal(size=len(candidates)))
-        order = np.array(candidates)[np.argsort(seen)]
+        perceived = distances[anchor, list(candidates)] * np.exp(self.noise * generator.normal(size=len(candidates)))
+        order = np.array(candidates)[np.argsort(perceived)]
         near, far = order[:picks], order[picks:]
-        return np.array([(anchor, one, other) for one in near for other in far], dtype=np.int64)
+        return np.array([(anchor, nearer, farther) for nearer in near for farther in far], dtype=np.int64)
 
 
 def seconds(candidates: int, picks: int) -> float:
@@ -61,13 +61,13 @@ def drawn(distances: Table, count: int, generator: np.random.Generator) -> Tripl
     Raises:
         ValueError: if all draws are ties.
     """
-    found = np.empty((0, 3), dtype=np.int64)
+    untied = np.empty((0, 3), dtype=np.int64)
     for _ in range(_DRAWS):
         triplets = _ordered(distances, count, generator)
-        found = np.concatenate([found, triplets[_of(distances, triplets, 1) < _of(distances, triplets, 2)]])
-        if len(found) >= count:
-            return found[:count]
-    raise ValueError(f"{_DRAWS} draws of {count} triplets contain only {len(found)} without ties")
+        untied = np.concatenate([untied, triplets[_of(distances, triplets, 1) < _of(distances, triplets, 2)]])
+        if len(untied) >= count:
+            return untied[:count]
+    raise ValueError(f"{_DRAWS} draws of {count} triplets contain only {len(untied)} without ties")
 
 
 def _ordered(distances: Table, count: int, generator: np.random.Generator) -> Triplets:
@@ -75,8 +75,8 @@ def _ordered(distances: Table, count: int, generator: np.random.Generator) -> Tr
     anchors = generator.integers(size, size=count)
     first = (anchors + generator.integers(1, size, size=count)) % size
     second = generator.integers(size - 2, size=count)
-    for taken in (np.minimum(anchors, first), np.maximum(anchors, first)):
-        second += second >= taken
+    for item in (np.minimum(anchors, first), np.maximum(anchors, first)):
+        second += second >= item
     swapped = distances[anchors, first] > distances[anchors, second]
     near, far = np.where(swapped, second, first), np.where(swapped, first, second)
     return np.column_stack([anchors, near, far])
@@ -89,5 +89,5 @@ def wrong(distances: Table, triplets: Triplets) -> float:
 
 
 def _of(distances: Table, triplets: Triplets, place: int) -> Table:
-    found: Table = distances[triplets[:, 0], triplets[:, place]]
-    return found
+    column: Table = distances[triplets[:, 0], triplets[:, place]]
+    return column

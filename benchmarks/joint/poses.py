@@ -69,8 +69,8 @@ def residuals(pictures: Points) -> Points:
     centred = (pictures - pictures.mean(axis=1, keepdims=True)).reshape(len(pictures), -1)
     squares = np.square(centred).sum(axis=1)
     fits = np.square(np.maximum(centred @ centred.T, 0.0)) / squares[None, :]
-    left: Points = np.maximum(squares[:, None] - fits, 0.0)
-    return left
+    residual: Points = np.maximum(squares[:, None] - fits, 0.0)
+    return residual
 
 
 def _picture(generator: np.random.Generator) -> Points:
@@ -82,10 +82,10 @@ def _picture(generator: np.random.Generator) -> Points:
         centre = shape[members].mean(axis=0)
         shift = _SHIFT * length * generator.normal(size=3) * (1.0, 0.0, 1.0)
         shape[members] = centre + (shape[members] - centre) * np.exp(_SIZE * generator.normal()) + shift
-    seen = (shape @ _rotation(generator).T)[:, 1:]  # the viewer looks along the first axis
-    seen += _MARKED * length * generator.normal(size=seen.shape)
-    found: Points = (seen - seen.mean(axis=0)) / length
-    return found
+    landmarks = (shape @ _rotation(generator).T)[:, 1:]  # the viewer looks along the first axis
+    landmarks += _MARKED * length * generator.normal(size=landmarks.shape)
+    picture: Points = (landmarks - landmarks.mean(axis=0)) / length
+    return picture
 
 
 def _rotation(generator: np.random.Generator) -> Points:

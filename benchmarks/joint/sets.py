@@ -75,7 +75,7 @@ def partly_shared(share: float, seed: int) -> Notions:
         cdist(points, points, "sqeuclidean") for points in generator.normal(size=(1 + SENSES, OBJECTS, COORDINATES))
     )
     names = tuple(f"notion {number}" for number in range(1, SENSES + 1))
-    return Notions(names, np.stack([share * common + (1 - share) * one for one in own]))
+    return Notions(names, np.stack([share * common + (1 - share) * distances for distances in own]))
 
 
 def aeroplanes(seed: int) -> Notions:
@@ -91,14 +91,16 @@ def faces(seed: int, folder: Path) -> Notions:
     arrays = read_arrays(folder, PUBFIG, "y", "attribute_names", "relative_att_predictions", "used_for_training")
     generator = np.random.default_rng(seed)
     unused, people = ~arrays["used_for_training"], arrays["y"].astype(np.int64)
-    drawn = [generator.permutation(np.flatnonzero(unused & (people == one)))[:PICTURES] for one in np.unique(people)]
-    chosen = np.concatenate(drawn)
-    scores = arrays["relative_att_predictions"][chosen].astype(np.float64)
+    drawn = [
+        generator.permutation(np.flatnonzero(unused & (people == person)))[:PICTURES] for person in np.unique(people)
+    ]
+    places = np.concatenate(drawn)
+    scores = arrays["relative_att_predictions"][places].astype(np.float64)
     scores = (scores - scores.mean(axis=0)) / scores.std(axis=0)
     columns = {name: column for column, name in enumerate(arrays["attribute_names"].tolist())}
     parts = [scores[:, [columns[name] for name in names]] for names in ATTRIBUTES.values()]
     distances = np.stack([cdist(part, part, "sqeuclidean") for part in parts])
-    return Notions(tuple(ATTRIBUTES), distances, people[chosen])
+    return Notions(tuple(ATTRIBUTES), distances, people[places])
 
 
 SYNTHETIC: Mapping[str, Callable[[int], Notions]] = {

@@ -30,8 +30,8 @@ LONG: Sequence[tuple[Start, int, int]] = (("slopes", 0, 20), ("random", 1, 0), (
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings and rows."""
     settings = {name: getattr(options, name) for name in ("objects", "triplets", "dim", "rows", "row_triplets")}
-    found = _of_objects(options) + _of_rows(options)
-    return {"settings": {**settings, "cores": usable_cores()}, "rows": found}
+    rows = _of_objects(options) + _of_rows(options)
+    return {"settings": {**settings, "cores": usable_cores()}, "rows": rows}
 
 
 def _of_objects(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -39,18 +39,18 @@ def _of_objects(options: argparse.Namespace) -> list[dict[str, Any]]:
     train = triplets(objects.views, [options.triplets // NOTIONS] * NOTIONS, np.random.default_rng(options.seed))
     how = JointSettings(n_components=options.dim, alpha=options.alpha)
     began = time.perf_counter()
-    found = JointObjects(how).fit(train, options.objects).learned_
+    learned = JointObjects(how).fit(train, options.objects).learned_
     seconds = time.perf_counter() - began
-    best = found.objective
+    best = learned.objective
     for start, seed, spare in LONG[: options.long]:
         long = replace(how, start=start, random_state=seed, spare=spare, tol=1e-8, max_iter=options.long_iter)
         best = min(best, JointObjects(long).fit(train, options.objects).learned_.objective)
     what = f"{options.triplets:,} triplets of {options.objects:,} objects, D = {options.dim}"
     return [
         _row(what, "seconds", seconds),
-        _row(what, "iterations", found.steps),
-        _row(what, "objective", found.objective),
-        _row(what, "above the best of the long runs, share", found.objective / best - 1),
+        _row(what, "iterations", learned.steps),
+        _row(what, "objective", learned.objective),
+        _row(what, "above the best of the long runs, share", learned.objective / best - 1),
     ]
 
 
@@ -66,8 +66,8 @@ def _of_rows(options: argparse.Namespace) -> list[dict[str, Any]]:
     learner.fit([rows], Supervision(comparisons=train))
     seconds = time.perf_counter() - began
     parts = np.split(learner.transform(rows), np.cumsum(learner.metric_widths_[0])[:-1], axis=1)
-    asked = [test.items[test.notions == name] for name in learner.metric_names_]
-    errors = [triplet_error(part, items).value for part, items in zip(parts, asked, strict=True)]
+    of_notions = [test.items[test.notions == name] for name in learner.metric_names_]
+    errors = [triplet_error(part, items).value for part, items in zip(parts, of_notions, strict=True)]
     what = f"{options.row_triplets:,} triplets of {options.rows:,} rows of {COLUMNS} columns"
     return [
         _row(what, "seconds", seconds),

@@ -77,21 +77,21 @@ def _measured(objects: Synthetic, method: Method, budget: int, seed: int, extra:
     counts[0] += extra
     train = triplets(views, counts, np.random.default_rng([seed, 1]))
     test = triplets(views, [TEST] * len(views), np.random.default_rng([seed, 2]))
-    found = tuned(method, train, OBJECTS, len(views), seed)
+    embedded = tuned(method, train, OBJECTS, len(views), seed)
     return {
         "method": method.name,
         "triplets": budget,
-        "errors": found.errors(test),
-        "neighbor errors": _neighbor_errors(objects, found),
-        "widths": [rows.shape[1] for rows in found.rows],
-        "alphas": list(found.alphas),
+        "errors": embedded.errors(test),
+        "neighbor errors": _neighbor_errors(objects, embedded),
+        "widths": [rows.shape[1] for rows in embedded.rows],
+        "alphas": list(embedded.alphas),
     }
 
 
-def _neighbor_errors(objects: Synthetic, found: Embedded) -> list[float]:
+def _neighbor_errors(objects: Synthetic, embedded: Embedded) -> list[float]:
     if not objects.classes.any():
         return []
-    return [neighbor_error(rows, objects.classes).value for rows in found.rows]
+    return [neighbor_error(rows, objects.classes).value for rows in embedded.rows]
 
 
 def _wide(objects: Synthetic, seed: int) -> list[dict[str, Any]]:
@@ -110,9 +110,9 @@ def _one_view(objects: Synthetic, seed: int) -> list[dict[str, Any]]:
 
 def _consistency(objects: Synthetic, seed: int) -> float:
     """Return the mean share of triplets that two views order equally."""
-    asked = triplets(objects.views[:1], [TEST], np.random.default_rng([seed, 3])).items
-    pairs = [(one, other) for place, one in enumerate(objects.views) for other in objects.views[:place]]
-    return float(np.mean([consistency(*pair, asked).value for pair in pairs]))
+    items = triplets(objects.views[:1], [TEST], np.random.default_rng([seed, 3])).items
+    pairs = [(view, earlier) for place, view in enumerate(objects.views) for earlier in objects.views[:place]]
+    return float(np.mean([consistency(*pair, items).value for pair in pairs]))
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

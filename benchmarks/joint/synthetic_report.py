@@ -34,13 +34,15 @@ def name(sharing: str, width: int) -> str:
 def progress(trial: Mapping[str, Any]) -> str:
     """Return the errors of a trial in one line."""
     last = max(curve["triplets"] for curve in trial["curves"])
-    shown = [curve for curve in trial["curves"] if curve["triplets"] == last]
-    return f"{last:,} triplets: " + ", ".join(f"{one['method']} {100 * np.mean(one['errors']):.1f}" for one in shown)
+    curves = [curve for curve in trial["curves"] if curve["triplets"] == last]
+    return f"{last:,} triplets: " + ", ".join(
+        f"{curve['method']} {100 * np.mean(curve['errors']):.1f}" for curve in curves
+    )
 
 
 def rows(trials: Trials, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return mean and deviation of every error, and of the gains of area over independent embeddings."""
-    found: list[dict[str, Any]] = []
+    summaries: list[dict[str, Any]] = []
     for kind in KINDS:
         of_kind = [trial for trial in trials if trial["kind"] == kind]
         for width in settings["widths"]:
@@ -49,24 +51,24 @@ def rows(trials: Trials, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
                 for budget in settings["budgets"]:
                     for metric in ("errors", "neighbor errors"):
                         if values := _errors(of_kind, method, budget, metric):
-                            named = {"kind": kind, "method": method, "triplets": budget, "metric": metric}
-                            found.append({**named, **summary(values)})
+                            names = {"kind": kind, "method": method, "triplets": budget, "metric": metric}
+                            summaries.append({**names, **summary(values)})
                 if sharing != "independent" and len(settings["budgets"]) > 1:
                     gains = _gains(of_kind, sharing, width, settings["budgets"])
-                    found.append({"kind": kind, "method": method, "metric": "area gained", **summary(gains)})
-    return found
+                    summaries.append({"kind": kind, "method": method, "metric": "area gained", **summary(gains)})
+    return summaries
 
 
 def headline(document: Document) -> tuple[str, str, str]:
     """Return the gain of joint embeddings of 10 dimensions, or of the widest there are."""
-    settings, shown, paper = document["settings"], [], []
+    settings, ours, paper = document["settings"], [], []
     for kind in KINDS:
         of_kind = _of(document, kind)
         gains = _gains(of_kind, "joint", max(settings["widths"]), settings["budgets"])
-        shown.append(f"{mean_and_error(gains)} ({kind})")
+        ours.append(f"{mean_and_error(gains)} ({kind})")
         paper.append(f"{PAPER[kind, 'joint']} ({kind})")
     what = "Learn six notions of similarity jointly instead of one by one: less area under the error, %"
-    return what, ", ".join(shown), f"{', '.join(paper)} in the paper"
+    return what, ", ".join(ours), f"{', '.join(paper)} in the paper"
 
 
 def markdown(document: Document) -> str:
@@ -76,9 +78,9 @@ def markdown(document: Document) -> str:
     parts.append(_protocol(settings))
     for kind in KINDS:
         of_kind = _of(document, kind)
-        asked = mean_and_error([trial["consistency"] for trial in of_kind], 1, 2)
+        consistency = mean_and_error([trial["consistency"] for trial in of_kind], 1, 2)
         parts.append(
-            f"## {kind.capitalize()} objects\n\nMean triplet error, %. Two views order {asked} of all triplets "
+            f"## {kind.capitalize()} objects\n\nMean triplet error, %. Two views order {consistency} of all triplets "
             f"equally; in the paper {CONSISTENCY[kind]:.2f}.\n\n{_curves(of_kind, settings, 'errors')}"
         )
         if kind == "clustered":
@@ -114,7 +116,7 @@ def plot(path: Path, document: Document) -> None:
 
 def _protocol(settings: Mapping[str, Any]) -> str:
     grids = "; ".join(
-        f"{sharing} {', '.join(f'{one:g}' for one in grid)}" for sharing, grid in settings["grids"].items()
+        f"{sharing} {', '.join(f'{weight:g}' for weight in grid)}" for sharing, grid in settings["grids"].items()
     )
     return (
         f"{settings['objects']} objects, six views of 2 to 7 dimensions, as many triplets of each, "
@@ -147,34 +149,37 @@ def _areas(document: Document) -> str:
 
 
 def _wide(trials: Trials) -> str:
-    budgets = sorted({one["triplets"] for one in trials[0]["wide"]})
-    methods = list(dict.fromkeys(one["method"] for one in trials[0]["wide"]))
+    budgets = sorted({point["triplets"] for point in trials[0]["wide"]})
+    methods = list(dict.fromkeys(point["method"] for point in trials[0]["wide"]))
     lines = [["triplet error, %", *(f"{budget:,} triplets" for budget in budgets)]]
     for method in methods:
         cells = []
         for budget in budgets:
-            found = [
-                one for trial in trials for one in trial["wide"] if (one["method"], one["triplets"]) == (method, budget)
+            points = [
+                point
+                for trial in trials
+                for point in trial["wide"]
+                if (point["method"], point["triplets"]) == (method, budget)
             ]
-            cells.append(mean_and_error([float(np.mean(one["errors"])) for one in found]))
+            cells.append(mean_and_error([float(np.mean(point["errors"])) for point in points]))
         lines.append([method, *cells])
     return table(lines)
 
 
 def _one_view(trials: Trials) -> str:
-    added = sorted({one["added"] for one in trials[0]["one view"]})
+    added = sorted({point["added"] for point in trials[0]["one view"]})
     lines = [["method", "triplet error, %, of", *(f"{count:,} more" for count in added)]]
-    for method in dict.fromkeys(one["method"] for one in trials[0]["one view"]):
+    for method in dict.fromkeys(point["method"] for point in trials[0]["one view"]):
         for what, views in (("the view", slice(0, 1)), ("the others", slice(1, None))):
             cells = []
             for count in added:
-                found = [
-                    one
+                points = [
+                    point
                     for trial in trials
-                    for one in trial["one view"]
-                    if (one["method"], one["added"]) == (method, count)
+                    for point in trial["one view"]
+                    if (point["method"], point["added"]) == (method, count)
                 ]
-                cells.append(mean_and_error([float(np.mean(one["errors"][views])) for one in found]))
+                cells.append(mean_and_error([float(np.mean(point["errors"][views])) for point in points]))
             lines.append([method, what, *cells])
     return table(lines)
 
@@ -195,11 +200,11 @@ def _errors(trials: Trials, method: str, budget: int, metric: str) -> list[float
 
 def _gains(trials: Trials, sharing: str, width: int, budgets: Sequence[int]) -> list[float]:
     """Return by what share the area of a method is less than that of independent embeddings, by trial."""
-    found = []
+    gains = []
     for trial in trials:
         areas = [
-            area(budgets, [_errors([trial], name(one, width), budget, "errors")[0] for budget in budgets])
-            for one in (sharing, "independent")
+            area(budgets, [_errors([trial], name(way, width), budget, "errors")[0] for budget in budgets])
+            for way in (sharing, "independent")
         ]
-        found.append(1 - areas[0] / areas[1])
-    return found
+        gains.append(1 - areas[0] / areas[1])
+    return gains

@@ -38,45 +38,45 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def rows(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return mean and deviation over the seeds of every figure."""
-    found: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for trial in trials:
         for *names, value in trial["figures"]:
-            found[trial["data"], *names].append(value)
-    return [{**dict(zip(_NAMES, names, strict=True)), **summary(values)} for names, values in found.items()]
+            groups[trial["data"], *names].append(value)
+    return [{**dict(zip(_NAMES, names, strict=True)), **summary(values)} for names, values in groups.items()]
 
 
 def reliability(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the mean match and the share of relevant hits in each bin of match, by set."""
-    found = []
+    lines = []
     for name in dict.fromkeys(trial["data"] for trial in trials):
         bins = np.sum([trial["bins"] for trial in trials if trial["data"] == name], axis=0)
         shares = bins / bins[:, 0].sum()
         for place, (weight, match, relevant) in enumerate(shares.tolist()):
             line = {"data": name, "from": place / BINS, "weight": weight}
-            found.append(line | {"match": match / max(weight, 1e-9), "relevant": relevant / max(weight, 1e-9)})
-        found.append({"data": name, "metric": _POOLED, "value": calibration_error(bins)})
-    return found
+            lines.append(line | {"match": match / max(weight, 1e-9), "relevant": relevant / max(weight, 1e-9)})
+        lines.append({"data": name, "metric": _POOLED, "value": calibration_error(bins)})
+    return lines
 
 
 def markdown(document: Document) -> str:
     """Return the figures by set and direction, and the reliability of each set."""
     text = [f"# Match of hits\n\nMeans over the seeds {document['settings']['seeds']}.\n"]
     for name in document["settings"]["sets"]:
-        cells = {tuple(row[one] for one in _NAMES[1:]): row["value"] for row in document["rows"] if row["data"] == name}
-        lines = [["query view -> view", *(f"AUC of {one}" for one in MEASURES), "ECE of match"]]
+        cells = {
+            tuple(row[field] for field in _NAMES[1:]): row["value"] for row in document["rows"] if row["data"] == name
+        }
+        lines = [["query view -> view", *(f"AUC of {method}" for method in MEASURES), "ECE of match"]]
         for query, target in dict.fromkeys(names[:2] for names in cells if names[0]):
-            columns = [*((one, "auc") for one in MEASURES), (MEASURES[0], "ece")]
-            found = [cells.get((query, target, *column)) for column in columns]
-            lines.append([f"{query} -> {target}", *("" if one is None else f"{one:.3f}" for one in found)])
-        bins = [one for one in document["reliability"] if one["data"] == name and "from" in one]
-        (pooled,) = [one["value"] for one in document["reliability"] if one["data"] == name and "value" in one]
-        shown = [
-            [f"{one['from']:.1f}", *(f"{one[key]:.3f}" for key in ("weight", "match", "relevant"))] for one in bins
-        ]
+            columns = [*((method, "auc") for method in MEASURES), (MEASURES[0], "ece")]
+            values = [cells.get((query, target, *column)) for column in columns]
+            lines.append([f"{query} -> {target}", *("" if value is None else f"{value:.3f}" for value in values)])
+        bins = [row for row in document["reliability"] if row["data"] == name and "from" in row]
+        (pooled,) = [row["value"] for row in document["reliability"] if row["data"] == name and "value" in row]
+        body = [[f"{row['from']:.1f}", *(f"{row[key]:.3f}" for key in ("weight", "match", "relevant"))] for row in bins]
         seconds = cells["", "", "training", "seconds"]
         text += [
             f"## {name}\n\n{table(lines)}\n\nTraining with calibration: {seconds:.1f} s. {_POOLED}: {pooled:.3f}.\n",
-            f"{table([['match from', 'share of hits', 'mean match', 'relevant'], *shown])}\n",
+            f"{table([['match from', 'share of hits', 'mean match', 'relevant'], *body])}\n",
         ]
     return "\n".join(text)
 
@@ -84,14 +84,14 @@ def markdown(document: Document) -> str:
 def headline(document: Document) -> tuple[str, str, str]:
     """Return how well queries of unknown classes are recognised in the first set, and how well match is calibrated."""
     name = document["settings"]["sets"][0]
-    found = {
+    by_method = {
         row["method"]: row["value"]
         for row in document["rows"]
         if row["data"] == name and row["query_view"] == ALL
         if row["metric"] == "auc"
     }
-    (error,) = [one["value"] for one in document["reliability"] if one["data"] == name and "value" in one]
-    ours, other = (found[one] for one in MEASURES[:2])
+    (error,) = [row["value"] for row in document["reliability"] if row["data"] == name and "value" in row]
+    ours, other = (by_method[method] for method in MEASURES[:2])
     return (
         f"Recognise queries to which no item is similar, by the match of the first hit ({name}, all views): AUC",
         f"{ours:.3f}; calibration error of all matches {error:.3f}",

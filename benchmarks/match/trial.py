@@ -59,8 +59,8 @@ def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
     began = time.monotonic()
     split = load(name, data, cache)(seed)
     parts = divided(split, seed)
-    asked = np.concatenate([parts.known, parts.unknown])
-    known = np.arange(len(asked)) < len(parts.known)
+    numbers = np.concatenate([parts.known, parts.unknown])
+    is_known = np.arange(len(numbers)) < len(parts.known)
     with tempfile.TemporaryDirectory() as folder:
         views = {f"view{number}": rows for number, rows in enumerate(split.rows.values())}
         dims = [f"{view}=vectors:dim={rows.shape[1]}" for view, rows in views.items()]
@@ -69,24 +69,24 @@ def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
             started = time.perf_counter()
             collection.train(Recipe(views=tuple(views), seed=seed))
             seconds = time.perf_counter() - started
-            lists = dict(_searched(collection, views, split, asked))
-            merged = _searched_by_all(collection, views, split, asked)
+            lists = dict(_searched(collection, views, split, numbers))
+            merged = _searched_by_all(collection, views, split, numbers)
     figures, bins = [["", "", "training", "seconds", seconds]], np.zeros((BINS, 3))
-    names, weights = list(split.rows), _weights(known)
-    posteriors = _posteriors(split, parts.items, asked)
+    names, weights = list(split.rows), _weights(is_known)
+    posteriors = _posteriors(split, parts.items, numbers)
     for (query, target), (match, relevant) in lists.items():
         evidence = (
             match[:, 0],
             posteriors[query].max(axis=1),
-            -_nearest(list(split.rows.values())[query], parts.items, asked),
+            -_nearest(list(split.rows.values())[query], parts.items, numbers),
         )
         for method, values in zip(MEASURES, evidence, strict=True):
-            figures.append([names[query], names[target], method, "auc", float(roc_auc_score(known, values))])
-        found = reliability(match, relevant, weights)
-        figures.append([names[query], names[target], MEASURES[0], "ece", calibration_error(found)])
-        bins += found
+            figures.append([names[query], names[target], method, "auc", float(roc_auc_score(is_known, values))])
+        counts = reliability(match, relevant, weights)
+        figures.append([names[query], names[target], MEASURES[0], "ece", calibration_error(counts)])
+        bins += counts
     for method, values in zip(MEASURES[:2], (merged[0][:, 0], np.mean(posteriors, axis=0).max(axis=1)), strict=True):
-        figures.append([ALL, ALL, method, "auc", float(roc_auc_score(known, values))])
+        figures.append([ALL, ALL, method, "auc", float(roc_auc_score(is_known, values))])
     figures.append([ALL, ALL, MEASURES[0], "ece", calibration_error(reliability(*merged, weights))])
     sizes = len(parts.items), len(parts.known), len(parts.unknown)
     seconds = time.monotonic() - began
@@ -98,7 +98,7 @@ def reliability(match: Values, relevant: NDArray[np.bool_], weights: Values) -> 
     each = np.repeat(weights, match.shape[1])
     place = np.minimum((match.ravel() * BINS).astype(int), BINS - 1)
     sums = (each, each * match.ravel(), each * relevant.ravel())
-    return np.stack([np.bincount(place, one, minlength=BINS) for one in sums], axis=1)
+    return np.stack([np.bincount(place, values, minlength=BINS) for values in sums], axis=1)
 
 
 def calibration_error(bins: Values) -> float:
@@ -110,58 +110,58 @@ def _fill(collection: Collection, views: dict[str, Any], split: Split, items: ND
     numbers = items.tolist()
     rows = [{view: values[number] for view, values in views.items()} for number in numbers]
     labels = [(str(split.labels[number]),) for number in numbers]
-    made = [
-        NewItem(f"{_ITEM}{number}", rows=row, labels=one)
-        for number, row, one in zip(numbers, rows, labels, strict=True)
+    new_items = [
+        NewItem(f"{_ITEM}{number}", rows=row, labels=own_labels)
+        for number, row, own_labels in zip(numbers, rows, labels, strict=True)
     ]
-    failures = collection.items.put(made).failures
+    failures = collection.items.put(new_items).failures
     if failures:
         raise ValueError(failures[0].reason)
 
 
 def _searched(
-    collection: Collection, views: dict[str, Any], split: Split, asked: NDArray[np.intp]
+    collection: Collection, views: dict[str, Any], split: Split, numbers: NDArray[np.intp]
 ) -> Iterator[tuple[tuple[int, int], tuple[Values, NDArray[np.bool_]]]]:
     """Yield the match and the relevance of the first hits, (q, k) each, of each pair of views."""
     for query, target in product(range(len(views)), repeat=2):
-        queries = [Query(f"view{query}", vector=split.rows[list(split.rows)[query]][number]) for number in asked]
-        found = collection.search(SearchRequest(queries, targets=(f"view{target}",), k=FIRST))
-        yield (query, target), _judged(found, split, asked)
+        queries = [Query(f"view{query}", vector=split.rows[list(split.rows)[query]][number]) for number in numbers]
+        lists = collection.search(SearchRequest(queries, targets=(f"view{target}",), k=FIRST))
+        yield (query, target), _judged(lists, split, numbers)
 
 
 def _searched_by_all(
-    collection: Collection, views: dict[str, Any], split: Split, asked: NDArray[np.intp]
+    collection: Collection, views: dict[str, Any], split: Split, numbers: NDArray[np.intp]
 ) -> tuple[Values, NDArray[np.bool_]]:
     """Return the match and the relevance of the first hits, (q, k) each, of a search without a view.
 
     The queries become items without labels, which no search finds.
     """
-    rows = [{view: values[number] for view, values in views.items()} for number in asked.tolist()]
-    keys = [f"query/{number}" for number in asked.tolist()]
+    rows = [{view: values[number] for view, values in views.items()} for number in numbers.tolist()]
+    keys = [f"query/{number}" for number in numbers.tolist()]
     collection.items.put([NewItem(key, rows=row) for key, row in zip(keys, rows, strict=True)])
-    found = collection.search(SearchRequest([Query(key=key) for key in keys], k=FIRST, filter=Filter(key_prefix=_ITEM)))
-    return _judged(found, split, asked)
+    lists = collection.search(SearchRequest([Query(key=key) for key in keys], k=FIRST, filter=Filter(key_prefix=_ITEM)))
+    return _judged(lists, split, numbers)
 
 
-def _judged(found: Sequence[HitList], split: Split, asked: NDArray[np.intp]) -> tuple[Values, NDArray[np.bool_]]:
-    match = np.array([[hit.match for hit in hits] for hits in found], np.float64)
-    keys = np.array([[int(hit.key.removeprefix(_ITEM)) for hit in hits] for hits in found])
-    return match, split.labels[keys] == split.labels[asked][:, None]
+def _judged(lists: Sequence[HitList], split: Split, numbers: NDArray[np.intp]) -> tuple[Values, NDArray[np.bool_]]:
+    match = np.array([[hit.match for hit in hits] for hits in lists], np.float64)
+    keys = np.array([[int(hit.key.removeprefix(_ITEM)) for hit in hits] for hits in lists])
+    return match, split.labels[keys] == split.labels[numbers][:, None]
 
 
-def _weights(known: NDArray[np.bool_]) -> Values:
-    weights: Values = np.where(known, (1 - OUTSIDE) / known.sum(), OUTSIDE / (~known).sum())
+def _weights(is_known: NDArray[np.bool_]) -> Values:
+    weights: Values = np.where(is_known, (1 - OUTSIDE) / is_known.sum(), OUTSIDE / (~is_known).sum())
     return weights
 
 
-def _posteriors(split: Split, items: NDArray[np.intp], asked: NDArray[np.intp]) -> list[Values]:
+def _posteriors(split: Split, items: NDArray[np.intp], numbers: NDArray[np.intp]) -> list[Values]:
     """Return the class posteriors of each query, (q, classes), by view."""
     chain = parse_chain("posteriors", {})
     chain.fit([rows[items] for rows in split.rows.values()], Supervision(classes=split.labels[items]))
     rows = enumerate(split.rows.values())
-    return [chain.transform_queries(one[asked], number).astype(np.float64) for number, one in rows]
+    return [chain.transform_queries(matrix[numbers], number).astype(np.float64) for number, matrix in rows]
 
 
-def _nearest(rows: Any, items: NDArray[np.intp], asked: NDArray[np.intp]) -> Values:
-    nearest: Values = distances(rows[asked].astype(np.float64), rows[items].astype(np.float64)).min(axis=1)
+def _nearest(rows: Any, items: NDArray[np.intp], numbers: NDArray[np.intp]) -> Values:
+    nearest: Values = distances(rows[numbers].astype(np.float64), rows[items].astype(np.float64)).min(axis=1)
     return nearest

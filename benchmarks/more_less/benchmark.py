@@ -91,12 +91,12 @@ def run(seed: int, gist: FeatureRows, labels: NDArray[np.str_], queries: int) ->
     began = time.perf_counter()
     generator = np.random.default_rng(seed)
     training = training_items(labels, generator)
-    others = np.setdiff1d(np.arange(len(labels)), training)
-    asked = generator.choice(others, min(queries, len(others)), replace=False)
+    rest = np.setdiff1d(np.arange(len(labels)), training)
+    places = generator.choice(rest, min(queries, len(rest)), replace=False)
     with tempfile.TemporaryDirectory() as folder, filled(Home(Path(folder)), gist, labels, training) as collection:
-        add(collection, gist, labels, others)
-        found = Searches(collection, ranks_of(labels.tolist())).figures(asked)
-    return {"seed": seed, "figures": found, "seconds": time.perf_counter() - began}
+        add(collection, gist, labels, rest)
+        figures = Searches(collection, ranks_of(labels.tolist())).figures(places)
+    return {"seed": seed, "figures": figures, "seconds": time.perf_counter() - began}
 
 
 def training_items(labels: NDArray[np.str_], generator: np.random.Generator) -> NDArray[np.int64]:
@@ -137,31 +137,31 @@ class Searches:
     def __init__(self, collection: Collection, ranks: NDArray[np.int64]) -> None:
         self._collection, self._ranks = collection, ranks
 
-    def figures(self, asked: NDArray[np.int64]) -> dict[str, dict[str, dict[str, float]]]:
+    def figures(self, places: NDArray[np.int64]) -> dict[str, dict[str, dict[str, float]]]:
         """Return figures by direction and attribute."""
-        plain = self._search(asked)
-        found: dict[str, dict[str, dict[str, float]]] = {}
+        plain = self._search(places)
+        figures: dict[str, dict[str, dict[str, float]]] = {}
         for direction, sign in (("more", 1), ("less", -1)):
-            found[direction] = {}
+            figures[direction] = {}
             for column, attribute in enumerate(ATTRIBUTES):
                 ranks = sign * self._ranks[:, column]
-                open_ = np.flatnonzero(ranks[asked] < ranks.max())
-                before = MeanHits(*(one[open_] for one in plain))
-                found[direction][attribute] = self._of(asked[open_], direction, column, sign, before)
-        return found
+                open_ = np.flatnonzero(ranks[places] < ranks.max())
+                before = MeanHits(*(values[open_] for values in plain))
+                figures[direction][attribute] = self._of(places[open_], direction, column, sign, before)
+        return figures
 
     def _of(
-        self, asked: NDArray[np.int64], direction: str, column: int, sign: int, before: MeanHits
+        self, places: NDArray[np.int64], direction: str, column: int, sign: int, before: MeanHits
     ) -> dict[str, float]:
         attribute = ATTRIBUTES[column]
-        others = [at for at in range(len(ATTRIBUTES)) if at != column]
-        moved = self._search(asked, **{direction: {attribute: AMOUNT}})
-        held = self._search(asked, **{direction: {attribute: AMOUNT}}, hold=(EVERY_AXIS,))
+        rest = [at for at in range(len(ATTRIBUTES)) if at != column]
+        moved = self._search(places, **{direction: {attribute: AMOUNT}})
+        held = self._search(places, **{direction: {attribute: AMOUNT}}, hold=(EVERY_AXIS,))
         gained = sign * (moved.ranks - before.ranks)[:, column]
-        own = sign * (moved.ranks[:, column] - self._ranks[asked, column])
-        away = {name: np.abs(one.scores - before.scores)[:, others] for name, one in (("moved", moved), ("held", held))}
+        own = sign * (moved.ranks[:, column] - self._ranks[places, column])
+        away = {name: np.abs(hits.scores - before.scores)[:, rest] for name, hits in (("moved", moved), ("held", held))}
         figures = {
-            "queries": float(len(asked)),
+            "queries": float(len(places)),
             "raised": float((gained >= ENOUGH).mean()),
             "gain": float(gained.mean()),
             "raised above own class": float((own >= ENOUGH).mean()),
@@ -173,19 +173,19 @@ class Searches:
             "others move by half, held": float((away["held"].mean(1) <= away["moved"].mean(1) / 2).mean()),
         }
         for amount in AMOUNTS:
-            found = self._search(asked, **{direction: {attribute: amount}})
-            change = sign * (found.ranks - before.ranks)[:, column]
+            hits = self._search(places, **{direction: {attribute: amount}})
+            change = sign * (hits.ranks - before.ranks)[:, column]
             figures[f"raised, {amount:g}"] = float((change >= ENOUGH).mean())
         return figures
 
-    def _search(self, asked: NDArray[np.int64], **options: Any) -> MeanHits:
+    def _search(self, places: NDArray[np.int64], **options: Any) -> MeanHits:
         """Return the mean ranks and scores of the hits of every query."""
         lists: list[HitList] = []
-        for start in range(0, len(asked), _AT_ONCE):
-            queries = [Query(VIEW, key=str(at)) for at in asked[start : start + _AT_ONCE].tolist()]
+        for start in range(0, len(places), _AT_ONCE):
+            queries = [Query(VIEW, key=str(at)) for at in places[start : start + _AT_ONCE].tolist()]
             lists += self._collection.search(SearchRequest(queries, k=HITS, **options))
-        hits = [[int(hit.key) for hit in one.hits] for one in lists]
-        scores = [[[hit.scores[name] for name in ATTRIBUTES] for hit in one.hits] for one in lists]
+        hits = [[int(hit.key) for hit in hit_list.hits] for hit_list in lists]
+        scores = [[[hit.scores[name] for name in ATTRIBUTES] for hit in hit_list.hits] for hit_list in lists]
         return MeanHits(self._ranks[np.array(hits)].mean(axis=1), np.array(scores).mean(axis=1))
 
 
@@ -196,9 +196,9 @@ def time_searches(gist: FeatureRows, labels: NDArray[np.str_], items: int, seed:
         home = Home(Path(folder) / "home")
         with filled(home, gist, labels, training_items(labels, generator)) as collection:
             _add_many(collection, gist, items, generator)
-            found = _times("in process", collection, gist, seed)
+            times = _times("in process", collection, gist, seed)
         with serving(home.path) as server, connect(server.address) as client:
-            return found + _times("over gRPC", client.open(NAME), gist, seed)
+            return times + _times("over gRPC", client.open(NAME), gist, seed)
 
 
 def _add_many(collection: Collection, gist: FeatureRows, items: int, generator: np.random.Generator) -> None:
@@ -220,17 +220,17 @@ class Searched(Protocol):
 
 
 def _times(where: str, collection: Searched, gist: FeatureRows, seed: int) -> list[dict[str, Any]]:
-    asked = np.random.default_rng(seed).integers(len(gist), size=SEARCHES + WARM)
-    found = []
+    places = np.random.default_rng(seed).integers(len(gist), size=SEARCHES + WARM)
+    times = []
     for name, options in TIMED.items():
         seconds = []
-        for at in asked.tolist():
+        for at in places.tolist():
             request = SearchRequest([Query(VIEW, vector=gist[at])], k=HITS, **options)
             began = time.perf_counter()
             collection.search(request)
             seconds.append(time.perf_counter() - began)
-        found.append({"where": where, "search": name, "seconds": seconds[WARM:]})
-    return found
+        times.append({"where": where, "search": name, "seconds": seconds[WARM:]})
+    return times
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,15 +20,15 @@ ATTRIBUTES = tuple(ORDERINGS)
 
 def ranks_of_classes() -> dict[str, list[int]]:
     """Return each class's rank in every attribute, from 0."""
-    found: dict[str, list[int]] = {}
+    ranks: dict[str, list[int]] = {}
     for text in ORDERINGS.values():
         for rank, group in enumerate(text.split("<")):
             for name in group.split("~"):
-                found.setdefault(name.strip(), []).append(rank)
-    return found
+                ranks.setdefault(name.strip(), []).append(rank)
+    return ranks
 
 
 def ranks_of(labels: Sequence[str]) -> NDArray[np.int64]:
     """Return the ranks of items by their classes, (n, attributes)."""
-    known = ranks_of_classes()
-    return np.array([known[label] for label in labels])
+    ranks = ranks_of_classes()
+    return np.array([ranks[label] for label in labels])

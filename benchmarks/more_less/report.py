@@ -16,7 +16,7 @@ Times = Sequence[Mapping[str, Any]]
 
 def rows(trials: Trials, times: Times) -> list[dict[str, Any]]:
     """Return mean and deviation of all figures over the seeds, and the times."""
-    found = [
+    summaries = [
         {
             "method": direction,
             "attribute": attribute,
@@ -27,10 +27,10 @@ def rows(trials: Trials, times: Times) -> list[dict[str, Any]]:
         for attribute in ATTRIBUTES
         for metric in trials[0]["figures"][direction][attribute]
     ]
-    for one in times:
-        for metric, value in _milliseconds(one).items():
-            found.append({"method": one["search"], "where": one["where"], "metric": metric, "value": value})
-    return found
+    for timing in times:
+        for metric, value in _milliseconds(timing).items():
+            summaries.append({"method": timing["search"], "where": timing["where"], "metric": metric, "value": value})
+    return summaries
 
 
 def markdown(document: Document) -> str:
@@ -88,7 +88,7 @@ def _amounts(trials: Trials, settings: Mapping[str, Any]) -> list[list[str]]:
     lines = [["", *(f"{amount:g}" for amount in amounts)]]
     for direction in DIRECTIONS:
         for attribute in ATTRIBUTES:
-            names = ["raised" if one == settings["amount"] else f"raised, {one:g}" for one in amounts]
+            names = ["raised" if amount == settings["amount"] else f"raised, {amount:g}" for amount in amounts]
             cells = [mean_and_error(_values(trials, direction, attribute, name)) for name in names]
             lines.append([f"{direction} {attribute}", *cells])
     return lines
@@ -97,13 +97,14 @@ def _amounts(trials: Trials, settings: Mapping[str, Any]) -> list[list[str]]:
 def _time_lines(times: Times) -> list[list[str]]:
     lines = [["search", "where", "median", "95 %", "longest"]]
     return lines + [
-        [one["search"], one["where"], *(f"{value:.1f}" for value in _milliseconds(one).values())] for one in times
+        [timing["search"], timing["where"], *(f"{value:.1f}" for value in _milliseconds(timing).values())]
+        for timing in times
     ]
 
 
-def _milliseconds(one: Mapping[str, Any]) -> dict[str, float]:
-    median, most = np.percentile(one["seconds"], (50, 95))
-    return {"median, ms": 1e3 * median, "95 %, ms": 1e3 * most, "longest, ms": 1e3 * max(one["seconds"])}
+def _milliseconds(timing: Mapping[str, Any]) -> dict[str, float]:
+    median, most = np.percentile(timing["seconds"], (50, 95))
+    return {"median, ms": 1e3 * median, "95 %, ms": 1e3 * most, "longest, ms": 1e3 * max(timing["seconds"])}
 
 
 def _values(trials: Trials, direction: str, attribute: str, metric: str) -> Any:

@@ -33,12 +33,15 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     seeds = seeds_of(options)
     settings = {**_settings(images, options), "seeds": list(seeds)}
     cells = partial_folder(options, settings)
-    trials = run_trials(options, settings, by_seed(seeds), run, options.data, cache, cells, _plan(options))
+    plan = Plan(options.views, options.tuned_by, options.methods)
+    trials = run_trials(options, settings, by_seed(seeds), run, options.data, cache, cells, plan)
     rows = [trial["rows"] for trial in trials]
     return {
         "settings": settings,
         "rows": summary(rows),
-        "chosen": [{"seed": seed, **one} for seed, trial in zip(seeds, trials, strict=True) for one in trial["chosen"]],
+        "chosen": [
+            {"seed": seed, **choice} for seed, trial in zip(seeds, trials, strict=True) for choice in trial["chosen"]
+        ],
         "compared": compared(rows, options.views[:2]),
         "seconds": sum(trial["seconds"] for trial in trials),
     }
@@ -52,8 +55,8 @@ def run(seed: int, data: Path, cache: Path, cells: Path, plan: Plan) -> dict[str
 def summary(trials: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Return one row per figure with its mean and (population) standard deviation over the trials."""
     names = ("method", "dim", "query_view", "database_view", "database", "metric", "k")
-    found = values_by(chain.from_iterable(trials), names)
-    return [{**about, "value": float(np.mean(values)), "std": float(np.std(values))} for about, values in found]
+    groups = values_by(chain.from_iterable(trials), names)
+    return [{**about, "value": float(np.mean(values)), "std": float(np.std(values))} for about, values in groups]
 
 
 def compared(trials: Sequence[Sequence[Row]], pair: Views) -> list[dict[str, Any]]:
@@ -67,20 +70,20 @@ def compared(trials: Sequence[Sequence[Row]], pair: Views) -> list[dict[str, Any
         trials: the rows of each trial, the same figures in all of them.
         pair: two views.
     """
-    found = []
+    comparisons = []
     for database, query, target in product((TRAINED, UNSEEN), pair, pair):
         of_trials = [of_database(rows, database) for rows in trials]
         for metric, k in (("accuracy", TUNED_BY), ("map", None)):
             figure: dict[str, Any] = {"query_view": query, "database_view": target, "metric": metric, "k": k}
             values = _by_method(of_trials, figure)
-            known = ["original"] if query == target else BASELINES
-            baselines = {name: values[name].mean() for name in known if name in values}
+            rivals = ["original"] if query == target else BASELINES
+            baselines = {name: values[name].mean() for name in rivals if name in values}
             if not baselines:
                 continue
             best = max(baselines, key=lambda name: float(baselines[name]))
             about = {**figure, "database": database, "baseline": best}
-            found += [{"method": name, **about, **_against(own, values[best])} for name, own in values.items()]
-    return found
+            comparisons += [{"method": name, **about, **_against(own, values[best])} for name, own in values.items()]
+    return comparisons
 
 
 def _by_method(trials: Sequence[Sequence[Row]], figure: Row) -> dict[str, NDArray[np.float64]]:
@@ -113,12 +116,8 @@ def _views(text: str) -> Views:
     return views
 
 
-def _plan(options: argparse.Namespace) -> Plan:
-    return Plan(options.views, options.tuned_by, options.methods)
-
-
 def _settings(images: Photographs, options: argparse.Namespace) -> dict[str, Any]:
-    found = methods(options.views, options.methods)
+    learners = methods(options.views, options.methods)
     counts = dict(zip(*(part.tolist() for part in np.unique(images.labels, return_counts=True)), strict=True))
     return {
         "data": options.data.resolve().name,
@@ -130,7 +129,7 @@ def _settings(images: Photographs, options: argparse.Namespace) -> dict[str, Any
         "test_size": TEST_SIZE,
         "tuning": f"{FOLDS}-fold cross-validation in the training part, by {_MEASURED[options.tuned_by]} of the query "
         "view against the other views (original and pca: against itself); per method, dimension and query view",
-        "grids": {m.name: {**m.grid, "fixed": m.fixed, "exhaustive": m.exhaustive, "views": m.views} for m in found},
+        "grids": {m.name: {**m.grid, "fixed": m.fixed, "exhaustive": m.exhaustive, "views": m.views} for m in learners},
         "headline": "hybrid: the frozen view is the view of the queries",
     }
 

@@ -137,8 +137,8 @@ def markdown(document: Document) -> str:
     )
     if any(row["method"].endswith(AS_PRINTED) for row in document["rows"]):
         protocol = f"{protocol}\n\n{PRINTED}"
-    named = f" on {settings['data']}" if "data" in settings else ""
-    parts = [f"# Multi-NPP{named}, by the protocol of Quadrianto and Lampert (ICML 2011)", protocol]
+    about = f" on {settings['data']}" if "data" in settings else ""
+    parts = [f"# Multi-NPP{about}, by the protocol of Quadrianto and Lampert (ICML 2011)", protocol]
     for database, title in _databases(document):
         across, within = (_compared(document, pairs, database) for pairs in (layout.panels[1:3], layout.panels[::3]))
         parts.append(f"## Across the views, against the best baseline{title}\n\n{across}")
@@ -148,8 +148,8 @@ def markdown(document: Document) -> str:
         parts.append(f"## Table {number}. {title}\n\n{_accuracies(document, pairs, methods)}")
     parts.append(f"## Beyond the paper\n\n{beyond}\n\n{_accuracies(document, layout.panels, layout.others)}")
     if layout.later:
-        shown = _accuracies(document, layout.all_panels, (*layout.later, "original"))
-        parts.append(f"## Three views\n\n{shown}")
+        accuracies = _accuracies(document, layout.all_panels, (*layout.later, "original"))
+        parts.append(f"## Three views\n\n{accuracies}")
     for database, title in _databases(document):
         if database != TRAINED:
             parts.append(f"## 5-NN accuracy{title}\n\n{_by_pair(document, 'accuracy', 5, database)}")
@@ -161,17 +161,19 @@ def markdown(document: Document) -> str:
 def headline(document: Document) -> tuple[str, str, str]:
     dim, layout = max(document["settings"]["dims"]), Layout.of(document)
     target, query = layout.views[:2]
-    found = ((name, _rows(document, "multi-npp", dim, query, target, "accuracy", name)) for name in (TRAINED, UNSEEN))
-    ours = {name: row for name, rows in found for row in rows if row["k"] == 5}
+    by_database = (
+        (name, _rows(document, "multi-npp", dim, query, target, "accuracy", name)) for name in (TRAINED, UNSEEN)
+    )
+    ours = {name: row for name, rows in by_database for row in rows if row["k"] == 5}
     paper = layout.paper_row("multi-npp", dim, (query, target))
     published = f"{paper.values[0]} in the paper, on other photographs" if paper else ""
     splits = len(document["settings"]["seeds"])
     cells = {name: f"{100 * row['value']:.1f} ± {100 * row['std'] / np.sqrt(splits):.1f}" for name, row in ours.items()}
-    shown = cells[TRAINED] + (f"; among unseen items {cells[UNSEEN]}" if UNSEEN in cells else "")
-    named = f" ({document['settings']['data']})" if "data" in document["settings"] else ""
-    asked = f"{LONG_NAMES[query]} query {LONG_NAMES[target]}"
-    task = f"Find photographs of the query's class{named} across views, {asked}, Multi-NPP: 5-NN accuracy, %"
-    return task, shown, published
+    result = cells[TRAINED] + (f"; among unseen items {cells[UNSEEN]}" if UNSEEN in cells else "")
+    about = f" ({document['settings']['data']})" if "data" in document["settings"] else ""
+    direction = f"{LONG_NAMES[query]} query {LONG_NAMES[target]}"
+    task = f"Find photographs of the query's class{about} across views, {direction}, Multi-NPP: 5-NN accuracy, %"
+    return task, result, published
 
 
 def plot(path: Path, document: Document) -> None:
@@ -193,7 +195,7 @@ def plot(path: Path, document: Document) -> None:
 
 def _draw(axis: Any, document: Document, dim: int, query: str, database: str) -> None:
     for method, (color, line) in Layout.of(document).styles.items():
-        own = next((None for one in _methods(document, (method,)) if one[1] is None), dim)
+        own = next((None for pair in _methods(document, (method,)) if pair[1] is None), dim)
         rows = _rows(document, method, own, query, database, "accuracy")
         if rows:
             ks = [row["k"] for row in rows]
@@ -232,30 +234,30 @@ def _by_pair(document: Document, metric: str, k: int | None, database: str) -> s
     layout = Layout.of(document)
     lines = [["method", "dim", *(f"{query} → {target}" for query, target in layout.all_panels)]]
     for method, dim in _methods(document, (*layout.tables[1].methods, *layout.others, *layout.later)):
-        found = [_rows(document, method, dim, *pair, metric, database) for pair in layout.all_panels]
-        cells = [next((_percent(row) for row in rows if row["k"] == k), "") for rows in found]
+        groups = [_rows(document, method, dim, *pair, metric, database) for pair in layout.all_panels]
+        cells = [next((_percent(row) for row in rows if row["k"] == k), "") for rows in groups]
         lines.append([method, "" if dim is None else str(dim), *cells])
     return table(lines)
 
 
 def _compared(document: Document, pairs: Sequence[tuple[str, str]], database: str) -> str:
     """Return one line per method that has all the figures, those above the best baseline's set in bold."""
-    found: dict[str, dict[tuple[str, str, str], Row]] = {}
+    by_method: dict[str, dict[tuple[str, str, str], Row]] = {}
     for row in of_database(document["compared"], database):
         if (row["query_view"], row["database_view"]) in pairs:
             figure = (row["query_view"], row["database_view"], row["metric"])
-            found.setdefault(row["method"], {})[figure] = row
+            by_method.setdefault(row["method"], {})[figure] = row
     figures = [(*pair, metric) for pair in pairs for metric in ("accuracy", "map")]
     titles = [f"{query} → {database}, {_TITLES[metric]}" for query, database, metric in figures]
     lines = [["method", *titles]]
     lines += [
-        [name, *(_difference(rows[one]) for one in figures)]
-        for name, rows in found.items()
+        [name, *(_difference(rows[figure]) for figure in figures)]
+        for name, rows in by_method.items()
         if set(rows) >= set(figures)
     ]
-    baselines = {one: row["baseline"] for rows in found.values() for one, row in rows.items()}
+    baselines = {figure: row["baseline"] for rows in by_method.values() for figure, row in rows.items()}
     best = "; ".join(
-        f"{title}: {baselines[one]}" for one, title in zip(figures, titles, strict=True) if one in baselines
+        f"{title}: {baselines[figure]}" for figure, title in zip(figures, titles, strict=True) if figure in baselines
     )
     return f"{COMPARED.format(best=best)}\n\n{table(lines)}"
 

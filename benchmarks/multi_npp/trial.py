@@ -81,8 +81,8 @@ def run_trial(photographs: Photographs, seed: int, journal: Journal, plan: Plan)
         if name not in journal:
             started = time.monotonic()
             trial = trial or replace(_split(photographs, seed, plan.views), measure=MEASURES[plan.tuned_by])
-            found = _cell(*cell, trial)
-            journal.add(name, {**found, "seconds": round(time.monotonic() - started, 2)})
+            result = _cell(*cell, trial)
+            journal.add(name, {**result, "seconds": round(time.monotonic() - started, 2)})
     cells = [journal[name] for name in names]
     rows = [row for cell in cells for row in cell["rows"]]
     return {
@@ -93,7 +93,7 @@ def run_trial(photographs: Photographs, seed: int, journal: Journal, plan: Plan)
 
 
 def _cell(method: Method, dim: int | None, view: str, trial: Trial) -> dict[str, Any]:
-    found, learner = _tuned(method, dim, view, trial)
+    selection, learner = _tuned(method, dim, view, trial)
     key = {"method": method.name, "dim": dim, "query_view": view}
     rows: list[dict[str, Any]] = []
     queries = learner.transform(trial.test[view], view=method.views.index(view))
@@ -103,7 +103,7 @@ def _cell(method: Method, dim: int | None, view: str, trial: Trial) -> dict[str,
             if target == view or (method.shared and queries.shape[1] == items.shape[1]):
                 about = {**key, "database_view": target, "database": database}
                 rows += [{**about, **row} for row in _figures(queries, items, trial, database)]
-    return {"rows": rows, "chosen": {**key, **found}}
+    return {"rows": rows, "chosen": {**key, **selection}}
 
 
 def accuracy(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> float:
@@ -134,18 +134,18 @@ def _split(photographs: Photographs, seed: int, views: Views) -> Trial:
 def _tuned(method: Method, dim: int | None, view: str, trial: Trial) -> tuple[dict[str, Any], Chain]:
     """Return settings for queries of one view, chosen inside the training part, and the learner fitted on that part."""
     rows = [trial.train[name] for name in method.views]
-    found = _chosen(method, dim, view, trial) if method.tuned else _given(method, dim)
-    name = repr((method.views, found["spec"], found["settings"]))
+    selection = _chosen(method, dim, view, trial) if method.tuned else _given(method, dim)
+    name = repr((method.views, selection["spec"], selection["settings"]))
     if name not in trial.fitted:
-        trial.fitted = {name: parse_chain(found["spec"], found["settings"]).fit(rows, trial.train_labels)}
-    return found, trial.fitted[name]
+        trial.fitted = {name: parse_chain(selection["spec"], selection["settings"]).fit(rows, trial.train_labels)}
+    return selection, trial.fitted[name]
 
 
 def _given(method: Method, dim: int | None) -> dict[str, Any]:
     """Return the settings of a method that leaves nothing to choose, in the form of a selection."""
     (spec,) = method.grid["spec"]
-    others = {name: values[0] for name, values in method.grid.items() if name != "spec"}
-    return {"spec": spec, "settings": {**_fixed(method, dim), **others}, "score": None, "tried": []}
+    rest = {name: values[0] for name, values in method.grid.items() if name != "spec"}
+    return {"spec": spec, "settings": {**_fixed(method, dim), **rest}, "score": None, "tried": []}
 
 
 def _fixed(method: Method, dim: int | None) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _chosen(method: Method, dim: int | None, view: str, trial: Trial) -> dict[st
             [trial.train[name] for name in method.views],
             trial.train_labels,
             measure=trial.measure,
-            crossings=[one for name in method.views for one in _crossings(method, name)],
+            crossings=[crossing for name in method.views for crossing in _crossings(method, name)],
             folds=FOLDS,
             seed=trial.seed,
         )
@@ -191,9 +191,9 @@ def _members(query_labels: NDArray[Any], labels: NDArray[Any]) -> tuple[Any, Any
 
 def _figures(queries: NDArray[Any], items: NDArray[Any], trial: Trial, database: str) -> Iterator[dict[str, Any]]:
     """Yield the figures of queries among the items of a database; among unseen ones no query finds its own item."""
-    squared, seen = distances(queries, items), database == TRAINED
-    order = ranking(squared) if seen else ranking_of_others(squared)
-    of_queries, of_items = _members(trial.test_labels, trial.train_labels if seen else trial.test_labels)
+    squared, trained = distances(queries, items), database == TRAINED
+    order = ranking(squared) if trained else ranking_of_others(squared)
+    of_queries, of_items = _members(trial.test_labels, trial.train_labels if trained else trial.test_labels)
     relevant = relevance(order, of_queries, of_items)
     for k in NEIGHBORS:
         yield {"metric": "accuracy", "k": k, "value": float(knn_correct(order, of_queries, of_items, k).mean())}

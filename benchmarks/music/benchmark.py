@@ -80,15 +80,15 @@ def run(seed: int, folder: Path, budgets: Sequence[int], answers: Sequence[int])
 
 
 def _curves(music: Music, test: Triplets, budgets: Sequence[int], seed: int) -> list[dict[str, Any]]:
-    by_genres, found = music.by_genres(BY_GENRES, seed), []
+    by_genres, curves = music.by_genres(BY_GENRES, seed), []
     for budget in budgets:
         people = music.answers[:budget]
         for name, way in WAYS.items():
             fit = partial(_fitted, way.fit, music, by_genres)
             rows, alpha = best_of(fit, way.grid, people, seed, ENOUGH)
             error = triplet_error(rows, test).value
-            found.append({"method": name, "answers": len(people), "error": error, "alpha": alpha})
-    return found
+            curves.append({"method": name, "answers": len(people), "error": error, "alpha": alpha})
+    return curves
 
 
 def _fitted(fit: Any, music: Music, by_genres: Triplets, people: Triplets, alpha: float) -> Any:

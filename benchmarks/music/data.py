@@ -59,9 +59,9 @@ class Music:
 
     def by_genres(self, count: int, seed: int) -> Triplets:
         """Return so many random triplets, (count, 3), of artists with genres, ordered by these; ties are left out."""
-        known = np.flatnonzero(self.genres.any(axis=1))
-        found = drawn(self.unlike()[np.ix_(known, known)], count, np.random.default_rng([seed, 1]))
-        return np.asarray(known[found])
+        artists = np.flatnonzero(self.genres.any(axis=1))
+        triplets = drawn(self.unlike()[np.ix_(artists, artists)], count, np.random.default_rng([seed, 1]))
+        return np.asarray(artists[triplets])
 
 
 def order(distances: NDArray[np.float64], triplets: Triplets) -> NDArray[np.float64]:

@@ -41,10 +41,10 @@ def alone(loss: LossName, music: Music, people: Triplets, by_genres: Triplets, a
 def beside(sharing: Sharing, music: Music, people: Triplets, by_genres: Triplets, alpha: float) -> Rows:
     """Return places by people's triplets, learned beside those of the genres, another notion of the same weight."""
     notions = np.repeat(["people", "genres"], [len(people), len(by_genres)])
-    given = Comparisons(np.concatenate([people, by_genres]), notions=notions)
+    comparisons = Comparisons(np.concatenate([people, by_genres]), notions=notions)
     how = replace(SOLVING, n_components=DIMENSIONS, alpha=alpha, sharing=sharing, balance=1.0)
-    found = JointObjects(how).fit(given, music.count).embeddings_
-    return found["" if sharing == "pooled" else "people"]
+    embeddings = JointObjects(how).fit(comparisons, music.count).embeddings_
+    return embeddings["" if sharing == "pooled" else "people"]
 
 
 def over_genres(music: Music, people: Triplets, by_genres: Triplets, alpha: float) -> Rows:

@@ -65,13 +65,13 @@ class Pool:
             drawn = self._generator.choice(self._left, min(LOOKED_AT, len(self._left)), replace=False)
             best = drawn[np.argsort(-gains(belief, self._answers[drawn]), kind="stable")]
             _, first = np.unique(self._answers[best, 0], return_index=True)
-            chosen = best[np.sort(first)[: min(TOGETHER, count - start)]]
-            belief.learn(self._answers[chosen])
-            self._note(chosen)
+            places = best[np.sort(first)[: min(TOGETHER, count - start)]]
+            belief.learn(self._answers[places])
+            self._note(places)
 
-    def _note(self, chosen: NDArray[np.intp]) -> None:
-        self._asked += chosen.tolist()
-        self._left = self._left[~np.isin(self._left, chosen)]
+    def _note(self, places: NDArray[np.intp]) -> None:
+        self._asked += places.tolist()
+        self._left = self._left[~np.isin(self._left, places)]
 
 
 def gains(belief: Places, questions: Triplets) -> Rows:

@@ -17,24 +17,24 @@ GENRES = "genres as they are"
 
 def progress(trial: Mapping[str, Any]) -> str:
     """Return the errors after the most answers in one line."""
-    most = max(one["answers"] for one in trial["curves"])
-    shown = (f"{one['method']} {100 * one['error']:.1f}" for one in trial["curves"] if one["answers"] == most)
-    asked = (f"{one['way']} {100 * one['curve'][-1]['error']:.1f}" for one in trial["asked"])
-    return f"{most:,} answers: {', '.join([*shown, *asked])}"
+    most = max(row["answers"] for row in trial["curves"])
+    learned = (f"{row['method']} {100 * row['error']:.1f}" for row in trial["curves"] if row["answers"] == most)
+    active = (f"{session['way']} {100 * session['curve'][-1]['error']:.1f}" for session in trial["asked"])
+    return f"{most:,} answers: {', '.join([*learned, *active])}"
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Return mean and deviation of every error."""
-    found = [{"method": GENRES, "metric": "error", **summary([trial["genres"] for trial in trials])}]
+    summaries = [{"method": GENRES, "metric": "error", **summary([trial["genres"] for trial in trials])}]
     for method, answers in _points(trials):
         errors = summary(_errors(trials, method, answers))
-        found.append({"method": method, "answers": answers, "metric": "error", **errors})
+        summaries.append({"method": method, "answers": answers, "metric": "error", **errors})
     for way in _ways(trials):
         curves = _curves(trials, way)
         for place, point in enumerate(curves[0]):
             errors = summary([curve[place]["error"] for curve in curves])
-            found.append({"method": f"{way} answers", "answers": point["questions"], "metric": "error", **errors})
-    return found
+            summaries.append({"method": f"{way} answers", "answers": point["questions"], "metric": "error", **errors})
+    return summaries
 
 
 def markdown(document: Document) -> str:
@@ -49,29 +49,29 @@ def markdown(document: Document) -> str:
         f"Genres order {consistency} % of the held-out triplets as people did, where they order them at all; {tied} % "
         f"are ties. With a tie counted half, the error of {GENRES} is {genres} %."
     )
-    chosen = (
+    text = (
         "Answers asked for in random order, and the most informative first; of the active ones also how many they "
         "are as a share of the random ones that lead to the same error."
     )
     parts = ["# Music artists by what people answered", settings["protocol"], about, _placed(trials)]
-    return "\n\n".join([*parts, "## Chosen answers", chosen, _asked(trials)])
+    return "\n\n".join([*parts, "## Chosen answers", text, _asked(trials)])
 
 
 def plot(path: Path, document: Document) -> None:
     """Draw the errors against answers: of ways to place artists, and of chosen and random answers."""
     trials = document["trials"]
     with panels(path, 1, 2, (11, 4.5), sharey=True) as figure:
-        placed, asked = figure.axes
+        methods_axis, ways_axis = figure.axes
         for method in _methods(trials):
             budgets = [answers for name, answers in _points(trials) if name == method]
             errors = [100 * np.mean(_errors(trials, method, budget)) for budget in budgets]
-            placed.plot(budgets, errors, "o-", label=method, markersize=3)
+            methods_axis.plot(budgets, errors, "o-", label=method, markersize=3)
         for way in _ways(trials):
             curves = _curves(trials, way)
             errors = 100 * np.mean([[point["error"] for point in curve] for curve in curves], axis=0)
             questions = [point["questions"] for point in curves[0]]
-            asked.plot(questions, errors, "o-", color=COLORS[way], label=way, markersize=3)
-        placed.set_ylabel("triplet error, %")
+            ways_axis.plot(questions, errors, "o-", color=COLORS[way], label=way, markersize=3)
+        methods_axis.set_ylabel("triplet error, %")
         for axis in figure.axes:
             axis.set_xlabel("answers")
             axis.legend(frameon=False)
@@ -101,17 +101,17 @@ def _methods(trials: Trials) -> list[str]:
 
 
 def _points(trials: Trials) -> list[tuple[str, int]]:
-    return list(dict.fromkeys((one["method"], one["answers"]) for trial in trials for one in trial["curves"]))
+    return list(dict.fromkeys((row["method"], row["answers"]) for trial in trials for row in trial["curves"]))
 
 
 def _errors(trials: Trials, method: str, answers: int) -> list[float]:
-    found = (one for trial in trials for one in trial["curves"])
-    return [one["error"] for one in found if (one["method"], one["answers"]) == (method, answers)]
+    points = (point for trial in trials for point in trial["curves"])
+    return [point["error"] for point in points if (point["method"], point["answers"]) == (method, answers)]
 
 
 def _ways(trials: Trials) -> list[str]:
-    return list(dict.fromkeys(one["way"] for trial in trials for one in trial["asked"]))
+    return list(dict.fromkeys(session["way"] for trial in trials for session in trial["asked"]))
 
 
 def _curves(trials: Trials, way: str) -> list[list[Mapping[str, Any]]]:
-    return [one["curve"] for trial in trials for one in trial["asked"] if one["way"] == way]
+    return [session["curve"] for trial in trials for session in trial["asked"] if session["way"] == way]

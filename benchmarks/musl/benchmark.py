@@ -25,15 +25,15 @@ COUNTS = (2, 3, 5, 10, 20)
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, rows and trials of all splits."""
-    found = pictures(options.data)
-    check_counts(found, options.data)
+    images = pictures(options.data)
+    check_counts(images, options.data)
     seeds = seeds_of(options)
-    counts = [count for count in COUNTS if count <= len(found.classes)]
+    counts = [count for count in COUNTS if count <= len(images.classes)]
     settings = {
         "data": options.data.name,
-        "pictures": len(found.paths),
-        "classes": found.classes,
-        "kinds": found.kinds,
+        "pictures": len(images.paths),
+        "classes": images.classes,
+        "kinds": images.kinds,
         "seeds": list(seeds),
         "train": TRAIN,
         "neighbors": NEIGHBORS,
@@ -49,9 +49,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     return {"settings": settings, "rows": report.rows(trials), "trials": trials}
 
 
-def check_counts(found: Pictures, data: Path) -> None:
+def check_counts(images: Pictures, data: Path) -> None:
     """Raise MissingDataError where a class has no more pictures than train."""
-    few = [str(name) for name in found.classes if (found.labels == name).sum() <= TRAIN]
+    few = [str(name) for name in images.classes if (images.labels == name).sum() <= TRAIN]
     if few:
         raise MissingDataError(f"{data} has no more than {TRAIN} pictures of: {', '.join(few)}")
 

@@ -51,18 +51,18 @@ SOURCE = (
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, rows and trials of all draws."""
-    known, unseen = pictures(options.data), pictures(options.novel)
-    for found, data in ((known, options.data), (unseen, options.novel)):
-        check_counts(found, data)
-    if shared := sorted(set(known.classes.tolist()) & set(unseen.classes.tolist())):
+    learned, unseen = pictures(options.data), pictures(options.novel)
+    for images, data in ((learned, options.data), (unseen, options.novel)):
+        check_counts(images, data)
+    if shared := sorted(set(learned.classes.tolist()) & set(unseen.classes.tolist())):
         raise MissingDataError(f"{options.novel} holds no novel classes only: {', '.join(shared)} are learned")
     seeds = seeds_of(options)
-    counts = sorted({count for count in COUNTS if count < len(known.classes)} | {len(known.classes)})
+    counts = sorted({count for count in COUNTS if count < len(learned.classes)} | {len(learned.classes)})
     settings = {
         "data": options.data.name,
         "novel": options.novel.name,
-        "pictures": [len(known.paths), len(unseen.paths)],
-        "classes": known.classes,
+        "pictures": [len(learned.paths), len(unseen.paths)],
+        "classes": learned.classes,
         "novel classes": unseen.classes,
         "seeds": list(seeds),
         "train": TRAIN,
@@ -86,27 +86,27 @@ def values(trials: Trials, name: str, **about: Any) -> list[float]:
 def rise(trials: Trials, count: int, name: str = MAIN, thresholds: str = CHOSEN, examples: int = EXAMPLES[-1]) -> Any:
     """Return the accuracy of K metrics less that of one, draw by draw."""
     about = {"thresholds": thresholds, "method": RETRAINED, "examples": examples}
-    several, one = (values(trials, name, metrics=metrics, **about) for metrics in (count, 1))
-    return np.subtract(several, one)
+    multiple, single = (values(trials, name, metrics=metrics, **about) for metrics in (count, 1))
+    return np.subtract(multiple, single)
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Return means and standard deviations over the trials of all figures, and of what K metrics gain over one."""
-    found: list[dict[str, Any]] = []
+    summaries: list[dict[str, Any]] = []
     for row in trials[0]["novel"]:
         about = {name: row[name] for name in NAMES}
-        found += [{**about, "metric": name, **summary(values(trials, name, **about))} for name in FIGURES]
+        summaries += [{**about, "metric": name, **summary(values(trials, name, **about))} for name in FIGURES]
         if row["method"] == RETRAINED:
             gained = rise(trials, row["metrics"], MAIN, row["thresholds"], row["examples"])
-            found.append({**about, "metric": f"{MAIN}, gained over one metric", **summary(gained)})
-    return found
+            summaries.append({**about, "metric": f"{MAIN}, gained over one metric", **summary(gained)})
+    return summaries
 
 
 def progress(trial: dict[str, Any]) -> str:
     """Return what a trial found, in short."""
     about = {"thresholds": CHOSEN, "method": RETRAINED, "examples": EXAMPLES[-1]}
-    found = [row for row in trial["novel"] if about.items() <= row.items()]
-    return ", ".join(f"K = {row['metrics']} {100 * row[MAIN]:.1f}" for row in found)
+    points = [row for row in trial["novel"] if about.items() <= row.items()]
+    return ", ".join(f"K = {row['metrics']} {100 * row[MAIN]:.1f}" for row in points)
 
 
 def markdown(document: Document) -> str:
@@ -149,9 +149,9 @@ def plot(path: Path, document: Document) -> None:
             for (thresholds, method), (label, color) in CURVES.items():
                 about = {"thresholds": thresholds, "method": method, "examples": EXAMPLES[-1]}
                 counts = [count for count in _counts(trials) if values(trials, MAIN, metrics=count, **about)]
-                found = [values(trials, MAIN + part, metrics=count, **about) for count in counts]
-                means = [100 * float(np.mean(one)) for one in found]
-                errors = [100 * summary(one)["std"] / np.sqrt(len(trials)) for one in found]
+                accuracies = [values(trials, MAIN + part, metrics=count, **about) for count in counts]
+                means = [100 * float(np.mean(draws)) for draws in accuracies]
+                errors = [100 * summary(draws)["std"] / np.sqrt(len(trials)) for draws in accuracies]
                 axis.errorbar(counts, means, errors, marker="o", markersize=3, color=color, label=label)
             axis.set_xlabel("metrics")
             axis.set_ylabel(f"{MAIN} accuracy, %: {title}")
@@ -159,13 +159,13 @@ def plot(path: Path, document: Document) -> None:
 
 
 def _chosen(trials: Trials) -> str:
-    found = {
+    choices = {
         "one metric": [trial["chosen thresholds"]["1"] for trial in trials],
         "several": [trial["chosen thresholds"][str(FEW)] for trial in trials],
     }
     counted = {
         name: ", ".join(f"{count} {picked.count(count)} times" for count in sorted(set(picked)))
-        for name, picked in found.items()
+        for name, picked in choices.items()
     }
     return f"Chosen: {'; '.join(f'for {name} {text}' for name, text in counted.items())}."
 
@@ -179,17 +179,17 @@ def _beside_paper(trials: Trials) -> list[list[str]]:
     lines = [["", "ours", "paper"]]
     for count in three:
         for thresholds in (CHOSEN, DEFAULT):
-            found = mean_and_error(rise(trials, count, MAIN, thresholds), sign="+")
-            lines.append([f"novel classes, three metrics − one, thresholds {thresholds}, points", found, "almost 25"])
+            gain = mean_and_error(rise(trials, count, MAIN, thresholds), sign="+")
+            lines.append([f"novel classes, three metrics − one, thresholds {thresholds}, points", gain, "almost 25"])
     about: dict[str, Any] = {"examples": EXAMPLES[-1]}
     three_printed, one_printed = (values(trials, MAIN, method=name, **about) for name in (PRINTED[-1], ONE_PRINTED))
-    shown = mean_and_error(np.subtract(three_printed, one_printed), sign="+")
-    lines.append(["the same with the paper's own constants, points", shown, "almost 25"])
+    difference = mean_and_error(np.subtract(three_printed, one_printed), sign="+")
+    lines.append(["the same with the paper's own constants, points", difference, "almost 25"])
     for count in three:
         about |= {"metrics": count, "thresholds": CHOSEN}
         ours, heuristic = (values(trials, f"{MAIN}, all", method=name, **about) for name in (RETRAINED, KMEANS))
-        shown = mean_and_error(np.subtract(ours, heuristic), sign="+")
-        lines.append(["all classes, MuSL − k-means, three metrics, points", shown, "about 5"])
+        difference = mean_and_error(np.subtract(ours, heuristic), sign="+")
+        lines.append(["all classes, MuSL − k-means, three metrics, points", difference, "about 5"])
     return lines
 
 
@@ -201,7 +201,7 @@ def _curve(trials: Trials, name: str) -> list[list[str]]:
             {"thresholds": key[0], "method": key[1], "metrics": count, "examples": examples}
             for key, examples in columns
         ]
-        lines.append([str(count), *(mean_and_error(values(trials, name, **one)) for one in about)])
+        lines.append([str(count), *(mean_and_error(values(trials, name, **names)) for names in about)])
     for thresholds, method, metrics in SINGLES:
         label = method if metrics in (None, 1) else f"{method}, K = {metrics}"
         cells = [""] * len(columns)
@@ -217,8 +217,8 @@ def _rises(trials: Trials) -> list[list[str]]:
     columns = [(part, thresholds) for part in PARTS for thresholds in (CHOSEN, DEFAULT)]
     lines: list[Sequence[str]] = [["K", *(f"{PARTS[part]}, thresholds {kind}" for part, kind in columns)]]
     for count in _counts(trials)[1:]:
-        found = [rise(trials, count, MAIN + part, kind) for part, kind in columns]
-        lines.append([str(count), *(mean_and_error(one, sign="+") for one in found)])
+        gains = [rise(trials, count, MAIN + part, kind) for part, kind in columns]
+        lines.append([str(count), *(mean_and_error(gain, sign="+") for gain in gains)])
     return [list(line) for line in lines]
 
 

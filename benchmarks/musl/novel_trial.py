@@ -62,22 +62,26 @@ class Halves:
 def run(seed: int, data: Path, novel: Path, counts: Sequence[int]) -> Trial:
     """Return the figures of one draw of training, example and test pictures, and the thresholds that were chosen."""
     halves = drawn(pictures(data), pictures(novel), seed)
-    chosen = {
+    thresholds = {
         count: choose(halves.old, halves.old_names, seed, "n_thresholds", GRID, n_metrics=count) for count in (1, FEW)
     }
     figures = []
-    for kind, method, count, learner in _fits(halves, counts, chosen, seed):
+    for kind, method, count, learner in _fits(halves, counts, thresholds, seed):
         learner.fit(halves.old, halves.old_names)
         about = {"thresholds": kind, "method": method, "metrics": count}
-        figures += [{**about, **found} for found in of_novel_classes(learner, halves)]
-    return {"seed": seed, "novel": figures, "chosen thresholds": {str(count): found for count, found in chosen.items()}}
+        figures += [{**about, **row} for row in of_novel_classes(learner, halves)]
+    return {
+        "seed": seed,
+        "novel": figures,
+        "chosen thresholds": {str(count): number for count, number in thresholds.items()},
+    }
 
 
-def drawn(known: Pictures, unseen: Pictures, seed: int) -> Halves:
+def drawn(learned: Pictures, unseen: Pictures, seed: int) -> Halves:
     """Return a draw of pictures, described by words that are learned from the learned classes' training part."""
-    both = Pictures((*known.paths, *unseen.paths), np.concatenate([known.labels, unseen.labels]))
+    both = Pictures((*learned.paths, *unseen.paths), np.concatenate([learned.labels, unseen.labels]))
     train, test = split(both.labels, seed)
-    first = len(known.paths)
+    first = len(learned.paths)
     parts = [part[is_new] for part in (train, test) for is_new in (part < first, part >= first)]
     old, new, old_queries, new_queries = parts
     words, labels = both.words(old, seed), both.labels
@@ -95,12 +99,12 @@ def drawn(known: Pictures, unseen: Pictures, seed: int) -> Halves:
 
 
 def _fits(
-    halves: Halves, counts: Sequence[int], chosen: Mapping[int, int], seed: int
+    halves: Halves, counts: Sequence[int], thresholds: Mapping[int, int], seed: int
 ) -> Iterator[tuple[str, str, int, MuSL]]:
     """Yield how thresholds were set, the method, the number of metrics and an unfitted learner, to be fitted there."""
     classes, codes = np.unique(halves.old_names, return_inverse=True)
     kinds = np.unique([halves.kinds[name] for name in classes.tolist()], return_inverse=True)[1]
-    few, single = chosen[FEW], chosen[1]
+    few, single = thresholds[FEW], thresholds[1]
     for count in counts:
         learner = MuSL(n_metrics="class" if count == len(classes) else count)
         yield DEFAULT, RETRAINED, count, learner
@@ -125,20 +129,22 @@ def of_novel_classes(learner: MuSL, halves: Halves) -> list[Trial]:
     rows, names = np.vstack([halves.old, halves.new]), np.concatenate([halves.old_names, halves.new_names])
     queries = np.vstack([halves.old_queries, halves.new_queries])
     query_names = np.concatenate([halves.old_query_names, halves.new_query_names])
-    found = []
+    results = []
     for examples in EXAMPLES:
         metrics = {
             name: learner.assign(halves.new[halves.new_names == name][:examples], category=name)
             for name in np.unique(halves.new_names).tolist()
         }
-        matched = np.mean([kind_of(learner, one, halves.kinds) == halves.kinds[name] for name, one in metrics.items()])
+        matched = np.mean(
+            [kind_of(learner, metric, halves.kinds) == halves.kinds[name] for name, metric in metrics.items()]
+        )
         figures: Trial = {"examples": examples, "kinds": float(matched)}
         figures |= measure(learner, halves.new, halves.new_names, halves.new_queries, halves.new_query_names)
         among = measure(learner, rows, names, queries, query_names)
         figures |= {f"{name}, all": value for name, value in among.items()}
         within = _within_kinds(learner, halves)
-        found.append({**figures, **{f"{name}, kind known": value for name, value in within.items()}})
-    return found
+        results.append({**figures, **{f"{name}, kind known": value for name, value in within.items()}})
+    return results
 
 
 def _within_kinds(learner: MuSL, halves: Halves) -> dict[str, float]:
@@ -150,16 +156,20 @@ def _within_kinds(learner: MuSL, halves: Halves) -> dict[str, float]:
         for names in (halves.new_names, halves.new_query_names)
     )
     for kind in np.unique(of_rows):
-        base, asked = of_rows == kind, of_queries == kind
-        found = measure(
-            learner, halves.new[base], halves.new_names[base], halves.new_queries[asked], halves.new_query_names[asked]
+        base, probes = of_rows == kind, of_queries == kind
+        accuracies = measure(
+            learner,
+            halves.new[base],
+            halves.new_names[base],
+            halves.new_queries[probes],
+            halves.new_query_names[probes],
         )
         share = len(np.unique(halves.new_names[base])) / len(classes)
-        sums = {name: sums.get(name, 0.0) + share * value for name, value in found.items()}
+        sums = {name: sums.get(name, 0.0) + share * value for name, value in accuracies.items()}
     return sums
 
 
 def kind_of(learner: MuSL, metric: int, kinds: Mapping[str, str]) -> str:
     """Return the kind of most classes that a metric was learned for; "" for a metric that was learned for no class."""
-    found = [kinds[str(name)] for name in learner.classes_[learner.metric_of_class(learner.classes_) == metric]]
-    return max(sorted(set(found)), key=found.count, default="")
+    own_kinds = [kinds[str(name)] for name in learner.classes_[learner.metric_of_class(learner.classes_) == metric]]
+    return max(sorted(set(own_kinds)), key=own_kinds.count, default="")

@@ -57,8 +57,8 @@ LABELS = {
 
 def abouts(trials: Trials, part: str, *methods: str) -> list[dict[str, Any]]:
     """Return what names each figure of a part: method, and number of metrics or of thresholds."""
-    found = [{name: row[name] for name in NAMES if name in row} for row in trials[0].get(part, [])]
-    return [about for about in found if not methods or about["method"] in methods]
+    keys = [{name: row[name] for name in NAMES if name in row} for row in trials[0].get(part, [])]
+    return [about for about in keys if not methods or about["method"] in methods]
 
 
 def counts(trials: Trials, part: str) -> list[int]:
@@ -68,8 +68,8 @@ def counts(trials: Trials, part: str) -> list[int]:
 
 def values(trials: Trials, part: str, name: str, **about: Any) -> list[Any]:
     """Return a figure of every trial that has it."""
-    found = [row for trial in trials for row in trial.get(part, []) if about.items() <= row.items()]
-    return [row[name] for row in found if name in row]
+    figures = [row for trial in trials for row in trial.get(part, []) if about.items() <= row.items()]
+    return [row[name] for row in figures if name in row]
 
 
 def single(trials: Trials, method: str, name: str) -> list[Any]:
@@ -85,21 +85,21 @@ def stability(trials: Trials, method: str, metrics: int) -> list[float]:
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Return means and standard deviations over the trials of all figures."""
-    found = []
+    summaries = []
     timed = (*ACCURACIES, "seconds")
     parts = {"curve": timed, "groupings": ("kinds",), "thresholds": timed}
     for part, names in parts.items():
         for about in abouts(trials, part):
             for name in names:
-                if given := values(trials, part, name, **about):
-                    found.append({"part": part, **about, "metric": name, **summary(given)})
+                if numbers := values(trials, part, name, **about):
+                    summaries.append({"part": part, **about, "metric": name, **summary(numbers)})
     for about in abouts(trials, "groupings"):
-        found.append({"part": "groupings", **about, "metric": "stability", **summary(stability(trials, **about))})
+        summaries.append({"part": "groupings", **about, "metric": "stability", **summary(stability(trials, **about))})
     for method in BY_THRESHOLDS:
         about = {"part": "thresholds", "method": method, "thresholds": CHOSEN}
-        found.append({**about, "metric": MAIN, **summary(of_chosen(trials, method))})
-        found.append({**about, "metric": f"{MAIN} gained", **summary(gain_of_thresholds(trials, method))})
-    return found
+        summaries.append({**about, "metric": MAIN, **summary(of_chosen(trials, method))})
+        summaries.append({**about, "metric": f"{MAIN} gained", **summary(gain_of_thresholds(trials, method))})
+    return summaries
 
 
 def by_thresholds(trials: Trials, method: str, thresholds: int, name: str = MAIN) -> list[Any]:
@@ -119,9 +119,9 @@ def gain_of_thresholds(trials: Trials, method: str) -> Any:
 
 def progress(trial: Mapping[str, Any]) -> str:
     """Return what a trial found, in short."""
-    shown = [row for row in trial["curve"] if row["method"] in (ONE, ONE_CHOSEN, PER_CLASS)]
-    chosen = [f"{method}, thresholds chosen {100 * of_chosen([trial], method)[0]:.1f}" for method in BY_THRESHOLDS]
-    return ", ".join([*(f"{row['method']} {100 * row[MAIN]:.1f}" for row in shown), *chosen])
+    curve = [row for row in trial["curve"] if row["method"] in (ONE, ONE_CHOSEN, PER_CLASS)]
+    texts = [f"{method}, thresholds chosen {100 * of_chosen([trial], method)[0]:.1f}" for method in BY_THRESHOLDS]
+    return ", ".join([*(f"{row['method']} {100 * row[MAIN]:.1f}" for row in curve), *texts])
 
 
 def markdown(document: Document) -> str:
@@ -224,19 +224,19 @@ def _beside_paper(trials: Trials) -> list[list[str]]:
 def _curve(trials: Trials, name: str, factor: float = 100) -> list[list[str]]:
     lines = [["K", *METHODS]]
     for method in (ONE, ONE_CHOSEN, PER_CLASS, *PRINTED):
-        if found := single(trials, method, name):
-            lines.append([method, mean_and_error(found, factor), *[""] * (len(METHODS) - 1)])
+        if accuracies := single(trials, method, name):
+            lines.append([method, mean_and_error(accuracies, factor), *[""] * (len(METHODS) - 1)])
     for count in counts(trials, "curve"):
-        found = [values(trials, "curve", name, method=method, metrics=count) for method in METHODS]
-        lines.append([str(count), *(mean_and_error(one, factor) for one in found)])
+        accuracies = [values(trials, "curve", name, method=method, metrics=count) for method in METHODS]
+        lines.append([str(count), *(mean_and_error(draws, factor) for draws in accuracies)])
     return lines
 
 
 def _gains(trials: Trials) -> list[list[str]]:
-    others = (ONE, ONE_CHOSEN, ONE_PRINTED, MUSL, KMEANS, RANDOM)
-    lines = [["K", *(f"retrained − {other}" for other in others)]]
+    rivals = (ONE, ONE_CHOSEN, ONE_PRINTED, MUSL, KMEANS, RANDOM)
+    lines = [["K", *(f"retrained − {other}" for other in rivals)]]
     for count in counts(trials, "curve"):
-        lines.append([str(count), *(_points(gained(trials, count, other)) for other in others)])
+        lines.append([str(count), *(_points(gained(trials, count, other)) for other in rivals)])
     return lines
 
 
@@ -246,8 +246,8 @@ def _groups(trials: Trials, kinds: bool) -> list[list[str]]:
     lines[0] += [f"{method}, with the kinds" for method in methods if kinds]
     for count in counts(trials, "groupings"):
         line = [str(count), *(f"{np.mean(stability(trials, method, count)):.2f}" for method in methods)]
-        found = [values(trials, "groupings", "kinds", method=method, metrics=count) for method in methods if kinds]
-        lines.append([*line, *(mean_and_error(one, 1, 2) for one in found)])
+        agreements = [values(trials, "groupings", "kinds", method=method, metrics=count) for method in methods if kinds]
+        lines.append([*line, *(mean_and_error(draws, 1, 2) for draws in agreements)])
     return lines
 
 
@@ -257,11 +257,11 @@ def _thresholds(trials: Trials) -> list[list[str]]:
         ["", *map(str, THRESHOLDS), CHOSEN, f"{CHOSEN} − {THRESHOLDS[0]}, points", "numbers chosen", "seconds of most"]
     ]
     for method in BY_THRESHOLDS:
-        found = [mean_and_error(by_thresholds(trials, method, count)) for count in THRESHOLDS]
+        cells = [mean_and_error(by_thresholds(trials, method, count)) for count in THRESHOLDS]
         picked = ", ".join(str(trial["chosen thresholds"][method]) for trial in trials)
         seconds = mean_and_error(by_thresholds(trials, method, THRESHOLDS[-1], "seconds"), 1)
         gain = _points(gain_of_thresholds(trials, method))
-        lines.append([names[method], *found, mean_and_error(of_chosen(trials, method)), gain, picked, seconds])
+        lines.append([names[method], *cells, mean_and_error(of_chosen(trials, method)), gain, picked, seconds])
     return lines
 
 
@@ -271,9 +271,9 @@ def _between(trials: Trials) -> list[list[str]]:
         pairs = [(by_thresholds(trials, first, count), by_thresholds(trials, second, count)) for count in THRESHOLDS]
         pairs.append((of_chosen(trials, first), of_chosen(trials, second)))
         names = [f"{FEW} metrics" if method == RETRAINED else method for method in (first, second)]
-        lines.append([" − ".join(names), *(_points(np.subtract(one, other)) for one, other in pairs)])
+        lines.append([" − ".join(names), *(_points(np.subtract(ours, other)) for ours, other in pairs)])
     return lines
 
 
-def _points(found: Any) -> str:
-    return mean_and_error(found, sign="+")
+def _points(gains: Any) -> str:
+    return mean_and_error(gains, sign="+")

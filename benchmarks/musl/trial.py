@@ -35,11 +35,11 @@ Trial = dict[str, Any]
 
 def run(seed: int, data: Path, counts: Sequence[int]) -> Trial:
     """Return the figures of one split: "curve", "groupings", "thresholds", and what cross-validation chose."""
-    found = pictures(data)
-    train, test = split(found.labels, seed)
-    words, labels = found.words(train, seed), found.labels
+    images = pictures(data)
+    train, test = split(images.labels, seed)
+    words, labels = images.words(train, seed), images.labels
     halves = words[train], labels[train], words[test], labels[test]
-    return {"seed": seed, **learned(halves, found.kinds, counts, seed), **by_thresholds(halves, seed)}
+    return {"seed": seed, **learned(halves, images.kinds, counts, seed), **by_thresholds(halves, seed)}
 
 
 def split(labels: Labels, seed: int) -> tuple[Positions, Positions]:
@@ -74,10 +74,10 @@ def learned(halves: tuple[Rows, Labels, Rows, Labels], kinds: Labels, counts: Se
             groups = learners[0].metric_of_class(np.unique(names))
             agreed = adjusted_rand_score(kinds, groups)
             groupings.append({"method": method, "metrics": count, "parts": groups.tolist(), "kinds": agreed})
-    chosen = choose(rows, names, seed, "alpha", ALPHAS, n_metrics=1)
-    single = MuSL(n_metrics=1, alpha=chosen).fit(rows, names)
+    alpha = choose(rows, names, seed, "alpha", ALPHAS, n_metrics=1)
+    single = MuSL(n_metrics=1, alpha=alpha).fit(rows, names)
     curve.append({"method": ONE_CHOSEN, "metrics": 1, **measure(single, rows, names, queries, query_names)})
-    return {"curve": curve, "groupings": groupings, "alpha": chosen}
+    return {"curve": curve, "groupings": groupings, "alpha": alpha}
 
 
 def by_thresholds(halves: tuple[Rows, Labels, Rows, Labels], seed: int) -> Trial:
@@ -86,17 +86,17 @@ def by_thresholds(halves: tuple[Rows, Labels, Rows, Labels], seed: int) -> Trial
     ``halves`` are as in ``learned``.
     """
     rows, names, queries, query_names = halves
-    figures, chosen = [], {}
+    figures, choices = [], {}
     counts: dict[str, Any] = {ONE: 1, RETRAINED: FEW, PER_CLASS: "class"}
     for method, count in counts.items():
-        chosen[method] = choose(rows, names, seed, "n_thresholds", THRESHOLDS, n_metrics=count)
+        choices[method] = choose(rows, names, seed, "n_thresholds", THRESHOLDS, n_metrics=count)
         for thresholds in THRESHOLDS:
             started = time.process_time()
             learner = MuSL(n_metrics=count, n_thresholds=thresholds).fit(rows, names)
             seconds = time.process_time() - started
             about = {"method": method, "thresholds": thresholds, "seconds": seconds}
             figures.append({**about, **measure(learner, rows, names, queries, query_names)})
-    return {"thresholds": figures, "chosen thresholds": chosen}
+    return {"thresholds": figures, "chosen thresholds": choices}
 
 
 def _fits(rows: Rows, names: Labels, counts: Sequence[int], seed: int) -> Iterator[tuple[int, str, list[MuSL]]]:
@@ -116,13 +116,13 @@ def _fits(rows: Rows, names: Labels, counts: Sequence[int], seed: int) -> Iterat
         means = by_means(np.sqrt(rows), codes, count, np.random.RandomState(seed))
         yield count, KMEANS, [MuSL(assignment=means.tolist())]
         seeds = np.random.SeedSequence(seed).generate_state(DRAWS)
-        yield count, RANDOM, [MuSL(n_metrics=count, assignment="random", random_state=int(one)) for one in seeds]
+        yield count, RANDOM, [MuSL(n_metrics=count, assignment="random", random_state=int(state)) for state in seeds]
 
 
 def _as_printed(classes: int) -> Iterator[tuple[int, str, list[MuSL]]]:
     """Fit as ``_fits`` does, with the paper's own constants: equal weights of all pairs, and T/2 as the offset."""
-    one, per_class, joint, retrained = PRINTED
-    yield 1, one, [MuSL(n_metrics=1, **AS_PRINTED)]
+    single, per_class, joint, retrained = PRINTED
+    yield 1, single, [MuSL(n_metrics=1, **AS_PRINTED)]
     yield classes, per_class, [MuSL(n_metrics="class", **AS_PRINTED)]
     boosted = MuSL(n_metrics=PRINTED_COUNT, retrain=False, **AS_PRINTED)
     yield PRINTED_COUNT, joint, [boosted]
@@ -147,8 +147,8 @@ def measure(learner: MuSL, rows: Rows, names: Labels, queries: Rows, query_names
     classes, codes = np.unique(names, return_inverse=True)
     stored, probes = (learner.transform(x).astype(np.float32) for x in (rows, queries))
     found_at = distances(probes, stored, learner.metric_of_class(names), learner.n_bits)
-    found = {}
+    accuracies = {}
     for k in NEIGHBORS:
         correct = classes[votes(found_at, codes, k).argmax(axis=1)] == query_names
-        found[f"{k}-NN"] = float(np.mean([correct[query_names == name].mean() for name in np.unique(query_names)]))
-    return found
+        accuracies[f"{k}-NN"] = float(np.mean([correct[query_names == name].mean() for name in np.unique(query_names)]))
+    return accuracies

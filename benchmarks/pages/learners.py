@@ -36,10 +36,6 @@ _SETS = "corel1k|merged20|osr8|wikipedia|pubfig|isolet|sports texts|orl faces|di
 """Headings of sets of data."""
 
 
-def _across(row: Row) -> bool:
-    return bool(row["query_view"] != row["database_view"])
-
-
 def _by_labels(document: Document) -> list[Row]:
     """Return the rows of kinds with some labels a class, with their number."""
     return [{**row, "labels": _LABELS[row["kind"]]} for row in document["rows"] if row["kind"] in _LABELS]
@@ -62,7 +58,7 @@ LEARNERS = Group(
                     result="unseen",
                     where={"database": "unseen", "metric": "map"},
                     x_metric="recall@10",
-                    only=lambda row: "query_view" in row and _across(row),
+                    only=lambda row: "query_view" in row and row["query_view"] != row["database_view"],
                     keep=_LEARNERS,
                     titles=("own item among the first ten, share", "mAP"),
                 ),

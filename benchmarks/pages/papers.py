@@ -64,8 +64,8 @@ def _multi_npp() -> dict[str, float]:
 
 def _attributes(data: str) -> dict[str, float]:
     column = {"osr8": 0, "pubfig": 1}[data]
-    found = {title: attributes.PAPER.get((score, "LMNN")) for score, title in _SCORES.items()}
-    published = {title: values[column] for title, values in found.items() if values}
+    by_title = {title: attributes.PAPER.get((score, "LMNN")) for score, title in _SCORES.items()}
+    published = {title: values[column] for title, values in by_title.items() if values}
     best = _SCORES[attributes.BOTH_IS[data]]  # what the paper calls Q+Pwise
     return {**published, best: attributes.PAPER[attributes.BOTH, "LMNN"][column]}
 

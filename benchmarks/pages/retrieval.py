@@ -21,8 +21,10 @@ _EXAMPLES = ("learn", "linear SVM", "mean", "best", "Rocchio", "one example", "c
 
 def _calibration(document: Document) -> list[Row]:
     """Return how many hits of each tenth of matches are relevant, by the mean match."""
-    tenths = (one for one in document["reliability"] if "match" in one)
-    return [{"data": one["data"], "mean match": round(one["match"], 3), "value": one["relevant"]} for one in tenths]
+    tenths = (tenth for tenth in document["reliability"] if "match" in tenth)
+    return [
+        {"data": tenth["data"], "mean match": round(tenth["match"], 3), "value": tenth["relevant"]} for tenth in tenths
+    ]
 
 
 def _questions(document: Document) -> list[Row]:

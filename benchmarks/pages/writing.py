@@ -1,9 +1,9 @@
 """The text of the pages of the benchmarks, of their index, and of the table in ``README.md``."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from benchmarks.frame.benchmark import Document
-from benchmarks.frame.sections import deeper, shortened
 from benchmarks.frame.tables import table
 from benchmarks.pages import GROUPS, PAGES, README
 from benchmarks.pages.page import Page
@@ -13,6 +13,7 @@ Documents = Mapping[str, Document]
 """Results by the names of their files, without the ending."""
 FOLDER = "docs/benchmarks"
 MARK = "<!-- figures -->"
+_HEADING = re.compile(r"^(#+) (.+)$", re.M)
 _WRITTEN = "<!-- Written by `python -m benchmarks figures` from benchmarks/results/*.json. -->"
 _TABLE = ("task and measure", "crossview", "compared with")
 _PAPERS = ("method and paper", "command", *_TABLE)
@@ -74,8 +75,8 @@ def texts(documents: Documents) -> dict[str, str]:
     on_pages = {name for page in PAGES.values() for name in page.results}
     if missing := sorted(set(documents) - on_pages):
         raise ValueError(f"no page has the results {', '.join(missing)}: name them in a page of benchmarks/pages")
-    shown = [page for page in PAGES.values() if _results(page, documents)]
-    return {"index.md": index(documents), **{f"{page.name}.md": page_text(page, documents) for page in shown}}
+    pages = [page for page in PAGES.values() if _results(page, documents)]
+    return {"index.md": index(documents), **{f"{page.name}.md": page_text(page, documents) for page in pages}}
 
 
 def index(documents: Documents) -> str:
@@ -109,8 +110,8 @@ def with_table(readme: str, documents: Documents) -> str:
     pages = [PAGES[name] for name in README if _results(PAGES[name], documents)]
     lines = [[*_headline(page, documents), f"[details]({FOLDER}/{page.name}.md)"] for page in pages]
     tables = [_papers(documents), table([[*_TABLE, "page"], *lines])] if lines else []
-    shown = "\n\n".join([*filter(None, tables), _LEGEND])
-    return MARK.join([parts[0], f"\n{shown}\n", parts[2]])
+    section = "\n\n".join([*filter(None, tables), _LEGEND])
+    return MARK.join([parts[0], f"\n{section}\n", parts[2]])
 
 
 def _papers(documents: Documents) -> str:
@@ -136,9 +137,9 @@ def _headline(page: Page, documents: Documents) -> Sequence[str]:
 
 def _answer(page: Page, documents: Documents) -> str:
     """Return a table of the headlines of a page, one of each benchmark."""
-    shown = {documents[name]["benchmark"]: documents[name] for name in reversed(_results(page, documents))}
-    known = [(benchmark(name).headline, document) for name, document in reversed(shown.items())]
-    return table([_TABLE, *(headline(document) for headline, document in known if headline)])
+    latest = {documents[name]["benchmark"]: documents[name] for name in reversed(_results(page, documents))}
+    headlines = [(benchmark(name).headline, document) for name, document in reversed(latest.items())]
+    return table([_TABLE, *(headline(document) for headline, document in headlines if headline)])
 
 
 def _report(page: Page, name: str, documents: Documents) -> str:
@@ -146,3 +147,51 @@ def _report(page: Page, name: str, documents: Documents) -> str:
     report = benchmark(documents[name]["benchmark"]).report(documents[name])
     place = f"benchmarks/results/{name}.json"
     return deeper(shortened(report, page.folded, page.left_out, place)).strip()
+
+
+def deeper(report: str) -> str:
+    """Return Markdown with every heading one level deeper."""
+    return re.sub("^#", "##", report, flags=re.M)
+
+
+def shortened(report: str, folds: Sequence[str], left_out: Sequence[str], place: str) -> str:
+    """Return a report whose long sections a reader opens by a click, or finds at another place.
+
+    Args:
+        report: Markdown, whose last paragraph is about the run and stays the last one.
+        folds: patterns of complete headings whose sections are folded. Headings inside become bold lines.
+        left_out: patterns of complete headings whose sections are left out; a sentence names them.
+        place: the file that contains what is left out.
+    """
+    text, _, run = report.rstrip().rpartition("\n\n")
+    parts = _parts(text + "\n\n", left_out)
+    gone = [_HEADING.findall(part)[0][1] for part in parts if _matches(part, left_out)]
+    body = "".join(part for part in parts if not _matches(part, left_out))
+    markdown = "".join(_details(part) if _matches(part, folds) else part for part in _parts(body, folds))
+    if gone:
+        markdown += f"The file `{place}` contains further figures: {'; '.join(dict.fromkeys(gone))}.\n\n"
+    return f"{markdown}{run}\n"
+
+
+def _parts(text: str, headings: Sequence[str]) -> list[str]:
+    """Divide a text before and behind each section of these headings."""
+    parts, level = [""], 0
+    for block in re.split(r"(?m)^(?=#+ )", text):
+        depth = len(block) - len(block.lstrip("#"))
+        begins = _matches(block, headings)
+        if (level and depth <= level) or (begins and not level):
+            parts.append("")
+            level = depth if begins else 0
+        parts[-1] += block
+    return parts
+
+
+def _matches(part: str, headings: Sequence[str]) -> bool:
+    heading = _HEADING.match(part)
+    return heading is not None and any(re.fullmatch(pattern, heading.group(2)) for pattern in headings)
+
+
+def _details(part: str) -> str:
+    heading, _, body = part.partition("\n")
+    bold = _HEADING.sub(r"**\2**", body.strip())
+    return f"<details>\n<summary>{heading.lstrip('# ')}</summary>\n\n{bold}\n\n</details>\n\n"

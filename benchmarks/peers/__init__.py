@@ -67,16 +67,16 @@ def fit(
     """
     if not available():
         raise FileNotFoundError("metric-learn's environment is missing; make it with: make peers")
-    given = {"rows": rows, "labels": labels, "tuples": tuples, "similar": similar}
+    values = {"rows": rows, "labels": labels, "tuples": tuples, "similar": similar}
     with tempfile.TemporaryDirectory() as folder:
         inputs, outputs = Path(folder, "in.npz"), Path(folder, "out.npz")
-        arrays: dict[str, Any] = {name: np.asarray(value) for name, value in given.items() if value is not None}
+        arrays: dict[str, Any] = {name: np.asarray(value) for name, value in values.items() if value is not None}
         np.savez(inputs, **arrays)
         command = [str(PYTHON), str(_WORKER), learner, json.dumps(dict(settings or {})), str(inputs), str(outputs)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
         if done.returncode:
             raise RuntimeError(f"metric-learn's {learner} failed: {done.stderr.strip().splitlines()[-1:]}")
-        with np.load(outputs) as made:
-            components = np.asarray(made["components"], dtype=np.float64)
+        with np.load(outputs) as archive:
+            components = np.asarray(archive["components"], dtype=np.float64)
     report = json.loads(done.stdout)
     return Peer(**{**report, "components": components, "warnings": tuple(report["warnings"])})

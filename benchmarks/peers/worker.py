@@ -18,15 +18,15 @@ import numpy as np
 
 def main(learner: str, settings: str, inputs: str, outputs: str) -> None:
     with np.load(inputs) as arrays:
-        given = dict(arrays)
+        data = dict(arrays)
     kind = getattr(metric_learn, learner)
     options = json.loads(settings)
-    rows = given["rows"]
-    if "tuples" in given:
+    rows = data["rows"]
+    if "tuples" in data:
         options["preprocessor"] = rows
-        arguments = [given[name] for name in ("tuples", "similar") if name in given]
+        arguments = [data[name] for name in ("tuples", "similar") if name in data]
     else:
-        arguments = [rows, given["labels"]]
+        arguments = [rows, data["labels"]]
     accepted = inspect.signature(kind).parameters
     unknown = set(options) - set(accepted)
     if unknown:

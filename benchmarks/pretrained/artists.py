@@ -63,32 +63,32 @@ def drawings(data: Path, models: Path, cache: Path) -> dict[str, list[Rows]]:
         raise MissingDataError(f"{path.parent} holds no {path.name}")
     with path.open(encoding="utf-8") as file:
         items = list(csv.DictReader(file))
-    files = [path.parent / artist / one["category"] / f"{one['key']}.png" for artist in ARTISTS for one in items]
+    files = [path.parent / artist / item["category"] / f"{item['key']}.png" for artist in ARTISTS for item in items]
     rows = {
-        view: np.split(found[0], len(ARTISTS)) for view, found in rows_of(files, model_folder(models), cache).items()
+        view: np.split(blocks[0], len(ARTISTS)) for view, blocks in rows_of(files, model_folder(models), cache).items()
     }
     return {
-        MODEL: [one / np.linalg.norm(one, axis=1, keepdims=True) for one in rows[MODEL]],
-        HAND_MADE: [np.hstack(one) for one in zip(rows[COLOR], rows[GIST], strict=True)],
+        MODEL: [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in rows[MODEL]],
+        HAND_MADE: [np.hstack(parts) for parts in zip(rows[COLOR], rows[GIST], strict=True)],
     }
 
 
 def run(seed: int, data: Path, models: Path, cache: Path) -> dict[str, Any]:
     """Return the figures of one division into halves, each [rows, method, metric, value]."""
     began = time.monotonic()
-    found = drawings(data, models, cache)
-    count = len(found[MODEL][0])
+    descriptions = drawings(data, models, cache)
+    count = len(descriptions[MODEL][0])
     order = np.random.default_rng(seed).permutation(count)
-    taught, asked = np.sort(order[: count // 2]), np.sort(order[count // 2 :])
+    taught, held_out = np.sort(order[: count // 2]), np.sort(order[count // 2 :])
     figures = []
-    for name, views in found.items():
+    for name, views in descriptions.items():
         for method, spec in METHODS.items():
             chain = _learned(spec, [view[taught] for view in views], name)
-            queries = chain.transform_queries(views[0][asked], 0).astype(np.float64)
-            items = chain.transform(views[1][asked], view=1).astype(np.float64)
-            own = beside.of_own(distances(queries, items), np.arange(len(asked)))
+            queries = chain.transform_queries(views[0][held_out], 0).astype(np.float64)
+            items = chain.transform(views[1][held_out], view=1).astype(np.float64)
+            own = beside.of_own(distances(queries, items), np.arange(len(held_out)))
             figures += [[name, method, metric, own[metric]] for metric in METRICS]
-    sizes = len(taught), len(asked)
+    sizes = len(taught), len(held_out)
     return {"seed": seed, "sizes": sizes, "figures": figures, "seconds": time.monotonic() - began}
 
 
@@ -109,7 +109,7 @@ def _rows(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _values(trials: Sequence[Mapping[str, Any]], *names: str) -> Any:
-    return np.array([value for trial in trials for *found, value in trial["figures"] if tuple(found) == names])
+    return np.array([value for trial in trials for *key, value in trial["figures"] if tuple(key) == names])
 
 
 def markdown(document: Document) -> str:
@@ -130,15 +130,15 @@ def markdown(document: Document) -> str:
         for method in METHODS:
             cells = []
             for metric in METRICS:
-                values, raw = (_values(trials, rows, one, metric) for one in (method, RAW))
+                values, raw = (_values(trials, rows, learner, metric) for learner in (method, RAW))
                 cells += [f"{100 * values.mean():.1f}", "" if method == RAW else _difference(values - raw, overlap)]
             lines.append([rows, method, *cells])
     return "\n\n".join(["# Two artists: drawings of one concept find each other", text, table(lines)])
 
 
 def _difference(values: Any, overlap: float) -> str:
-    shown = f"{100 * values.mean():+.1f}"
-    return shown if len(values) < 2 else f"{shown} ± {100 * standard_error(values, overlap):.1f}"
+    text = f"{100 * values.mean():+.1f}"
+    return text if len(values) < 2 else f"{text} ± {100 * standard_error(values, overlap):.1f}"
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -51,7 +51,7 @@ def found_copies(
             collection.train(Recipe(views=(MODEL,), seed=seed), space="alone")
             collection.train(Recipe(views=ALL, seed=seed), space="beside")
             _put(collection, np.setdiff1d(np.arange(len(files)), train), rows, classes)
-            drawn = [Original(copies(files[one].read_bytes()), frozenset([_key(one)])) for one in asked]
+            drawn = [Original(copies(files[place].read_bytes()), frozenset([_key(place)])) for place in asked]
             request = EvaluationRequest(view=MODEL, spaces=tuple(SPACES), targets=(MODEL,), k=(1,))
             return ranks(collection, drawn, request)
 
@@ -60,8 +60,12 @@ def _put(collection: Collection, places: NDArray[np.int64], rows: Mapping[str, A
     """Add items with their rows; the label is the number of the class."""
     collection.items.put(
         [
-            NewItem(_key(one), rows={view: of_view[one] for view, of_view in rows.items()}, labels=(str(classes[one]),))
-            for one in places.tolist()
+            NewItem(
+                _key(place),
+                rows={view: of_view[place] for view, of_view in rows.items()},
+                labels=(str(classes[place]),),
+            )
+            for place in places.tolist()
         ]
     )
 

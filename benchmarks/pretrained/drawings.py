@@ -31,13 +31,13 @@ class Concepts:
         with path.open(encoding="utf-8") as file:
             self._items = list(csv.DictReader(file))
         self._folder = path.parent
-        self.keys = [one["key"] for one in self._items]
-        self.names = [one["name"] for one in self._items]
+        self.keys = [item["key"] for item in self._items]
+        self.names = [item["name"] for item in self._items]
         """Some concepts have equal names."""
 
     def files(self, artist: str) -> list[Path]:
         """Return the drawing of each concept."""
-        return [self._folder / artist / one["category"] / f"{one['key']}.png" for one in self._items]
+        return [self._folder / artist / item["category"] / f"{item['key']}.png" for item in self._items]
 
 
 def home_with_models(place: Path, models: Path) -> Home:
@@ -59,17 +59,17 @@ def drawn(home: Home, name: str, concepts: Concepts, artist: str, folds: NDArray
     """
     with home.create(name, [f"{view}={kind}" for view, kind in VIEWS.items()]) as collection:
         items = zip(concepts.keys, concepts.names, concepts.files(artist), folds.tolist(), strict=True)
-        made = [
+        new_items = [
             NewItem(key, image=file.read_bytes(), text=text, attributes={"fold": fold})
             for key, text, file, fold in items
         ]
-        for start in range(0, len(made), _AT_ONCE):
-            collection.items.put(made[start : start + _AT_ONCE])
+        for start in range(0, len(new_items), _AT_ONCE):
+            collection.items.put(new_items[start : start + _AT_ONCE])
         yield collection
     home.delete(name)
 
 
 def unit_rows(collection: Collection, view: str, keys: Sequence[str]) -> NDArray[np.float64]:
     """Return the rows of items in a view, of unit length, (n, d)."""
-    found = collection.embed([Query(view, key=key) for key in keys], targets=[view], space="raw")
-    return np.array([one.vector for one in found], np.float64)
+    answers = collection.embed([Query(view, key=key) for key in keys], targets=[view], space="raw")
+    return np.array([answer.vector for answer in answers], np.float64)

@@ -39,8 +39,8 @@ class LinearProbe(SeparateLearner, MultiViewLearner):
 
     view_slices: Sequence[int] | None = None
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, classes = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, classes = present_rows(views, supervision, view)
         regression = LogisticRegression(C=CS[len(CS) // 2], max_iter=2000)
         model: Any = Pipeline([("length", Normalizer()), ("regress", regression)])
         folds = min(FOLDS, int(np.unique(classes, return_counts=True)[1].min()))

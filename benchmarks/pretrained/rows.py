@@ -57,9 +57,9 @@ def rows_of(files: Sequence[Path], model: Path, cache: Path, kinds: Sequence[str
             by_model = model_extractor(Onnx.name, {"model": MODEL}, home.path).of(home.path / FOLDER)
             extractors = {MODEL: by_model, COLOR: Color(), GIST: Gist()}
             parts = {str(start): files[start : start + _AT_ONCE] for start in range(0, len(files), _AT_ONCE)}
-            found = dict(each(parts, _rows, extractors, kinds, workers=usable_cores()))
+            described = dict(each(parts, _rows, extractors, kinds, workers=usable_cores()))
         whole: dict[str, Any] = {
-            view: np.concatenate([found[part][view] for part in parts], axis=1) for view in extractors
+            view: np.concatenate([described[part][view] for part in parts], axis=1) for view in extractors
         }
         np.savez(path, **whole)
     with np.load(path) as arrays:
@@ -67,14 +67,14 @@ def rows_of(files: Sequence[Path], model: Path, cache: Path, kinds: Sequence[str
 
 
 def _rows(files: Sequence[Path], extractors: Mapping[str, Any], kinds: Sequence[str]) -> Rows:
-    found: dict[str, list[NDArray[np.float32]]] = {view: [] for view in extractors}
+    by_view: dict[str, list[NDArray[np.float32]]] = {view: [] for view in extractors}
     for path in files:
         data = path.read_bytes()
-        made = {EXACT: data} if set(kinds) == {EXACT} else copies(data)
-        by_kind = [rows(made[kind], extractors) for kind in kinds]
-        for view, of_view in found.items():
-            of_view.append(np.stack([one[view] for one in by_kind]))
-    return {view: np.stack(of_view, axis=1) for view, of_view in found.items()}
+        encoded = {EXACT: data} if set(kinds) == {EXACT} else copies(data)
+        by_kind = [rows(encoded[kind], extractors) for kind in kinds]
+        for view, of_view in by_view.items():
+            of_view.append(np.stack([of_kind[view] for of_kind in by_kind]))
+    return {view: np.stack(of_view, axis=1) for view, of_view in by_view.items()}
 
 
 def _fingerprint(files: Sequence[Path], kinds: Sequence[str]) -> str:

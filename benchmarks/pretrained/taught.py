@@ -29,7 +29,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     folders = options.data, options.models, cache
     for name in options.sets:
         divided(name, 0, *folders)  # described once, before trials in several processes need it
-    methods = {name: [one.spec, *one.views] for name, one in METHODS.items()}
+    methods = {name: [method.spec, *method.views] for name, method in METHODS.items()}
     settings = {"seeds": list(seeds), "sets": options.sets, "methods": methods, "copies": options.copies}
     tasks = {f"{name} seed {seed}": (name, seed, options.copies) for seed in seeds for name in options.sets}
     trials = run_trials(options, settings, tasks, run, *folders)

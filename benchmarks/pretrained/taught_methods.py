@@ -57,22 +57,22 @@ class Method:
             classes: (n,) from 0.
             seed: draws the items with labels where few are known.
         """
-        known = _few(classes, seed) if self.few else np.ones(len(classes), bool)
+        labelled = _few(classes, seed) if self.few else np.ones(len(classes), bool)
         if self.spec == LinearProbe.name:
             chain = Chain([LinearProbe(), InnerProduct()])
-            return chain.fit([view[known] for view in rows], Supervision(classes=classes[known]))
+            return chain.fit([view[labelled] for view in rows], Supervision(classes=classes[labelled]))
         mask = np.ones((len(classes), len(rows)), bool)
-        given = Known(classes=np.where(known, classes, UNKNOWN), mask=mask, groups=None)
-        return (pipeline(self.spec, {}) if self.spec else Chain()).fit(rows, given.supervision())
+        labels = Known(classes=np.where(labelled, classes, UNKNOWN), mask=mask, groups=None)
+        return (pipeline(self.spec, {}) if self.spec else Chain()).fit(rows, labels.supervision())
 
 
 def _few(classes: Classes, seed: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return which items have their label, (n,): ``FEW`` of each class."""
     order = np.random.default_rng(seed).permutation(len(classes))
-    known = np.zeros(len(classes), bool)
-    for one in np.unique(classes):
-        known[order[classes[order] == one][:FEW]] = True
-    return known
+    labelled = np.zeros(len(classes), bool)
+    for label in np.unique(classes):
+        labelled[order[classes[order] == label][:FEW]] = True
+    return labelled
 
 
 METHODS: Mapping[str, Method] = {

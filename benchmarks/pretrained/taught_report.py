@@ -47,23 +47,23 @@ class SetFigures(NamedTuple):
     @classmethod
     def of(cls, name: str, trials: Sequence[Mapping[str, Any]]) -> Self:
         """Return the figures of a set in the trials of all sets."""
-        own = [one for one in trials if one["data"] == name]
+        own = [trial for trial in trials if trial["data"] == name]
         train, held_out = own[0]["sizes"]
         return cls(name, figures_of(own), held_out / train)
 
     def values(self, method: str, query: str, target: str, database: str, metrics: Sequence[str]) -> Values | None:
         """Return the mean of metrics in each split, (splits,); None if the method lacks one."""
         of = [self.figures.get((self.name, database, query, target, metric), {}).get(method) for metric in metrics]
-        known = [one for one in of if one is not None]
-        return np.mean(known, axis=0) if len(known) == len(of) else None
+        numbers = [number for number in of if number is not None]
+        return np.mean(numbers, axis=0) if len(numbers) == len(of) else None
 
     def differences(self, method: str, other: str, database: str, metrics: Sequence[str]) -> tuple[float, float] | None:
         """Return mean and standard error of a method's figures within the model's view less those of another."""
-        one, two = (self.values(name, MODEL, MODEL, database, metrics) for name in (method, other))
-        if one is None or two is None:
+        first, second = (self.values(name, MODEL, MODEL, database, metrics) for name in (method, other))
+        if first is None or second is None:
             return None
-        error = standard_error(one - two, self.overlap) if len(one) > 1 else float("nan")
-        return float((one - two).mean()), error
+        error = standard_error(first - second, self.overlap) if len(first) > 1 else float("nan")
+        return float((first - second).mean()), error
 
 
 def markdown(document: Document) -> str:
@@ -85,10 +85,10 @@ def markdown(document: Document) -> str:
     parts = ["# A taught model: what learning adds to the rows of a pretrained model", text]
     parts += ["## Differences to the raw cosine", _promise(), table(_differences(sets, RAW, (TAUGHT, TAUGHT_BESIDE)))]
     parts += ["## Differences to the linear probe", table(_differences(sets, PROBE, (TAUGHT, TAUGHT_BESIDE)))]
-    for one in sets:
-        parts += [f"## {one.name}: within a view", table(_within(one))]
-        parts += [f"## {one.name}: between {COLOR} and {MODEL}", table(_across(one))]
-        parts += [f"## {one.name}: kinds of copies, {MODEL} asks {MODEL}", table(_copies(one))]
+    for figures in sets:
+        parts += [f"## {figures.name}: within a view", table(_within(figures))]
+        parts += [f"## {figures.name}: between {COLOR} and {MODEL}", table(_across(figures))]
+        parts += [f"## {figures.name}: kinds of copies, {MODEL} asks {MODEL}", table(_copies(figures))]
     return "\n\n".join(parts)
 
 
@@ -100,38 +100,38 @@ def _promise() -> str:
 
 
 def _differences(sets: Sequence[SetFigures], other: str, methods: Sequence[str]) -> list[list[str]]:
-    columns = _TITLES[:_PROMISED] if other == RAW else [one for one in _TITLES if one[1] != SEARCHES]
+    columns = _TITLES[:_PROMISED] if other == RAW else [column for column in _TITLES if column[1] != SEARCHES]
     lines = [["set", "learned", *(title for title, *_ in columns)]]
-    for one in sets:
+    for figures in sets:
         for method in methods:
             cells = []
             for _, database, metrics in columns:
-                wanted = WANTED if metrics == (beside.MAP,) else 0.0
-                found = one.differences(method, other, database, metrics)
-                cells.append(_difference(found, wanted if other == RAW else -np.inf))
-            lines.append([one.name, method, *cells])
+                limit = WANTED if metrics == (beside.MAP,) else 0.0
+                difference = figures.differences(method, other, database, metrics)
+                cells.append(_difference(difference, limit if other == RAW else -np.inf))
+            lines.append([figures.name, method, *cells])
     return lines
 
 
-def _difference(found: tuple[float, float] | None, wanted: float) -> str:
-    if found is None:
+def _difference(difference: tuple[float, float] | None, limit: float) -> str:
+    if difference is None:
         return ""
-    mean, error = found
-    shown = f"{100 * mean:+.1f}" + (f" ± {100 * error:.1f}" if np.isfinite(error) else "")
-    return f"**{shown}**" if mean + 2 * np.nan_to_num(error) < wanted else shown
+    mean, error = difference
+    text = f"{100 * mean:+.1f}" + (f" ± {100 * error:.1f}" if np.isfinite(error) else "")
+    return f"**{text}**" if mean + 2 * np.nan_to_num(error) < limit else text
 
 
-def _within(one: SetFigures) -> list[list[str]]:
+def _within(figures: SetFigures) -> list[list[str]]:
     lines = [["learned", "view", *(title for title, *_ in _TITLES)]]
     for name, method in METHODS.items():
         for query, target in method.directions():
             if query == target:
-                found = [one.values(name, query, target, database, metrics) for _, database, metrics in _TITLES]
-                lines.append([name, query, *map(_mean, found)])
+                values = [figures.values(name, query, target, database, metrics) for _, database, metrics in _TITLES]
+                lines.append([name, query, *map(_mean, values)])
     return lines
 
 
-def _across(one: SetFigures) -> list[list[str]]:
+def _across(figures: SetFigures) -> list[list[str]]:
     columns = [("own in first 10", UNSEEN, beside.RECALL), ("own in first 1", UNSEEN, "recall@1")]
     columns += [("mAP, unseen", UNSEEN, beside.MAP), ("mAP, learned", TRAINED, beside.MAP)]
     columns += [("coverage, unseen", UNSEEN, beside.COVERAGE)]
@@ -139,18 +139,18 @@ def _across(one: SetFigures) -> list[list[str]]:
     for name, method in METHODS.items():
         for query, target in method.directions():
             if query != target:
-                found = [one.values(name, query, target, database, (metric,)) for _, database, metric in columns]
-                lines.append([name, f"{query} → {target}", *map(_mean, found)])
+                values = [figures.values(name, query, target, database, (metric,)) for _, database, metric in columns]
+                lines.append([name, f"{query} → {target}", *map(_mean, values)])
     return lines
 
 
-def _copies(one: SetFigures) -> list[list[str]]:
+def _copies(figures: SetFigures) -> list[list[str]]:
     lines = [["learned", "by", *KINDS]]
     for name in METHODS:
         for database, title in ((MIXED, "the space alone"), (SEARCHES, "searches")):
-            found = [one.values(name, MODEL, MODEL, database, (COPY + kind,)) for kind in KINDS]
-            if any(values is not None for values in found):
-                lines.append([name, title, *map(_mean, found)])
+            numbers = [figures.values(name, MODEL, MODEL, database, (COPY + kind,)) for kind in KINDS]
+            if any(number is not None for number in numbers):
+                lines.append([name, title, *map(_mean, numbers)])
     return lines
 
 

@@ -72,11 +72,11 @@ def run(task: tuple[str, int, int], data: Path, models: Path, cache: Path) -> Tr
     split = divided(name, seed, data, models, cache)
     figures = [[method, *figure] for method, how in METHODS.items() for figure in measured(how, split, seed)]
     files, model = pictures_by_class(data / name), model_folder(models)
-    asked = np.random.default_rng(seed).permutation(split.held_out)[:count]
-    found = found_copies(files, split.stored, split.classes, split.train, asked, model, seed)
+    queries = np.random.default_rng(seed).permutation(split.held_out)[:count]
+    by_copy = found_copies(files, split.stored, split.classes, split.train, queries, model, seed)
     figures += [
         [SPACES[space], SEARCHES, MODEL, MODEL, COPY + kind, float(np.mean(ranks <= 1))]
-        for (space, _, kind), ranks in found.items()
+        for (space, _, kind), ranks in by_copy.items()
     ]
     sizes = len(split.train), len(split.held_out)
     return {"data": name, "seed": seed, "sizes": sizes, "figures": figures, "seconds": time.monotonic() - began}
@@ -94,25 +94,25 @@ def measured(method: Method, split: Divided, seed: int) -> Iterator[Figure]:
         place = method.views.index(query)
         items = chain.transform(own[target], view=method.views.index(target)).astype(np.float64)
         for kind, rows in zip(KINDS, split.rows[query], strict=False):
-            asked = distances(chain.transform_queries(rows[held_out], place).astype(np.float64), items)
+            query_distances = distances(chain.transform_queries(rows[held_out], place).astype(np.float64), items)
             if kind != EXACT:
-                yield MIXED, query, target, COPY + kind, beside.of_own(asked, held_out)["recall@1"]
+                yield MIXED, query, target, COPY + kind, beside.of_own(query_distances, held_out)["recall@1"]
                 continue
-            for database, metric, value in _retrieved(asked, split):
+            for database, metric, value in _retrieved(query_distances, split):
                 if query != target or metric not in beside.OWN:
                     yield database, query, target, metric, value
 
 
-def _retrieved(asked: NDArray[np.float64], split: Divided) -> Iterator[tuple[str, str, float]]:
+def _retrieved(query_distances: NDArray[np.float64], split: Divided) -> Iterator[tuple[str, str, float]]:
     """Yield database, metric and value, given the (queries, n) distances of held-out items to all."""
     train, held_out = split.train, split.held_out
     relevant = split.classes[held_out][:, None] == split.classes
-    yield TRAINED, beside.MAP, float(np.nanmean(average_precision(asked[:, train], relevant[:, train])))
+    yield TRAINED, beside.MAP, float(np.nanmean(average_precision(query_distances[:, train], relevant[:, train])))
     order = np.random.default_rng(0).permutation(len(train))  # of hits at equal distances
-    hits = order[np.argsort(asked[:, train][:, order], axis=1, kind="stable")]
+    hits = order[np.argsort(query_distances[:, train][:, order], axis=1, kind="stable")]
     yield from ((TRAINED, metric, value) for metric, value in beside.of_hits(hits, len(train)).items())
-    others = asked[:, held_out]
+    unseen = query_distances[:, held_out]
     without_own = ~np.eye(len(held_out), dtype=bool) & relevant[:, held_out]
-    far = np.where(np.eye(len(held_out), dtype=bool), np.inf, others)  # a query never finds its own item
+    far = np.where(np.eye(len(held_out), dtype=bool), np.inf, unseen)  # a query never finds its own item
     yield UNSEEN, beside.MAP, float(np.nanmean(average_precision(far, without_own)))
-    yield from ((UNSEEN, metric, value) for metric, value in beside.of_others(others).items())
+    yield from ((UNSEEN, metric, value) for metric, value in beside.of_others(unseen).items())

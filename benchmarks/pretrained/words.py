@@ -39,19 +39,19 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def rows(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the recalls of each method on the drawings of each artist, with their standard errors over concepts."""
-    found = []
+    lines = []
     for artist in dict.fromkeys(trial["data"] for trial in trials):
         of_artist = [trial for trial in trials if trial["data"] == artist]
         for k in LENGTHS:
             hits = {method: _hits(of_artist, method, k) for method in METHODS}
             chance = float(np.mean([min(1.0, k / np.mean(trial["candidates"])) for trial in of_artist]))
-            found.append({"data": artist, "method": RANDOM, "metric": f"recall@{k}", "value": chance})
-            for method, one in hits.items():
-                row = {"data": artist, "method": method, "metric": f"recall@{k}", "value": float(one.mean())}
-                gap = hits[FUSED] - one
+            lines.append({"data": artist, "method": RANDOM, "metric": f"recall@{k}", "value": chance})
+            for method, own in hits.items():
+                row = {"data": artist, "method": method, "metric": f"recall@{k}", "value": float(own.mean())}
+                gap = hits[FUSED] - own
                 fused = {} if method == FUSED else {"ahead": float(gap.mean()), "ahead_error": _error(gap)}
-                found.append({**row, "error": _error(one), **fused})
-    return found
+                lines.append({**row, "error": _error(own), **fused})
+    return lines
 
 
 def _hits(trials: Sequence[Mapping[str, Any]], method: str, k: int) -> NDArray[np.float64]:
@@ -81,10 +81,10 @@ def markdown(document: Document) -> str:
     for artist in settings["artists"]:
         lines = [["method", *(f"recall@{k}" for k in LENGTHS), f"fused is ahead at {LENGTH}"]]
         for method in (RANDOM, *METHODS):
-            found = [row for row in document["rows"] if (row["data"], row["method"]) == (artist, method)]
-            last = found[-1]
+            own_rows = [row for row in document["rows"] if (row["data"], row["method"]) == (artist, method)]
+            last = own_rows[-1]
             ahead = f"{100 * last['ahead']:+.1f} ± {100 * last['ahead_error']:.1f}" if "ahead" in last else ""
-            lines.append([method, *(_cell(row) for row in found), ahead])
+            lines.append([method, *(_cell(row) for row in own_rows), ahead])
         parts += [f"## {artist.capitalize()}'s drawings", table(lines)]
     return "\n\n".join(parts)
 

@@ -61,7 +61,7 @@ def run(task: tuple[str, int], data: Path, models: Path, cache: Path) -> dict[st
         "data": artist,
         "seed": seed,
         "candidates": np.bincount(folds).tolist(),
-        "ranks": {method: found.tolist() for method, found in ranks.items()},
+        "ranks": {method: places.tolist() for method, places in ranks.items()},
         "seconds": time.monotonic() - began,
     }
 
@@ -74,12 +74,12 @@ def _ranks(
     if way.recipe is not None:
         space = "learned"
         collection.train(replace(way.recipe, seed=seed, held_out=Filter(among)), space=space)
-    queries = [Query(way.view, text=concepts.names[one]) for one in unseen]
+    queries = [Query(way.view, text=concepts.names[number]) for number in unseen]
     request = SearchRequest(queries, targets=way.targets, k=LENGTH, filter=among, space=space)
     lists = collection.search(request)
-    keys = [[hit.key for hit in one] for one in lists]
-    wanted = [concepts.keys[one] for one in unseen]
-    return [found.index(key) + 1 if key in found else 0 for key, found in zip(wanted, keys, strict=True)]
+    keys = [[hit.key for hit in hits] for hits in lists]
+    own_keys = [concepts.keys[number] for number in unseen]
+    return [ranking.index(key) + 1 if key in ranking else 0 for key, ranking in zip(own_keys, keys, strict=True)]
 
 
 def _ridge(collection: Collection, concepts: Concepts, unseen: NDArray[np.int64]) -> list[int]:
@@ -88,9 +88,9 @@ def _ridge(collection: Collection, concepts: Concepts, unseen: NDArray[np.int64]
     learned = np.setdiff1d(np.arange(len(pictures)), unseen)
     mean = words[learned].mean(axis=0)
     model = RidgeCV(_PENALTIES).fit(pictures[learned], words[learned] - mean)
-    found, asked = model.predict(pictures[unseen]), words[unseen] - mean
-    found, asked = (one / np.linalg.norm(one, axis=1, keepdims=True) for one in (found, asked))
-    scores = asked @ found.T
+    predicted, targets = model.predict(pictures[unseen]), words[unseen] - mean
+    predicted, targets = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in (predicted, targets))
+    scores = targets @ predicted.T
     places = (scores >= np.diag(scores)[:, None]).sum(axis=1)
     found_in: list[int] = np.where(places <= LENGTH, places, 0).tolist()
     return found_in

@@ -48,15 +48,15 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     if not SERVER.exists():
         raise MissingDataError(f"{SERVER} is missing: make engines")
     console, rows = Console(stderr=True), list[dict[str, Any]]()
-    with tempfile.TemporaryDirectory(prefix="crossview-publish-") as made, milvus(Path(made, "milvus")) as address:
+    with tempfile.TemporaryDirectory(prefix="crossview-publish-") as root, milvus(Path(root, "milvus")) as address:
         for items in options.items:
-            folder = Path(made, str(items))
+            folder = Path(root, str(items))
             with closing(_filled(folder, items, options.seed)) as collection:
                 queries = np.load(folder / "queries.npy")[: options.queries]
                 for index in options.indexes:
                     console.print(f"{items:,} items, {index} ...", highlight=False)
-                    found = _measured(collection, folder, address, index, queries, options.seconds)
-                    rows += [{"items": items, "index": index, **row} for row in found]
+                    measurements = _measured(collection, folder, address, index, queries, options.seconds)
+                    rows += [{"items": items, "index": index, **row} for row in measurements]
     settings = {
         "queries": options.queries,
         "k": K,
@@ -157,20 +157,21 @@ def _asking(searched: "Collection | PublishedCollection", exact: bool = False) -
     from crossview import Query, SearchRequest
 
     def ask(row: Rows) -> Sequence[float]:
-        (found,) = searched.search(SearchRequest([Query("v", vector=row)], space="raw", k=K, exact=exact))
-        return [hit.distance for hit in found.hits]
+        (result,) = searched.search(SearchRequest([Query("v", vector=row)], space="raw", k=K, exact=exact))
+        return [hit.distance for hit in result.hits]
 
     return ask
 
 
 def _run(ask: Ask, queries: Rows) -> Callable[[int], Any]:
+    # A function, because a lambda in the loop over methods would ask the last one.
     return lambda number: ask(queries[number % len(queries)])
 
 
 def _recall(ask: Ask, queries: Rows, truth: Sequence[Sequence[float]]) -> float:
     shares = []
     for query, distances in zip(queries, truth, strict=True):
-        shares.append(np.mean([one <= distances[-1] * (1 + 1e-3) for one in ask(query)]))
+        shares.append(np.mean([distance <= distances[-1] * (1 + 1e-3) for distance in ask(query)]))
     return float(np.mean(shares))
 
 

@@ -24,20 +24,22 @@ KERNEL = {"scaling": SCALINGS, "kernel__bandwidth": WIDTHS, **LINEAR}
 POWERS = (1.0, 0.0, 2.0)
 
 
-def cca(views: Sequence[Rows], given: Known) -> Chain:
+def cca(views: Sequence[Rows], supervision: Known) -> Chain:
     """Find correlated directions, and compare by the cosine."""
-    return _cosine("cca,l2", LINEAR, views, given)
+    return _cosine("cca,l2", LINEAR, views, supervision)
 
 
-def kernel_cca(views: Sequence[Rows], given: Known) -> Chain:
+def kernel_cca(views: Sequence[Rows], supervision: Known) -> Chain:
     """Find correlated directions of a Gaussian kernel, and compare by the cosine."""
-    return _cosine("kernel:rbf,cca,l2", KERNEL, views, given)
+    return _cosine("kernel:rbf,cca,l2", KERNEL, views, supervision)
 
 
-def _cosine(spec: str, grid: Mapping[str, Sequence[Any]], views: Sequence[Rows], given: Known) -> Chain:
+def _cosine(spec: str, grid: Mapping[str, Sequence[Any]], views: Sequence[Rows], supervision: Known) -> Chain:
     """Return the pipeline with the settings and the scaling with which items find their other views best."""
     grid = {**grid, "power": POWERS}
-    return tuned(grid, lambda scaling, **one: pipeline(f"{scaling}{spec}", one), given.examples(views), ITEMS)
+    return tuned(
+        grid, lambda scaling, **settings: pipeline(f"{scaling}{spec}", settings), supervision.examples(views), ITEMS
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -67,9 +69,9 @@ class CanonicalSimilarity(MultiViewLearner):
     shrinkage: Shrinkage = "auto"
     view_slices: Sequence[int] | None = None
 
-    def _fit(self, views: list[Floats], given: Supervision) -> None:
+    def _fit(self, views: list[Floats], supervision: Supervision) -> None:
         model = CanonicalCorrelation(self.n_components, self.shrinkage, power=0.0)
-        self.cca_ = model.fit(views, Supervision(mask=given.mask))
+        self.cca_ = model.fit(views, Supervision(mask=supervision.mask))
 
     def _project(self, rows: Floats, view: int) -> Floats:
         variates = self.cca_.embedded(rows, view)
@@ -77,18 +79,18 @@ class CanonicalSimilarity(MultiViewLearner):
         return np.asarray(variates / np.where(lengths > 0, lengths, 1.0) * np.sqrt(self.cca_.correlations_))
 
 
-def csa(views: Sequence[Rows], given: Known) -> Chain:
+def csa(views: Sequence[Rows], supervision: Known) -> Chain:
     """Compare linear canonical variates by their weighted cosine."""
-    return tuned(LINEAR, lambda scaling, **one: _csa(scaling, {}, one), given.examples(views), ITEMS)
+    return tuned(LINEAR, lambda scaling, **settings: _csa(scaling, {}, settings), supervision.examples(views), ITEMS)
 
 
-def kernel_csa(views: Sequence[Rows], given: Known) -> Chain:
+def kernel_csa(views: Sequence[Rows], supervision: Known) -> Chain:
     """Compare canonical variates of a Gaussian kernel by their weighted cosine."""
 
-    def make(scaling: str, kernel__bandwidth: float, **one: object) -> Chain:
-        return _csa(f"{scaling}kernel:rbf,", {"bandwidth": kernel__bandwidth}, one)
+    def make(scaling: str, kernel__bandwidth: float, **settings: object) -> Chain:
+        return _csa(f"{scaling}kernel:rbf,", {"bandwidth": kernel__bandwidth}, settings)
 
-    return tuned(KERNEL, make, given.examples(views), ITEMS)
+    return tuned(KERNEL, make, supervision.examples(views), ITEMS)
 
 
 def _csa(begin: str, of_kernel: dict[str, float], settings: dict[str, object]) -> Chain:

@@ -58,10 +58,10 @@ class Known:
         if self.pairs is None:
             return self.classes
         _, numbers, counts = np.unique(self.by_classes().classes, return_inverse=True, return_counts=True)
-        found = np.full(len(numbers), UNKNOWN)
-        known = counts[numbers] > 1
-        found[known] = np.unique(numbers[known], return_inverse=True)[1]
-        return found
+        classes = np.full(len(numbers), UNKNOWN)
+        shared = counts[numbers] > 1
+        classes[shared] = np.unique(numbers[shared], return_inverse=True)[1]
+        return classes
 
     def examples(self, views: Sequence[Rows], pairs: bool = False) -> Examples:
         """Return the items, rows (n, d_v) by view, as the product's training has them: with their pairs, or the classes
@@ -88,7 +88,7 @@ def _alone(classes: Classes) -> Classes:
 
 def _joined(classes: Classes) -> Any:
     """Return which items are of one known class, sparse (n, n)."""
-    known = np.flatnonzero(classes != UNKNOWN)
+    labelled = np.flatnonzero(classes != UNKNOWN)
     count = int(classes.max(initial=0)) + 1
-    members = sp.csr_array((np.ones(len(known)), (known, classes[known])), shape=(len(classes), count))
+    members = sp.csr_array((np.ones(len(labelled)), (labelled, classes[labelled])), shape=(len(classes), count))
     return members @ members.T

@@ -53,21 +53,22 @@ class LogisticPosteriors(SeparateLearner, MultiViewLearner):
 
     view_slices: Sequence[int] | None = None
 
-    def _fit_view(self, views: list[Floats], given: Supervision, view: int) -> dict[str, Any]:
-        rows, classes = present_rows(views, given, view)
+    def _fit_view(self, views: list[Floats], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, classes = present_rows(views, supervision, view)
         return {"models_": _chosen(rows, classes).fit(rows, classes)}
 
     def _project(self, rows: Floats, view: int) -> Floats:
         return np.asarray(self.models_[view].predict_proba(rows))
 
 
-def kernel_logistic(views: Sequence[Rows], given: Known) -> Chain | None:
+def kernel_logistic(views: Sequence[Rows], supervision: Known) -> Chain | None:
     """Learn from the items of known classes; nothing from pairs."""
-    known = given.classes != UNKNOWN
-    if given.pairs is not None or len(np.unique(given.classes[known])) < 2:
+    labelled = supervision.classes != UNKNOWN
+    if supervision.pairs is not None or len(np.unique(supervision.classes[labelled])) < 2:
         return None
     return Chain([LogisticPosteriors(), InnerProduct()]).fit(
-        [rows[known] for rows in views], Supervision(classes=given.classes[known], mask=given.mask[known])
+        [rows[labelled] for rows in views],
+        Supervision(classes=supervision.classes[labelled], mask=supervision.mask[labelled]),
     )
 
 

@@ -43,13 +43,13 @@ def tuned(
     Raises:
         ValueError: if the pipeline cannot learn from these items.
     """
-    chosen = np.sort(np.random.default_rng(0).permutation(len(training))[:most])
-    _, validation = validate_retrieval(training.take(chosen), FOLDS, measure, 0)
+    places = np.sort(np.random.default_rng(0).permutation(len(training))[:most])
+    _, validation = validate_retrieval(training.take(places), FOLDS, measure, 0)
 
     def score(settings: Mapping[str, Any]) -> Scores:
-        if not (found := by_crossing(validation.values(lambda: make(**settings)))):
+        if not (scores := by_crossing(validation.values(lambda: make(**settings)))):
             raise ValueError("no item has a similar item to find")
-        return found
+        return scores
 
     try:
         best, _, _ = search(values, score, exhaustive=False)
@@ -67,13 +67,15 @@ def pipeline(spec: str, settings: Mapping[str, Any]) -> Chain:
     return chain
 
 
-def ridge(views: Sequence[Rows], given: Known) -> Chain:
+def ridge(views: Sequence[Rows], supervision: Known) -> Chain:
     """Regress linearly on the classes."""
     values = {"scaling": SCALINGS, "standardize": (True, False), "alpha": (None, 1e-3, 1e-2, 0.1, 1.0)}
-    return tuned(values, lambda scaling, **one: pipeline(f"{scaling}semantic,dot", one), given.examples(views))
+    return tuned(
+        values, lambda scaling, **settings: pipeline(f"{scaling}semantic,dot", settings), supervision.examples(views)
+    )
 
 
-def kernel_semantic(views: Sequence[Rows], given: Known) -> Chain:
+def kernel_semantic(views: Sequence[Rows], supervision: Known) -> Chain:
     """Regress on the classes from a Gaussian kernel, by least squares or log loss."""
     values = {
         "scaling": SCALINGS,
@@ -83,11 +85,13 @@ def kernel_semantic(views: Sequence[Rows], given: Known) -> Chain:
         "alpha": (None, 1e-4, 1e-3, 1e-1),
     }
     return tuned(
-        values, lambda scaling, **one: pipeline(f"{scaling}kernel:rbf,semantic,dot", one), given.examples(views)
+        values,
+        lambda scaling, **settings: pipeline(f"{scaling}kernel:rbf,semantic,dot", settings),
+        supervision.examples(views),
     )
 
 
-def multi_npp(views: Sequence[Rows], given: Known) -> Chain:
+def multi_npp(views: Sequence[Rows], supervision: Known) -> Chain:
     """Learn from all pairs of similar items, or from all items of one class."""
     values = {
         "begin": ("sqrt,kernel:rbf,", "standardize,kernel:rbf,", "sqrt,"),
@@ -95,5 +99,5 @@ def multi_npp(views: Sequence[Rows], given: Known) -> Chain:
         "eta": (1e-6, 0.1),
         "gamma": (1e-6, 0.1),
     }
-    training = given.examples(views, pairs=True)
-    return tuned(values, lambda begin, **one: pipeline(f"{begin}multi-npp,dot", one), training, most=400)
+    training = supervision.examples(views, pairs=True)
+    return tuned(values, lambda begin, **settings: pipeline(f"{begin}multi-npp,dot", settings), training, most=400)

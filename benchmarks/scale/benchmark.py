@@ -48,9 +48,9 @@ class Task(NamedTuple):
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings and rows."""
-    named = ("items", "parts", "engines", "queries", "seconds", "timeout", "seed")
-    chosen = {name: getattr(options, name) for name in named}
-    settings = {**chosen, "dim": DIM, "links": LINKS, "construction": CONSTRUCTION, "changed": CHANGED}
+    names = ("items", "parts", "engines", "queries", "seconds", "timeout", "seed")
+    arguments = {name: getattr(options, name) for name in names}
+    settings = {**arguments, "dim": DIM, "links": LINKS, "construction": CONSTRUCTION, "changed": CHANGED}
     tasks = {}
     for items in options.items:
         for engine in options.engines if set(options.parts) - set(OWN) else ():
@@ -76,8 +76,8 @@ def run(task: Task, options: argparse.Namespace) -> dict[str, Any]:
     elif task.kind == calls.PART:
         rows = calls.measured(data.folder, options.seconds)
     else:
-        given = partial(alone, measured, data.folder, task.kind)
-        rows = given(ALONE, options.queries, threads=1) + given(BATCHES, options.queries)
+        ratios = partial(alone, measured, data.folder, task.kind)
+        rows = ratios(ALONE, options.queries, threads=1) + ratios(BATCHES, options.queries)
     return {"rows": rows, "seconds": time.monotonic() - began}
 
 

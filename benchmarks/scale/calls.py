@@ -26,12 +26,12 @@ ROUNDS = 5
 def measured(folder: Path, seconds: float) -> list[dict[str, Any]]:
     """Return calls a second and times of each server, medians over rounds in which they take turns."""
     data = Data(folder)
-    with tempfile.TemporaryDirectory(prefix="crossview-calls-") as made:
-        lists, probes = list_count(data.count), _collection(Path(made), data)
+    with tempfile.TemporaryDirectory(prefix="crossview-calls-") as scratch:
+        lists, probes = list_count(data.count), _collection(Path(scratch), data)
         bare = [sys.executable, "-m", "benchmarks.serve.lists", str(folder), str(lists), str(probes or lists)]
-        other = ServerProcess(bare, Path(made, "bare.log"))
+        other = ServerProcess(bare, Path(scratch, "bare.log"))
         try:
-            with serving(Path(made, "home")) as ours, clients() as callers:
+            with serving(Path(scratch, "home")) as ours, clients() as callers:
                 load = Load(address=ours.address, requests=_requests(data), seconds=seconds)
                 loads = {OURS: load, STREAMS: replace(load, streams=True), BARE: replace(load, address=other.address)}
                 return [row for count in CALLERS for row in _rows(callers, loads, count, data.count, probes)]
@@ -52,12 +52,12 @@ def _requests(data: Data) -> tuple[bytes, ...]:
     parent = f"collections/{NAME}"
     queries = [pb.Query(view=VIEW, vector=Vector(values=row.tolist())) for row in data.queries[WITHIN]]
     return tuple(
-        pb.SearchRequest(parent=parent, space=SPACE, k=K, queries=[one]).SerializeToString() for one in queries
+        pb.SearchRequest(parent=parent, space=SPACE, k=K, queries=[query]).SerializeToString() for query in queries
     )
 
 
 def _rows(callers: Clients, loads: dict[str, Load], count: int, items: int, probes: int) -> list[dict[str, Any]]:
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    samples: dict[tuple[str, str], list[float]] = defaultdict(list)
     names = list(loads)
     for turn in range(ROUNDS):
         rates: dict[str, float] = {}
@@ -67,10 +67,13 @@ def _rows(callers: Clients, loads: dict[str, Load], count: int, items: int, prob
             if (calls.codes != OK).any():
                 raise RuntimeError(f"calls of {name} failed: {calls.statuses()}")
             rates[name] = calls.rate
-            found[name, "calls/s"].append(calls.rate)
+            samples[name, "calls/s"].append(calls.rate)
             for percent in (50, 99):
-                found[name, f"p{percent}, ms"].append(calls.milliseconds(percent))
+                samples[name, f"p{percent}, ms"].append(calls.milliseconds(percent))
         for name in (OURS, STREAMS):
-            found[name, "share"].append(rates[name] / rates[BARE])
+            samples[name, "share"].append(rates[name] / rates[BARE])
     same = {"items": items, "part": PART, "queries": WITHIN, "condition": "", "effort": probes, "callers": count}
-    return [{**same, "method": name, "metric": metric, "value": median(one)} for (name, metric), one in found.items()]
+    return [
+        {**same, "method": name, "metric": metric, "value": median(values)}
+        for (name, metric), values in samples.items()
+    ]

@@ -98,20 +98,20 @@ def changed(count: int) -> int:
 def conditions(count: int) -> dict[str, Condition]:
     """Return conditions on so many items, by the share that they keep; the last goes with the clusters."""
     shares = {"0.01 %": 1e-4, "0.1 %": 1e-3, "1 %": 1e-2, "10 %": 1e-1, "50 %": 0.5, "99 %": 0.99}
-    found = {name: Condition("number", max(1, round(share * count))) for name, share in shares.items()}
-    return {**found, "clusters, 10 %": Condition("cluster", CLUSTERS // 10)}
+    by_name = {name: Condition("number", max(1, round(share * count))) for name, share in shares.items()}
+    return {**by_name, "clusters, 10 %": Condition("cluster", CLUSTERS // 10)}
 
 
 def drawn(folder: Path, count: int, seed: int) -> Data:
     """Return the data of so many items in a folder of a folder; draws what is not there, in blocks of little memory."""
-    made = folder / f"{count}-{seed}"
-    if not made.exists():
-        begun = made.with_name(f"{made.name}.begun")
+    path = folder / f"{count}-{seed}"
+    if not path.exists():
+        begun = path.with_name(f"{path.name}.begun")
         shutil.rmtree(begun, ignore_errors=True)
         begun.mkdir(parents=True)
         _draw(begun, count, seed)
-        begun.rename(made)
-    return Data(made)
+        begun.rename(path)
+    return Data(path)
 
 
 def _draw(folder: Path, count: int, seed: int) -> None:
@@ -119,18 +119,18 @@ def _draw(folder: Path, count: int, seed: int) -> None:
     centers = generator.standard_normal((CLUSTERS, DIM), np.float32)
     shift = _SHIFT * generator.standard_normal(DIM, np.float32)
     order, number = generator.permutation(count), generator.permutation(count)
-    asked = np.sort(generator.choice(count, QUERIES, replace=count < QUERIES))
+    queried = np.sort(generator.choice(count, QUERIES, replace=count < QUERIES))
     cluster, latent = np.empty(count, np.int64), np.empty((QUERIES, DIM), np.float32)
     vectors = open_memmap(folder / "vectors.npy", "w+", np.float32, (count, DIM))
     for first in range(0, count, BLOCK):
         last = min(first + BLOCK, count)
         cluster[first:last] = generator.integers(CLUSTERS, size=last - first)
         places = centers[cluster[first:last]] + _SPREAD * generator.standard_normal((last - first, DIM), np.float32)
-        here = (asked >= first) & (asked < last)
-        latent[here] = places[asked[here] - first]
+        here = (queried >= first) & (queried < last)
+        latent[here] = places[queried[here] - first]
         vectors[first:last] = places + _NOISE * generator.standard_normal((last - first, DIM), np.float32)
     noise = generator.standard_normal((2, QUERIES, DIM), np.float32)
-    within, across = vectors[asked] + _NEAR * noise[0], _CONTRACTED * latent + _OTHER_NOISE * noise[1] + shift
+    within, across = vectors[queried] + _NEAR * noise[0], _CONTRACTED * latent + _OTHER_NOISE * noise[1] + shift
     replacements = open_memmap(folder / "replacements.npy", "w+", np.float32, (changed(count), DIM))
     spread = np.hypot(_SPREAD, _NOISE)
     for first in range(0, len(replacements), BLOCK):

@@ -58,8 +58,8 @@ class Hnswlib:
     def _kept(self, only: Condition) -> tuple[Callable[[int], bool], int]:
         """Return the function of a condition, and how many items there are to find."""
         if only not in self._conditions:
-            kept = self._data.kept(only)
-            self._conditions[only] = kept.tolist().__getitem__, min(K, int(kept.sum()))
+            mask = self._data.kept(only)
+            self._conditions[only] = mask.tolist().__getitem__, min(K, int(mask.sum()))
         return self._conditions[only]
 
     def _passing(self, query: Vectors, k: int, passes: Callable[[int], bool]) -> Ids:
@@ -95,8 +95,9 @@ class Usearch:
         if only is not None:
             raise UnsupportedError("usearch has no conditions in Python")
         self._index.expansion_search = effort
-        found = self._index.search(queries, K, threads=self._threads)
-        keys, counts = np.atleast_2d(found.keys).astype(np.int64), np.atleast_1d(getattr(found, "counts", len(found)))
+        matches = self._index.search(queries, K, threads=self._threads)
+        keys = np.atleast_2d(matches.keys).astype(np.int64)
+        counts = np.atleast_1d(getattr(matches, "counts", len(matches)))  # the matches of one query have no counts
         keys[np.arange(keys.shape[1]) >= counts[:, None]] = -1
         return keys
 

@@ -91,6 +91,6 @@ class Lance:
         if self._kind == "IVF_PQ":
             search = search.refine_factor(_REFINED)
         ids = np.full(K, -1)
-        found = search.to_arrow()["id"].to_numpy()
-        ids[: len(found)] = found
+        hits = search.to_arrow()["id"].to_numpy()
+        ids[: len(hits)] = hits
         return ids

@@ -49,7 +49,9 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
             console.print(f"{count:,} {method} ...", highlight=False)
             figures = alone(build, method, count, options.seed, path)
             figures |= alone(search, method, count, options.seed, path)
-            rows += [{"method": method, "items": count, "metric": name, "value": one} for name, one in figures.items()]
+            rows += [
+                {"method": method, "items": count, "metric": name, "value": value} for name, value in figures.items()
+            ]
     return {"settings": {"seed": options.seed, "k": K, "asked": ASKED, "recall": RECALL}, "rows": rows}
 
 
@@ -71,14 +73,14 @@ def build(method: str, count: int, seed: int, path: Path) -> dict[str, float]:
 
 def search(method: str, count: int, seed: int, path: Path) -> dict[str, float]:
     """Open an index and search it; return the times, the recall, and the memory until then."""
-    asked = next(iter(_blocks(method, ASKED, seed + 1)))[1]
+    queries = next(iter(_blocks(method, ASKED, seed + 1)))[1]
     began = time.perf_counter()
     index, _ = type(_empty(method)).load(path)
     opened = time.perf_counter()
-    index.search(asked[:1], K, effort=_first(index))
+    index.search(queries[:1], K, effort=_first(index))
     figures = {"open, s": opened - began, "first answer, s": time.perf_counter() - opened}
-    effort, recall = _effort(index, asked[:TRUTH])
-    seconds = [_seconds(partial(index.search, one[None], K, effort=effort)) for one in asked]
+    effort, recall = _effort(index, queries[:TRUTH])
+    seconds = [_seconds(partial(index.search, query[None], K, effort=effort)) for query in queries]
     return figures | {
         "recall": recall,
         "effort": float(effort),
@@ -118,11 +120,11 @@ def _first(index: Index) -> int:
     return efforts[len(efforts) // 3] if efforts else EXACT
 
 
-def _effort(index: Index, asked: NDArray[Any]) -> tuple[int, float]:
+def _effort(index: Index, queries: NDArray[Any]) -> tuple[int, float]:
     """Return the least effort that reaches the recall, and its recall; an exact search if none does."""
-    farthest = index.search(asked, K).distances[:, -1:]
+    farthest = index.search(queries, K).distances[:, -1:]
     for effort in index.efforts(K):
-        recall = float((index.search(asked, K, effort=effort).distances <= farthest * (1 + 1e-5)).mean())
+        recall = float((index.search(queries, K, effort=effort).distances <= farthest * (1 + 1e-5)).mean())
         if recall >= RECALL or len(index.efforts(K)) == 1:
             return effort, recall
     return EXACT, 1.0

@@ -43,8 +43,8 @@ Rows = NDArray[np.float32]
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, and the rows of every step."""
     console, rows = Console(stderr=True), list[dict[str, Any]]()
-    with tempfile.TemporaryDirectory(prefix="crossview-million-") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="crossview-million-") as root:
+        folder = Path(root)
         alone(draw, folder, options.items, options.queries, options.seed)
         steps: list[tuple[str, str, Callable[..., Mapping[str, float]]]] = [("load", way, load) for way in LOADS]
         steps += [("train", space, train) for space in SPACES]
@@ -54,7 +54,9 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
         for part, method, run in steps:
             console.print(f"{part}, {method} ...", highlight=False)
             figures = alone(run, folder, method)
-            rows += [{"part": part, "method": method, "metric": name, "value": one} for name, one in figures.items()]
+            rows += [
+                {"part": part, "method": method, "metric": name, "value": value} for name, value in figures.items()
+            ]
     settings = {"items": options.items, "queries": options.queries, "seed": options.seed, "k": K, "recall": RECALL}
     return {"settings": settings, "rows": rows}
 
@@ -76,10 +78,10 @@ def draw(folder: Path, count: int, queries: int, seed: int) -> None:
         for view, width in WIDTHS.items():
             rows[view][here] = latent @ maps[view]
             rows[view][here] += np.float32(_NOISE) * random.standard_normal((size, width), np.float32)
-    for view, made in rows.items():
-        np.save(folder / f"{view}.npy", made[:count])
-        np.save(folder / f"{view}-queries.npy", made[count:])
-    keys = _keys(count)
+    for view, matrix in rows.items():
+        np.save(folder / f"{view}.npy", matrix[:count])
+        np.save(folder / f"{view}-queries.npy", matrix[count:])
+    keys = [f"item-{number:07}" for number in range(count)]
     (folder / "keys.txt").write_text("\n".join(keys) + "\n", encoding="utf-8")
     columns = {
         "key": keys,
@@ -92,9 +94,9 @@ def draw(folder: Path, count: int, queries: int, seed: int) -> None:
     with (folder / "table.csv").open("w", encoding="utf-8") as file:
         file.write(",".join(columns) + "\n")
         file.writelines(",".join(map(str, line)) + "\n" for line in zip(*columns.values(), strict=True))
-    seen = [one == "true" for one in columns["seen"]]
+    flags = [text == "true" for text in columns["seen"]]
     vectors = {"b": pa.FixedSizeListArray.from_arrays(pa.array(rows["b"][:count].ravel()), WIDTHS["b"])}
-    pq.write_table(pa.table({**columns, "seen": seen, **vectors}), folder / "items.parquet")
+    pq.write_table(pa.table({**columns, "seen": flags, **vectors}), folder / "items.parquet")
 
 
 def load(folder: Path, way: str) -> dict[str, float]:
@@ -108,15 +110,18 @@ def load(folder: Path, way: str) -> dict[str, float]:
 
     home, other = crossview.Home(folder / "home"), f"other-{LOADS.index(way)}"
     if way == "vectors":
-        with home.open(_NAME) as made:
-            return _taken(lambda: _load_vectors(made, folder, "a"))
-    with home.create(_NAME if way == LOADS[0] else other, [f"b=vectors:dim={WIDTHS['b']}"]) as made:
+        with home.open(_NAME) as collection:
+            return _taken(lambda: _load_vectors(collection, folder, "a"))
+    with home.create(_NAME if way == LOADS[0] else other, [f"b=vectors:dim={WIDTHS['b']}"]) as collection:
         if way == "table alone":
-            _load_vectors(made, folder, "b")
+            _load_vectors(collection, folder, "b")
         steps: Mapping[str, Callable[[], object]] = {
-            "vectors and table": lambda: (_load_vectors(made, folder, "b"), made.items.annotate(folder / "table.csv")),
-            "table alone": lambda: made.items.annotate(folder / "table.csv"),
-            "Parquet": lambda: ForeignData(folder / "items.parquet", {"b": "vector:b"}).import_into(made),
+            "vectors and table": lambda: (
+                _load_vectors(collection, folder, "b"),
+                collection.items.annotate(folder / "table.csv"),
+            ),
+            "table alone": lambda: collection.items.annotate(folder / "table.csv"),
+            "Parquet": lambda: ForeignData(folder / "items.parquet", {"b": "vector:b"}).import_into(collection),
         }
         figures = _taken(steps[way])
     if way != LOADS[0]:
@@ -133,8 +138,8 @@ def train(folder: Path, space: str) -> dict[str, float]:
     from crossview import Recipe
 
     recipe = Recipe(views=tuple(WIDTHS), holdout=0.1)
-    with _collection(folder) as made:
-        return _taken(lambda: made.train(replace(recipe, spec=space) if space == "cca" else recipe, space=space))
+    with _collection(folder) as collection:
+        return _taken(lambda: collection.train(replace(recipe, spec=space) if space == "cca" else recipe, space=space))
 
 
 def evaluate(folder: Path, space: str) -> dict[str, float]:
@@ -142,8 +147,8 @@ def evaluate(folder: Path, space: str) -> dict[str, float]:
     from crossview import EvaluationRequest
 
     request = EvaluationRequest(view="b", spaces=(space,), max_queries=500)
-    with _collection(folder) as made:
-        return _taken(lambda: made.evaluate(request))
+    with _collection(folder) as collection:
+        return _taken(lambda: collection.evaluate(request))
 
 
 def search(folder: Path, space: str) -> dict[str, float]:
@@ -152,32 +157,32 @@ def search(folder: Path, space: str) -> dict[str, float]:
 
     figures = dict[str, float]()
     queries = {view: np.load(folder / f"{view}-queries.npy") for view in WIDTHS}
-    with _collection(folder) as made:
+    with _collection(folder) as collection:
         if space == "raw":
-            made.spaces.reindex(space, index="ivf", recall=RECALL)
+            collection.spaces.reindex(space, index="ivf", recall=RECALL)
         for target in WIDTHS:
-            vectors = np.concatenate(list(_pages(made, space, target)))
+            vectors = np.concatenate(list(_pages(collection, space, target)))
             flat = faiss.IndexFlatL2(vectors.shape[1])
             flat.add(vectors)
             del vectors
             faiss.omp_set_num_threads(1)
             for view in WIDTHS if space != "raw" else (target,):
-                found = _compared(made, flat, (space, view, target), queries[view])
-                figures |= {f"{view} to {target}, {name}": value for name, value in found.items()}
+                times = _compared(collection, flat, (space, view, target), queries[view])
+                figures |= {f"{view} to {target}, {name}": value for name, value in times.items()}
     return figures
 
 
 def write(folder: Path, kind: str) -> dict[str, float]:
     """Change single items of the raw view b, and search after each change."""
     queries, changed = np.load(folder / "b-queries.npy"), list[float]()
-    with _collection(folder) as made:
-        made.spaces.reindex("raw", index=kind, recall=RECALL, targets=["b"])
-        keys = made.items.keys()
-        ask = partial(_ask, made, ("raw", "b", "b"))
-        before = [_seconds(partial(ask, one)) for one in np.concatenate([queries[:_CHANGES]] * 2)][_CHANGES:]
-        for number, one in enumerate(queries[:_CHANGES]):
-            made.items.put_vectors("b", [keys[number * (len(keys) // _CHANGES)]], one[None])
-            changed.append(_seconds(partial(ask, one)))
+    with _collection(folder) as collection:
+        collection.spaces.reindex("raw", index=kind, recall=RECALL, targets=["b"])
+        keys = collection.items.keys()
+        ask = partial(_ask, collection, ("raw", "b", "b"))
+        before = [_seconds(partial(ask, query)) for query in np.concatenate([queries[:_CHANGES]] * 2)][_CHANGES:]
+        for number, query in enumerate(queries[:_CHANGES]):
+            collection.items.put_vectors("b", [keys[number * (len(keys) // _CHANGES)]], query[None])
+            changed.append(_seconds(partial(ask, query)))
     later = np.array(changed) - np.array(before)
     return {
         "search, median ms": 1e3 * float(np.median(before)),
@@ -187,21 +192,21 @@ def write(folder: Path, kind: str) -> dict[str, float]:
     }
 
 
-def _compared(collection: "Collection", flat: Any, asked: tuple[str, str, str], queries: Rows) -> dict[str, float]:
+def _compared(collection: "Collection", flat: Any, direction: tuple[str, str, str], queries: Rows) -> dict[str, float]:
     """Return times of ours, of ours exactly, and of FAISS's flat index in turns, and the recall of ours."""
     wide = np.random.default_rng(0).normal(size=(len(queries), flat.d)).astype(np.float32)
     runs: dict[str, Callable[[int], Any]] = {
-        "ours": lambda number: _ask(collection, asked, queries[number % len(queries)]),
-        "exact": lambda number: _ask(collection, asked, queries[number % len(queries)], exact=True),
+        "ours": lambda number: _ask(collection, direction, queries[number % len(queries)]),
+        "exact": lambda number: _ask(collection, direction, queries[number % len(queries)], exact=True),
         "flat": lambda number: flat.search(wide[number % len(wide)][None], K),
     }
     recalls, first = list[float](), list[float]()
     for query in queries:
         began = time.perf_counter()
-        near = _ask(collection, asked, query)
+        near = _ask(collection, direction, query)
         first.append(time.perf_counter() - began)
-        truth = _ask(collection, asked, query, exact=True)
-        recalls.append(float(np.mean([one <= truth[-1] * (1 + 1e-5) for one in near])))
+        truth = _ask(collection, direction, query, exact=True)
+        recalls.append(float(np.mean([distance <= truth[-1] * (1 + 1e-5) for distance in near])))
     seconds = take_turns(runs, len(queries))
     return {
         "first, median ms": 1e3 * float(np.median(first)),
@@ -214,11 +219,13 @@ def _compared(collection: "Collection", flat: Any, asked: tuple[str, str, str], 
     }
 
 
-def _ask(collection: "Collection", asked: tuple[str, str, str], row: Rows, exact: bool = False) -> NDArray[np.float64]:
+def _ask(
+    collection: "Collection", direction: tuple[str, str, str], row: Rows, exact: bool = False
+) -> NDArray[np.float64]:
     """Return the distances of the hits, (k,)."""
     from crossview import Query, SearchRequest
 
-    space, view, target = asked
+    space, view, target = direction
     request = SearchRequest([Query(view, vector=row)], space=space, targets=(target,), k=K, exact=exact)
     return np.array([hit.distance for hit in collection.search(request)[0].hits])
 
@@ -237,10 +244,6 @@ def _collection(folder: Path) -> "Collection":
     import crossview
 
     return crossview.Home(folder / "home").open(_NAME)
-
-
-def _keys(count: int) -> Sequence[str]:
-    return [f"item-{number:07}" for number in range(count)]
 
 
 def _taken(work: Callable[[], object]) -> dict[str, float]:
@@ -297,17 +300,17 @@ def _searches(rows: Sequence[Mapping[str, Any]]) -> Iterable[list[str]]:
     )
     yield ["space", "view to target", *columns]
     for row in rows_with(rows, part="search"):
-        asked, _, metric = row["metric"].partition(", ")
+        direction, _, metric = row["metric"].partition(", ")
         if metric == columns[0]:
-            values = {one["metric"]: one["value"] for one in rows_with(rows, part="search", method=row["method"])}
-            yield [row["method"], asked, *(f"{values[f'{asked}, {name}']:.3g}" for name in columns)]
+            values = {own["metric"]: own["value"] for own in rows_with(rows, part="search", method=row["method"])}
+            yield [row["method"], direction, *(f"{values[f'{direction}, {name}']:.3g}" for name in columns)]
 
 
 def _writes(rows: Sequence[Mapping[str, Any]]) -> Iterable[list[str]]:
     columns = ("search, median ms", "after a write, median ms", "longer, median ms", "longer, 95 % ms")
     yield ["index", *columns]
     for kind in dict.fromkeys(row["method"] for row in rows_with(rows, part="write")):
-        values = {one["metric"]: one["value"] for one in rows_with(rows, part="write", method=kind)}
+        values = {row["metric"]: row["value"] for row in rows_with(rows, part="write", method=kind)}
         yield [kind, *(f"{values[name]:.2f}" for name in columns)]
 
 

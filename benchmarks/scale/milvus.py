@@ -31,8 +31,8 @@ class Milvus:
         for column in ("number", "cluster"):
             schema.add_field(column, DataType.INT64)
         index = self._client.prepare_index_params()
-        chosen = {} if self._kind == "FLAT" else {"nlist": lists(self._data.count)}
-        index.add_index("vector", index_type=self._kind, metric_type="L2", params=chosen)
+        settings = {} if self._kind == "FLAT" else {"nlist": lists(self._data.count)}
+        index.add_index("vector", index_type=self._kind, metric_type="L2", params=settings)
         self._client.create_collection(_NAME, schema=schema, index_params=index)
         for batch in self._data.batches(_AT_ONCE):
             self._client.insert(_NAME, _entities(*batch))
@@ -42,10 +42,10 @@ class Milvus:
         self._client.load_collection(_NAME)
 
     def search(self, queries: Vectors, effort: int, only: Condition | None) -> Ids:
-        chosen = "" if only is None else f"{only.column} < {only.below}"
-        found = self._client.search(_NAME, queries.tolist(), filter=chosen, limit=K)
+        condition = "" if only is None else f"{only.column} < {only.below}"
+        hit_lists = self._client.search(_NAME, queries.tolist(), filter=condition, limit=K)
         ids = np.full((len(queries), K), -1)
-        for row, hits in zip(ids, found, strict=True):
+        for row, hits in zip(ids, hit_lists, strict=True):
             row[: len(hits)] = [hit["id"] for hit in hits]
         return ids
 
@@ -71,5 +71,5 @@ _COLUMNS = ("number", "cluster")
 
 def _entities(ids: Ids, rows: Vectors, number: Ids, cluster: Ids) -> list[dict[str, Any]]:
     names = ("id", "vector", *_COLUMNS)
-    found = zip(ids.tolist(), rows, number.tolist(), cluster.tolist(), strict=True)
-    return [dict(zip(names, one, strict=True)) for one in found]
+    entries = zip(ids.tolist(), rows, number.tolist(), cluster.tolist(), strict=True)
+    return [dict(zip(names, entry, strict=True)) for entry in entries]

@@ -24,7 +24,7 @@ class Crossview:
     def lists_to_probe(self) -> int:
         """The lists that a search probes for its promised recall; 0 if it is exact."""
         (index,) = self._collection.spaces.get(SPACE).indexes
-        return max((one.effort for one in index.searches), default=0)
+        return max((search.effort for search in index.searches), default=0)
 
     def build(self) -> None:
         import crossview
@@ -52,13 +52,13 @@ class Crossview:
     def search(self, queries: Vectors, effort: int, only: Condition | None) -> Ids:
         from crossview import Filter, Query, SearchRequest, field
 
-        chosen = Filter() if only is None else Filter(field(only.column) < only.below)
-        wanted: dict[str, Any] = {} if self._kind == "flat" else {"recall": effort / 100}
-        asked = [Query(VIEW, vector=row) for row in queries]
-        lists = self._collection.search(SearchRequest(asked, space=SPACE, k=K, filter=chosen, **wanted))
+        condition = Filter() if only is None else Filter(field(only.column) < only.below)
+        options: dict[str, Any] = {} if self._kind == "flat" else {"recall": effort / 100}
+        probes = [Query(VIEW, vector=row) for row in queries]
+        lists = self._collection.search(SearchRequest(probes, space=SPACE, k=K, filter=condition, **options))
         ids = np.full((len(queries), K), -1)
-        for row, found in zip(ids, lists, strict=True):
-            row[: len(found.hits)] = [int(hit.key) for hit in found.hits]
+        for row, hit_list in zip(ids, lists, strict=True):
+            row[: len(hit_list.hits)] = [int(hit.key) for hit in hit_list.hits]
         return ids
 
     def use_threads(self, count: int) -> None:
@@ -108,9 +108,9 @@ class CrossviewIndex:
     def search(self, queries: Vectors, effort: int, only: Condition | None) -> Ids:
         if only is not None and only not in self._selections:
             self._selections[only] = self._index.selection(np.flatnonzero(self._data.kept(only)))
-        wanted = effort * K if self._kind == "scan" else effort  # candidates, as many times k as the k factor says
-        found: Ids = self._index.search(queries, K, None if only is None else self._selections[only], wanted).ids
-        return found
+        candidates = effort * K if self._kind == "scan" else effort  # as many times k as the k factor says
+        ids: Ids = self._index.search(queries, K, None if only is None else self._selections[only], candidates).ids
+        return ids
 
     def use_threads(self, count: int) -> None:
         import faiss

@@ -30,7 +30,7 @@ def plot(path: Path, document: Document) -> None:
                 _curves(next(axes), rows, view, items)
             _conditions(next(axes), rows, items)
         legends = [axis.get_legend_handles_labels() for axis in figure.axes]
-        handles = {label: one for legend in legends for one, label in zip(*legend, strict=True)}
+        handles = {label: handle for legend in legends for handle, label in zip(*legend, strict=True)}
         figure.legend(handles.values(), handles, loc="outside lower center", ncols=5, frameon=False)
 
 
@@ -38,9 +38,9 @@ def _curves(axis: Any, rows: list[Row], view: str, items: int) -> None:
     axis.set(title=f"{items:,} items, {view} views" if view == ACROSS else f"{items:,} items, {view} a view")
     axis.set(xlabel="recall of the 10 nearest", ylabel="queries/s, one caller")
     for name, kind, style in _styles():
-        if found := points(rows, f"{name} {kind}", view):
-            missed = [max(_PERFECT, 1 - one["recall"]) for one in found]
-            axis.loglog(missed, [one["queries/s"] for one in found], label=f"{name} {kind}", **style)
+        if efforts := points(rows, f"{name} {kind}", view):
+            missed = [max(_PERFECT, 1 - point["recall"]) for point in efforts]
+            axis.loglog(missed, [point["queries/s"] for point in efforts], label=f"{name} {kind}", **style)
     axis.set_xlim(1, _PERFECT / 1.3)
     axis.set_xticks(list(_TICKS), _TICKS.values())
     axis.minorticks_off()
@@ -52,13 +52,16 @@ def _conditions(axis: Any, rows: list[Row], items: int) -> None:
     of_part = rows_with(rows, part=CONDITIONS, queries=ACROSS)
     shares = {row["condition"]: float(row["condition"].split()[0]) for row in of_part if "," not in row["condition"]}
     for name, kind, style in _styles():
-        found = {share: points(of_part, f"{name} {kind}", ACROSS, CONDITIONS, one) for one, share in shares.items()}
-        times = {share: one for share, efforts in found.items() if (one := shown(efforts))}
+        by_share = {
+            share: points(of_part, f"{name} {kind}", ACROSS, CONDITIONS, condition)
+            for condition, share in shares.items()
+        }
+        times = {share: best for share, efforts in by_share.items() if (best := shown(efforts))}
         if times:
-            axis.loglog(list(times), [one["p50, ms"] for one in times.values()], **{**style, "marker": ""})
-        for share, one in times.items():
-            inside = style["color"] if one["recall"] >= WANTED else "white"
-            axis.plot(share, one["p50, ms"], **style, markerfacecolor=inside)
+            axis.loglog(list(times), [best["p50, ms"] for best in times.values()], **{**style, "marker": ""})
+        for share, best in times.items():
+            inside = style["color"] if best["recall"] >= WANTED else "white"
+            axis.plot(share, best["p50, ms"], **style, markerfacecolor=inside)
 
 
 def _styles() -> list[tuple[str, str, dict[str, Any]]]:

@@ -36,14 +36,14 @@ class Qdrant:
     def search(self, queries: Vectors, effort: int, only: Condition | None) -> Ids:
         from qdrant_client import models
 
-        chosen = None
+        condition = None
         if only is not None:
             below = models.FieldCondition(key=only.column, range=models.Range(lt=only.below))
-            chosen = models.Filter(must=[below])
-        requests = [models.QueryRequest(query=query.tolist(), limit=K, filter=chosen) for query in queries]
+            condition = models.Filter(must=[below])
+        requests = [models.QueryRequest(query=query.tolist(), limit=K, filter=condition) for query in queries]
         ids = np.full((len(queries), K), -1)
-        for row, found in zip(ids, self._client.query_batch_points(_NAME, requests), strict=True):
-            row[: len(found.points)] = [point.id for point in found.points]
+        for row, result in zip(ids, self._client.query_batch_points(_NAME, requests), strict=True):
+            row[: len(result.points)] = [point.id for point in result.points]
         return ids
 
     def use_threads(self, count: int) -> None:
@@ -56,8 +56,8 @@ class Qdrant:
         from qdrant_client import models
 
         for start in range(0, len(ids), _AT_ONCE):
-            chosen = models.PointIdsList(points=ids[start : start + _AT_ONCE].tolist())
-            self._client.delete(_NAME, points_selector=chosen)
+            points = models.PointIdsList(points=ids[start : start + _AT_ONCE].tolist())
+            self._client.delete(_NAME, points_selector=points)
 
     def maintain(self) -> bool:
         return False

@@ -31,9 +31,9 @@ def measured(folder: Path, kind: str, task: str, queries: int) -> list[dict[str,
     The caller limits the threads of this process.
     """
     data = Data(folder)
-    with tempfile.TemporaryDirectory(prefix="crossview-ratio-") as made:
+    with tempfile.TemporaryDirectory(prefix="crossview-ratio-") as scratch:
         kinds = {INDEX: kind, FAISS: PAIRS[kind]}
-        engines = {name: _built(name, one, Path(made, name), data) for name, one in kinds.items()}
+        engines = {name: _built(name, own, Path(scratch, name), data) for name, own in kinds.items()}
         rows = []
         for effort in ENGINES[INDEX].kinds[kind].efforts:
             for view in VIEWS:

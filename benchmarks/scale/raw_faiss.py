@@ -37,8 +37,8 @@ class Faiss:
     def search(self, queries: Vectors, effort: int, only: Condition | None) -> Ids:
         parameters = _parameters(self._kind, effort, None if only is None else self._bitmap(only))
         _, ids = self._index.search(queries, K, params=parameters)
-        found: Ids = ids
-        return found
+        hits: Ids = ids
+        return hits
 
     def use_threads(self, count: int) -> None:
         faiss.omp_set_num_threads(count)
@@ -66,6 +66,7 @@ class Faiss:
 
     def _bitmap(self, only: Condition) -> Any:
         if only not in self._bitmaps:
+            # FAISS reads the bits of a byte from the lowest one.
             self._bitmaps[only] = faiss.IDSelectorBitmap(np.packbits(self._data.kept(only), bitorder="little"))
         return self._bitmaps[only]
 
@@ -73,6 +74,7 @@ class Faiss:
 def _empty(kind: str, data: Data) -> Any:
     """Return an empty index of a kind, trained where it needs that."""
     number = lists(data.count)
+    # A flat index alone numbers its vectors, and takes no ids.
     index = faiss.index_factory(DIM, "IDMap2,Flat" if kind == "Flat" else kind.replace(str(LISTS), str(number)))
     if kind.startswith("HNSW"):
         index.hnsw.efConstruction = CONSTRUCTION

@@ -65,7 +65,7 @@ def headline(document: Document) -> tuple[str, str, str]:
     """Return the rate of the quickest index of ours at the wanted recall, beside FAISS and LanceDB."""
     rows = rows_with(document["rows"], items=max(row["items"] for row in document["rows"]))
     best = {maker: _best(rows, maker) for maker in (OURS, FAISS, "lancedb")}
-    cells = [f"{short(found['queries/s'])} ({method})" for method, found in filter(None, best.values())]
+    cells = [f"{short(figures['queries/s'])} ({method})" for method, figures in filter(None, best.values())]
     task = f"Find the 10 nearest of {rows[0]['items']:,} vectors, recall {WANTED:g}, one caller: queries a second"
     return task, "".join(cells[:1]), ", ".join(cells[1:])
 
@@ -73,20 +73,22 @@ def headline(document: Document) -> tuple[str, str, str]:
 def _best(rows: Sequence[Row], maker: str) -> tuple[str, Figures] | None:
     """Return the quickest index of a maker at the wanted recall within a view, and its figures; None without one."""
     methods = (method for method in _methods(rows_with(rows, part=CURVE)) if method.startswith(maker))
-    found = [(method, one) for method in methods if (one := _quickest(points(rows, method, VIEWS[0]), WANTED))]
-    return max(found, key=lambda pair: float(pair[1]["queries/s"]), default=None)
+    quickest = [
+        (method, figures) for method in methods if (figures := _quickest(points(rows, method, VIEWS[0]), WANTED))
+    ]
+    return max(quickest, key=lambda pair: float(pair[1]["queries/s"]), default=None)
 
 
 def curve(document: Document) -> list[Row]:
     """Return the rows of a plot of speed over recall: the most queries a second of each recall that was measured."""
-    found: dict[tuple[str, str, float], float] = {}
+    rates: dict[tuple[str, str, float], float] = {}
     for method in _methods(rows_with(document["rows"], part=CURVE)):
         for view in VIEWS:
-            for one in points(document["rows"], method, view):
-                place = method, view, one["recall"]
-                found[place] = max(one.get("queries/s", 0.0), found.get(place, 0.0))
+            for point in points(document["rows"], method, view):
+                place = method, view, point["recall"]
+                rates[place] = max(point.get("queries/s", 0.0), rates.get(place, 0.0))
     names = ("method", "queries", "recall")
-    return [{**dict(zip(names, place, strict=True)), "value": rate} for place, rate in found.items() if rate]
+    return [{**dict(zip(names, place, strict=True)), "value": rate} for place, rate in rates.items() if rate]
 
 
 def markdown(document: Document) -> str:
@@ -129,34 +131,40 @@ def _costs(rows: Sequence[Row], items: int) -> Iterator[list[str]]:
         built = _figures(rows_with(rows, part=BUILD, method=method))
         curve = _figures(rows_with(rows, part=CURVE, method=method, queries=""))
         if "seconds" in built:
-            found = [built["seconds"], built["peak memory"] / 2**20, curve.get("peak memory", 0) / 2**20 or None]
-            found += [built["disk"] / items, curve.get("first opening, s"), curve.get("opening again, s")]
-            yield [_name(method), *map(short, found)]
+            cells = [built["seconds"], built["peak memory"] / 2**20, curve.get("peak memory", 0) / 2**20 or None]
+            cells += [built["disk"] / items, curve.get("first opening, s"), curve.get("opening again, s")]
+            yield [_name(method), *map(short, cells)]
 
 
 def _equal_recall(rows: Sequence[Row]) -> Iterator[list[str]]:
     heads = [f"{view} {recall:g}" for view in VIEWS for recall in RECALLS]
     yield ["index", *heads, *(f"batches, {view} {WANTED:g}" for view in VIEWS)]
     for method in _methods(rows_with(rows, part=CURVE)):
-        found = {view: points(rows, method, view) for view in VIEWS}
-        quickest = [_quickest(found[view], recall) for view in VIEWS for recall in RECALLS]
-        cells = [f"{short(one['queries/s'])} ({short(one['p99, ms'])})" if one else "" for one in quickest]
-        batches = [_quickest(found[view], WANTED, "queries/s in batches") for view in VIEWS]
-        if any(found.values()):
-            yield [_name(method), *cells, *(short(one["queries/s in batches"]) if one else "" for one in batches)]
+        by_view = {view: points(rows, method, view) for view in VIEWS}
+        quickest = [_quickest(by_view[view], recall) for view in VIEWS for recall in RECALLS]
+        cells = [
+            f"{short(figures['queries/s'])} ({short(figures['p99, ms'])})" if figures else "" for figures in quickest
+        ]
+        batches = [_quickest(by_view[view], WANTED, "queries/s in batches") for view in VIEWS]
+        if any(by_view.values()):
+            yield [
+                _name(method),
+                *cells,
+                *(short(figures["queries/s in batches"]) if figures else "" for figures in batches),
+            ]
 
 
 def points(rows: Iterable[Row], method: str, view: str, part: str = CURVE, condition: str = "") -> list[Figures]:
     """Return the figures of each effort of a method in a part, the least effort first."""
-    found = rows_with(rows, part=part, method=method, queries=view, condition=condition)
-    efforts = sorted({row["effort"] for row in found})
-    measured = [{"effort": effort, **_figures(rows_with(found, effort=effort))} for effort in efforts]
-    return [one for one in measured if "recall" in one]
+    own = rows_with(rows, part=part, method=method, queries=view, condition=condition)
+    efforts = sorted({row["effort"] for row in own})
+    measured = [{"effort": effort, **_figures(rows_with(own, effort=effort))} for effort in efforts]
+    return [figures for figures in measured if "recall" in figures]
 
 
-def shown(found: Sequence[Figures]) -> Figures | None:
+def shown(efforts: Sequence[Figures]) -> Figures | None:
     """Return the quickest of the wanted recall, otherwise the one of the largest recall; None if there are none."""
-    return _quickest(found, WANTED) or max(found, key=lambda one: one["recall"], default=None)
+    return _quickest(efforts, WANTED) or max(efforts, key=lambda figures: figures["recall"], default=None)
 
 
 def _conditions(rows: Sequence[Row], view: str) -> Iterator[list[str]]:
@@ -164,8 +172,11 @@ def _conditions(rows: Sequence[Row], view: str) -> Iterator[list[str]]:
     names = list(dict.fromkeys(row["condition"] for row in of_part))
     yield ["index", *names]
     for method in _methods(of_part):
-        chosen = [shown(points(of_part, method, view, CONDITIONS, name)) for name in names]
-        yield [_name(method), *(f"{short(one['p50, ms'])} ({one['recall']:.2f})" if one else "" for one in chosen)]
+        best = [shown(points(of_part, method, view, CONDITIONS, name)) for name in names]
+        yield [
+            _name(method),
+            *(f"{short(figures['p50, ms'])} ({figures['recall']:.2f})" if figures else "" for figures in best),
+        ]
 
 
 def _writes(rows: Sequence[Row]) -> Iterator[list[str]]:
@@ -173,9 +184,9 @@ def _writes(rows: Sequence[Row]) -> Iterator[list[str]]:
     yield ["index", "queries", "effort", *times, "recall"]
     for method in _methods(rows_with(rows, part=WRITES)):
         for view in VIEWS:
-            for one in points(rows, method, view, WRITES):
-                cells = [short(one.get(name)) for name in times]
-                yield [_name(method), view, str(one["effort"] or ""), *cells, f"{one['recall']:.3f}"]
+            for point in points(rows, method, view, WRITES):
+                cells = [short(point.get(name)) for name in times]
+                yield [_name(method), view, str(point["effort"] or ""), *cells, f"{point['recall']:.3f}"]
 
 
 def _changes(rows: Sequence[Row]) -> Iterator[list[str]]:
@@ -183,8 +194,11 @@ def _changes(rows: Sequence[Row]) -> Iterator[list[str]]:
     yield ["index", "replaced/s", "deleted/s", *heads, "maintenance, s", "MiB"]
     for method in _methods(rows_with(rows, part=CHANGES)):
         own = _figures(rows_with(rows, part=CHANGES, method=method, queries=""))
-        found = [points(rows, method, view, CHANGES, name) for name in ("", "maintained") for view in VIEWS]
-        recalls = [f"{one[-1]['recall']:.3f} ({short(one[-1]['p50, ms'])} ms)" if one else "" for one in found]
+        by_state = [points(rows, method, view, CHANGES, name) for name in ("", "maintained") for view in VIEWS]
+        recalls = [
+            f"{efforts[-1]['recall']:.3f} ({short(efforts[-1]['p50, ms'])} ms)" if efforts else ""
+            for efforts in by_state
+        ]
         rates = [own.get("replacing, items/s"), own.get("deleting, items/s")]
         if "failed" not in own or any(recalls):
             memory = own["peak memory"] / 2**20 if "peak memory" in own else None
@@ -196,7 +210,7 @@ def _ratios(rows: Sequence[Row]) -> Iterator[list[str]]:
     yield ["FAISS's index", "queries", "task", "effort", "ours, ms", "FAISS, ms", "ratio"]
     for row in rows_with(of_part, metric="ratio"):
         names = {name: row[name] for name in ("queries", "task", "effort")}
-        times = {one["method"]: one["value"] for one in rows_with(of_part, metric="ms", **names)}
+        times = {timing["method"]: timing["value"] for timing in rows_with(of_part, metric="ms", **names)}
         theirs, ours = times[row["method"]], times[_OURS[row["method"]]]
         ratio = f"{row['value']:.2f}"
         cells = [short(ours), short(theirs), f"**{ratio}**" if row["value"] > MOST_RATIO else ratio]
@@ -209,16 +223,18 @@ def _calls(rows: Sequence[Row]) -> Iterator[list[str]]:
     for callers in sorted({row["callers"] for row in of_part}):
         for method in _methods(of_part):
             own = rows_with(of_part, callers=callers, method=method)
-            found = _figures(own)
-            share = found.get("share")
-            cells = [short(found[name]) for name in ("calls/s", "p50, ms", "p99, ms")]
+            figures = _figures(own)
+            share = figures.get("share")
+            cells = [short(figures[name]) for name in ("calls/s", "p50, ms", "p99, ms")]
             probed = str(own[0]["effort"] or "all")
             yield [_name(method), str(callers), probed, *cells, "" if share is None else f"{share:.2f}"]
 
 
-def _quickest(found: Iterable[Figures], recall: float, rate: str = "queries/s") -> Figures | None:
+def _quickest(efforts: Iterable[Figures], recall: float, rate: str = "queries/s") -> Figures | None:
     return max(
-        (one for one in found if one["recall"] >= recall and rate in one), key=lambda one: one[rate], default=None
+        (figures for figures in efforts if figures["recall"] >= recall and rate in figures),
+        key=lambda figures: figures[rate],
+        default=None,
     )
 
 

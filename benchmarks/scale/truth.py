@@ -53,8 +53,8 @@ class Truth:
         """Return the squared distance of every query of a view to its 10th neighbour, or its last, (1000,)."""
         if not self.is_known(view):
             np.save(self._path(view), self._farthest(self._data.queries[view]))
-        found: NDArray[np.float64] = np.load(self._path(view))
-        return found
+        distances: NDArray[np.float64] = np.load(self._path(view))
+        return distances
 
     def is_known(self, view: str) -> bool:
         """Return whether ``farthest`` is kept."""
@@ -66,17 +66,20 @@ class Truth:
 
     def recall(self, view: str, ids: Ids) -> float:
         """Return the share of the nearest that is among the ids, (m, at most 10), of the first queries; -1: none."""
-        queries, found = self._data.queries[view][: len(ids)], np.sort(np.asarray(ids).reshape(len(ids), -1), axis=1)
-        valid = found >= 0
-        valid[:, 1:] &= found[:, 1:] != found[:, :-1]
-        valid[valid] = self._place[found[valid]] >= -1
-        near = self._distances(queries, found) <= self.farthest(view)[: len(ids), None] * _TOLERANCE
+        queries, sorted_ids = (
+            self._data.queries[view][: len(ids)],
+            np.sort(np.asarray(ids).reshape(len(ids), -1), axis=1),
+        )
+        valid = sorted_ids >= 0
+        valid[:, 1:] &= sorted_ids[:, 1:] != sorted_ids[:, :-1]
+        valid[valid] = self._place[sorted_ids[valid]] >= -1
+        near = self._distances(queries, sorted_ids) <= self.farthest(view)[: len(ids), None] * _TOLERANCE
         return float((valid & near).sum() / (len(ids) * min(K, self._there)))
 
     def _farthest(self, queries: Vectors) -> NDArray[np.float64]:
         ids = np.flatnonzero(self._place >= -1)
-        _, found = knn_ground_truth(queries, self._blocks(), min(_CANDIDATES, len(ids)))
-        distances = np.sort(self._distances(queries, ids[found]), axis=1)
+        _, places = knn_ground_truth(queries, self._blocks(), min(_CANDIDATES, len(ids)))
+        distances = np.sort(self._distances(queries, ids[places]), axis=1)
         return distances[:, min(K, len(ids)) - 1]
 
     def _blocks(self) -> Iterator[Vectors]:

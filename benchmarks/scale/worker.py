@@ -125,9 +125,9 @@ class Worker:
         seconds, ids, began = list[float](), list[Any](), time.perf_counter()
         for block in blocks:
             start = time.perf_counter()
-            found = self._search(block, effort, only)
+            block_ids = self._search(block, effort, only)
             seconds.append(time.perf_counter() - start)
-            ids += found.tolist()
+            ids += block_ids.tolist()
             if time.perf_counter() - began > limit and len(seconds) >= least:
                 break
         return {"seconds": seconds, "ids": ids}

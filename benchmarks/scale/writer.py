@@ -53,8 +53,8 @@ class Writer(threading.Thread):
                 last = self._ended.wait(_TICK)
                 due = first + int(self._rate * (time.perf_counter() - began))
                 self._write(min(due, self._data.changed))
-            wanted = self._rate * (time.perf_counter() - began)
-            self.achieved = (self.written - first) / wanted if wanted else 1.0
+            goal = self._rate * (time.perf_counter() - began)
+            self.achieved = (self.written - first) / goal if goal else 1.0
         except Exception as error:  # noqa: BLE001  # a peer may fail in any way; the searching thread raises it
             self.failure = error
 

@@ -171,8 +171,8 @@ async def large_bodies(address: str) -> None:
 
 
 ATTACKS: dict[str, Callable[[str], Coroutine[Any, Any, None]]] = {
-    one.__name__.replace("_", " "): one
-    for one in (
+    attack.__name__.replace("_", " "): attack
+    for attack in (
         *(idle_streams, headers, object_bombs, large_attributes, silent_connections),
         *(large_messages, large_bodies),
     )
@@ -228,10 +228,10 @@ def _attack(name: str, address: str) -> None:
 def _furnish(address: str) -> None:
     items = [pb.NewItem(key=str(number), rows={"v": Vector(values=[number, 0, 0])}) for number in range(ITEMS)]
     service = "/crossview.v1.CollectionService"
-    made = pb.CreateCollectionRequest(collection_id=NAME, views=["v=vectors:dim=3"])
+    request = pb.CreateCollectionRequest(collection_id=NAME, views=["v=vectors:dim=3"])
     channel: Any
     with grpc.insecure_channel(address) as channel:
-        channel.unary_unary(f"{service}/CreateCollection")(made.SerializeToString())
+        channel.unary_unary(f"{service}/CreateCollection")(request.SerializeToString())
         channel.unary_unary(IMPORT)(pb.ImportItemsRequest(parent=_PARENT, items=items).SerializeToString())
     if not _answers(address):
         raise RuntimeError("the server does not answer, although nobody attacks it")
@@ -260,11 +260,11 @@ def attack_table(rows: ResultRows) -> str:
     lines = [["figure", *names, "limit"]]
     for metric in metrics:
         limit = WITHIN.get(metric)
-        found = [row["value"] for name in names for row in rows if (row["task"], row["metric"]) == (name, metric)]
-        shown = [
-            f"**{value:,.4g}**" if limit is not None and value not in limit else f"{value:,.4g}" for value in found
+        values = [row["value"] for name in names for row in rows if (row["task"], row["metric"]) == (name, metric)]
+        cells = [
+            f"**{value:,.4g}**" if limit is not None and value not in limit else f"{value:,.4g}" for value in values
         ]
-        lines.append([metric, *shown, "" if limit is None else str(limit)])
+        lines.append([metric, *cells, "" if limit is None else str(limit)])
     return table(lines)
 
 
@@ -300,7 +300,7 @@ def _flood(address: str, path: str) -> None:
 
 def _rest(number: int) -> bytes:
     """Return the bytes of an integer of HPACK beyond its prefix."""
-    found = b""
+    encoded = b""
     while number >= 0x80:
-        found, number = found + bytes([number & 0x7F | 0x80]), number >> 7
-    return found + bytes([number])
+        encoded, number = encoded + bytes([number & 0x7F | 0x80]), number >> 7
+    return encoded + bytes([number])

@@ -98,11 +98,11 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 @contextmanager
 def _served(home: Path, options: argparse.Namespace) -> Iterator[Served]:
-    chosen = ["--processes", str(options.processes)] if options.processes else []
-    if chosen and not accepts("--processes"):
+    flags = ["--processes", str(options.processes)] if options.processes else []
+    if flags and not accepts("--processes"):
         raise SystemExit("crossview serve has no option --processes; leave it out")
     with (
-        serving(home, *chosen) as ours,
+        serving(home, *flags) as ours,
         reference(options.items, options.seed, home.with_name("reference.log")) as other,
     ):
         yield Served(
@@ -148,24 +148,24 @@ def markdown(document: Document) -> str:
         )
         parts.append(table([["query by", "at once", "figure", "value", "limit"], *_shares(fast, settings["items"])]))
     for part, head in ((beside.PART, "## Beside other work"), (overload.PART, "## Ten times the capacity")):
-        if chosen := rows_with(rows, part=part):
+        if own_rows := rows_with(rows, part=part):
             parts += [
                 head,
-                table([["beside" if part == beside.PART else "load", *_columns(chosen)], *_wide(chosen, settings)]),
+                table([["beside" if part == beside.PART else "load", *_columns(own_rows)], *_wide(own_rows, settings)]),
             ]
-    if chosen := rows_with(rows, part=ports.PART):
+    if own_rows := rows_with(rows, part=ports.PART):
         parts += [
             "## TLS, keys and HTTP",
-            table([["of", "method", "at once", "figure", "value", "limit"], *_each(chosen)]),
+            table([["of", "method", "at once", "figure", "value", "limit"], *_each(own_rows)]),
         ]
     return "\n\n".join(parts)
 
 
 def _calls(rows: list[Row]) -> Iterator[list[str]]:
     for (task, count), methods in figures_by(rows, "task", "clients").items():
-        for method, found in methods.items():
-            times = [_short(found.get(metric)) for metric in speed.PERCENTILES]
-            yield [task, method, str(count), _short(found["calls/s"]), *times, _short(found.get("failed"))]
+        for method, figures in methods.items():
+            times = [_short(figures.get(metric)) for metric in speed.PERCENTILES]
+            yield [task, method, str(count), _short(figures["calls/s"]), *times, _short(figures.get("failed"))]
 
 
 def _shares(rows: list[Row], items: int) -> Iterator[list[str]]:
@@ -199,10 +199,14 @@ def _wide(rows: list[Row], settings: Mapping[str, Any]) -> Iterator[list[str]]:
     _, *metrics = _columns(rows)
     part = rows[0]["part"]
     for (task,), methods in figures_by(rows, "task").items():
-        for method, found in methods.items():
+        for method, figures in methods.items():
             limits = (ANY_TASK.get((part, method, metric)) for metric in metrics)
             cells = zip(metrics, limits, strict=True)
-            yield [task, method, *(_judged(found.get(one), limit, settings["items"])[0] for one, limit in cells)]
+            yield [
+                task,
+                method,
+                *(_judged(figures.get(metric), limit, settings["items"])[0] for metric, limit in cells),
+            ]
     for method in dict.fromkeys(method for of, method, _ in ANY_TASK if of == part):
         limits = (ANY_TASK.get((part, method, metric)) for metric in metrics)
         yield ["limit", method, *("" if limit is None else str(limit) for limit in limits)]
@@ -229,12 +233,12 @@ def draw_plot(path: Path, document: Document) -> None:
     kinds = list(dict.fromkeys(row["task"] for row in rows)) or ["none"]
     with panels(path, 1, len(kinds), (3.2 * len(kinds), 3.2), squeeze=False) as figure:
         for axis, kind in zip(figure.axes, kinds, strict=True):
-            chosen = rows_with(rows, task=kind)
-            for method in dict.fromkeys(row["method"] for row in chosen):
-                of = rows_with(chosen, method=method)
+            own = rows_with(rows, task=kind)
+            for method in dict.fromkeys(row["method"] for row in own):
+                of = rows_with(own, method=method)
                 axis.plot([row["clients"] for row in of], [row["value"] for row in of], marker="o", label=method)
             axis.set(title=kind, xlabel="calls at once", ylabel="calls/s", xscale="log", ylim=(0, None))
-            counts = sorted({row["clients"] for row in chosen})
+            counts = sorted({row["clients"] for row in own})
             axis.set_xticks(counts, map(str, counts), minor=False)
             axis.minorticks_off()
             if rows:

@@ -37,10 +37,10 @@ def measure_beside(served: Served, clients: Clients, seconds: float) -> Figures:
     idle: dict[str, Calls] = {}
     for name, loads in _conditions(served).items():
         with clients.beside(*loads):
-            found = _steady(served, clients, seconds)
-        idle = idle or found
+            by_client = _steady(served, clients, seconds)
+        idle = idle or by_client
         _until_calm(served, clients, idle[SEARCHES].milliseconds(50))
-        for who, calls in found.items():
+        for who, calls in by_client.items():
             rows += _of_client(name, who, calls, idle[who])
     return rows
 

@@ -37,11 +37,11 @@ class Clients:
             yield started
         finally:
             self._stopped.set()
-            for one in started:
-                one.exception()  # waits
+            for future in started:
+                future.exception()  # waits
             self._stopped.clear()
-        for one in started:
-            one.result()
+        for future in started:
+            future.result()
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def clients(count: int = 1) -> Iterator[Clients]:
 
 
 def _prepare(stopped: Event) -> None:
-    global _stopped
+    global _stopped  # a process gets an event only when it starts, not with a task
     _stopped = stopped
 
 

@@ -42,9 +42,9 @@ def fill(folder: Path, items: int, seed: int, photographs: Path = SHARED) -> Non
         collection.items.put([NewItem(f"text {number}", text=text) for number, text in enumerate(texts)])
         collection.views.fit([])
     with home.create(PICTURES) as collection:
-        shown = pictures(photographs)[ASKED_PICTURES:]
-        collection.views.fit(shown)
-        collection.items.put([NewItem(f"picture {number}", image=image) for number, image in enumerate(shown)])
+        images = pictures(photographs)[ASKED_PICTURES:]
+        collection.views.fit(images)
+        collection.items.put([NewItem(f"picture {number}", image=image) for number, image in enumerate(images)])
         collection.train(Recipe(spec="scale", views=(JOINED,), dim=None), space=TOGETHER)
 
 
@@ -55,26 +55,26 @@ def drawn(items: int, seed: int) -> Data:
 
 def pictures(photographs: Path = SHARED) -> list[bytes]:
     """Return encoded pictures, the queries first: photographs if there are any, otherwise drawn ones."""
-    wanted = ASKED_PICTURES + STORED_PICTURES
+    count = ASKED_PICTURES + STORED_PICTURES
     files = sorted(photographs.glob("corel1k/images/*/*.jpg"))
-    if len(files) < wanted:
-        return [picture(number) for number in range(wanted)]
-    chosen = np.random.default_rng(0).choice(len(files), wanted, replace=False)
-    return [files[number].read_bytes() for number in chosen]
+    if len(files) < count:
+        return [picture(number) for number in range(count)]
+    numbers = np.random.default_rng(0).choice(len(files), count, replace=False)
+    return [files[number].read_bytes() for number in numbers]
 
 
 def requests(items: int, seed: int, photographs: Path = SHARED) -> Mapping[str, tuple[bytes, ...]]:
     """Return encoded requests of one query by kind, and of 64 vectors as "batch"."""
     rows = [pb.Query(view=VIEW, vector=Vector(values=row.tolist())) for row in drawn(items, seed).queries]
-    named = [pb.Query(view=VIEW, key=key) for key in keys(0, min(items, QUERIES))]
+    by_key = [pb.Query(view=VIEW, key=key) for key in keys(0, min(items, QUERIES))]
     written = [pb.Query(view="text", text=text) for text in _texts(QUERIES, seed + 1)]
-    shown = [pb.Query(view=JOINED, image=image) for image in pictures(photographs)[:ASKED_PICTURES]]
+    by_image = [pb.Query(view=JOINED, image=image) for image in pictures(photographs)[:ASKED_PICTURES]]
     return {
         "vector": tuple(map(search, rows)),
         "code": tuple(map(partial(search, space=CODES), rows)),
-        "key": tuple(map(search, named)),
+        "key": tuple(map(search, by_key)),
         "text": tuple(map(partial(search, collection=TEXTS), written)),
-        "picture": tuple(map(partial(search, collection=PICTURES, space=TOGETHER), shown)),
+        "picture": tuple(map(partial(search, collection=PICTURES, space=TOGETHER), by_image)),
         "batch": tuple(search(*rows[start : start + BATCH]) for start in range(0, QUERIES - BATCH, BATCH)),
     }
 
@@ -87,7 +87,7 @@ def search(*queries: pb.Query, collection: str = VECTORS, space: str = "raw") ->
 
 def as_json(requests: tuple[bytes, ...]) -> tuple[bytes, ...]:
     """Return encoded searches as JSON."""
-    return tuple(MessageToJson(pb.SearchRequest.FromString(one), indent=None).encode() for one in requests)
+    return tuple(MessageToJson(pb.SearchRequest.FromString(request), indent=None).encode() for request in requests)
 
 
 def _texts(count: int, seed: int) -> list[str]:

@@ -43,9 +43,9 @@ def figure(part: str, task: str, method: str, metric: str, value: float, clients
 
 def medians(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Return a row for all of equal names: the median of their values, and their deviation. NaN are left out."""
-    found: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     for names, values in values_by(rows, NAMES):
         if measured := [value for value in values if not math.isnan(value)]:
             spread = statistics.stdev(measured) if len(measured) > 1 else 0.0
-            found.append({**names, "value": statistics.median(measured), "std": spread})
-    return found
+            result.append({**names, "value": statistics.median(measured), "std": spread})
+    return result

@@ -35,9 +35,9 @@ class Fault:
 
     def as_json(self) -> dict[str, Any]:
         """Return its row; of a long input the beginning."""
-        shown = base64.b64encode(self.request[:_SHOWN]).decode()
+        beginning = base64.b64encode(self.request[:_SHOWN]).decode()
         about = {name: getattr(self, name) for name in ("part", "method", "status", "message")}
-        return {**about, "bytes": len(self.request), "request": shown}
+        return {**about, "bytes": len(self.request), "request": beginning}
 
 
 @dataclass
@@ -53,8 +53,8 @@ class Findings:
         if status not in (*FAULTS, LATE, ENDED) and not _is_fault(status):
             return
         kind = part, method, status, re.sub(r"[0-9a-f]{8,}|\d+|'[^']*'", "#", message)[:120]
-        known = self.faults.get(kind)
-        if known is None or len(request) < len(known.request):
+        fault = self.faults.get(kind)
+        if fault is None or len(request) < len(fault.request):
             self.faults[kind] = Fault(part, method, status, message[:300], request)
 
     def total(self, *statuses: str) -> int:
@@ -82,7 +82,7 @@ def _is_fault(status: str) -> bool:
 @contextmanager
 def health_checks(address: str, every: float = 0.1) -> Iterator[list[float]]:
     """Give a list to which the seconds of health checks are added during the block; a failed one is infinite."""
-    found: list[float] = []
+    seconds: list[float] = []
     stop = threading.Event()
 
     def check() -> None:
@@ -93,14 +93,14 @@ def health_checks(address: str, every: float = 0.1) -> Iterator[list[float]]:
                 try:
                     # A channel that failed to connect once would refuse every check of the next second by itself.
                     stub.Check(health_pb2.HealthCheckRequest(), timeout=HEALTH_WAITS, wait_for_ready=True)
-                    found.append(time.perf_counter() - began)
+                    seconds.append(time.perf_counter() - began)
                 except grpc.RpcError:
-                    found.append(float("inf"))
+                    seconds.append(float("inf"))
 
     thread = threading.Thread(target=check)
     thread.start()
     try:
-        yield found
+        yield seconds
     finally:
         stop.set()
         thread.join()
@@ -108,6 +108,6 @@ def health_checks(address: str, every: float = 0.1) -> Iterator[list[float]]:
 
 def of_call(error: grpc.RpcError) -> tuple[str, str]:
     """Return the status and message of a failed call."""
-    known: Mapping[str, Any] = {"code": getattr(error, "code", None), "details": getattr(error, "details", None)}
-    code, details = (known[name]() if known[name] else None for name in known)
+    getters: Mapping[str, Any] = {"code": getattr(error, "code", None), "details": getattr(error, "details", None)}
+    code, details = (getters[name]() if getters[name] else None for name in getters)
     return (code.name if code else "UNKNOWN"), details or ""

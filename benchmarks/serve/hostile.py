@@ -89,8 +89,8 @@ def send_pictures(victim: Victim, count: int, seed: int, bombs: bool = True) -> 
         item = collections_pb2.ImportItemsRequest(
             parent=_COLLECTION, items=[collections_pb2.NewItem(key=f"bad/{number % 50}", image=image)]
         )
-        chosen = [(SEARCH, query), (IMPORT, item)]
-        for path, request in chosen if number < len(large) else [chosen[number % 2]]:
+        calls = [(SEARCH, query), (IMPORT, item)]
+        for path, request in calls if number < len(large) else [calls[number % 2]]:
             victim.send("pictures", path, None, request.SerializeToString())
 
 
@@ -133,7 +133,7 @@ def vanish_often(victim: Victim, count: int, number: int) -> None:
     searches = [search(queries=[query] * 50, space="raw") for query in queries]
     image = collections_pb2.NewItem(key="vanished", image=picture(2))
     sent = {
-        SEARCH: [one.SerializeToString() for one in searches],
+        SEARCH: [request.SerializeToString() for request in searches],
         IMPORT: [collections_pb2.ImportItemsRequest(parent=_COLLECTION, items=[image] * 20).SerializeToString()],
         TRAIN: [
             collections_pb2.TrainRequest(
@@ -154,7 +154,7 @@ def send_halves(victim: Victim, megabytes: int) -> None:
     search = search_pb2.SearchRequest(
         parent=_COLLECTION, queries=[search_pb2.Query(view="color", image=bytes(_MESSAGE))]
     ).SerializeToString()
-    streams = {path: one for path, one in methods().items() if one.client_streaming}
+    streams = {path: method for path, method in methods().items() if method.client_streaming}
     for path, method in streams.items():
         message = search if "Search" in path else fit
         share = megabytes // 2 // len(streams)

@@ -13,8 +13,8 @@ class HttpConnection:
     def __init__(self, address: str, path: str, key: str = "") -> None:
         self._host, _, port = address.rpartition(":")
         self._port = int(port)
-        named = f"authorization: Bearer {key}\r\n" if key else ""
-        self._head = f"POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n{named}".encode()
+        header = f"authorization: Bearer {key}\r\n" if key else ""
+        self._head = f"POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n{header}".encode()
 
     async def __aenter__(self) -> Self:
         self._reader, self._writer = await asyncio.open_connection(self._host, self._port)

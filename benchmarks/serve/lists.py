@@ -27,9 +27,9 @@ async def serve(data: Data, lists: int, probes: int) -> None:
     keys = [f"{number:08d}" for number in range(data.count)]
 
     async def search(request: pb.SearchRequest, _: object) -> pb.SearchResponse:
-        squares, found = index.search(np.array(request.queries[0].vector.values, np.float32)[None], K)
-        pairs = zip(found[0].tolist(), np.sqrt(squares[0]).tolist(), strict=True)
-        hits = [pb.Hit(key=keys[one], distance=distance) for one, distance in pairs]
+        squares, places = index.search(np.array(request.queries[0].vector.values, np.float32)[None], K)
+        pairs = zip(places[0].tolist(), np.sqrt(squares[0]).tolist(), strict=True)
+        hits = [pb.Hit(key=keys[place], distance=distance) for place, distance in pairs]
         return pb.SearchResponse(results=[pb.HitList(target=request.queries[0].view, hits=hits)])
 
     parse, write = pb.SearchRequest.FromString, pb.SearchResponse.SerializeToString

@@ -88,8 +88,8 @@ class Calls:
 
     def milliseconds(self, percent: float, code: int = OK) -> float:
         """Return a percentile of the calls of a status; NaN where there are none."""
-        chosen = self.took[self.codes == code]
-        return 1_000 * float(np.percentile(chosen, percent)) if len(chosen) else float("nan")
+        times = self.took[self.codes == code]
+        return 1_000 * float(np.percentile(times, percent)) if len(times) else float("nan")
 
     def statuses(self) -> dict[str, int]:
         """Return how many calls ended with each status."""
@@ -98,7 +98,7 @@ class Calls:
 
 def together(parts: list[Calls]) -> Calls:
     """Return the calls of several clients as one."""
-    rows = (np.concatenate([getattr(one, name) for one in parts]) for name in ("began", "took", "codes"))
+    rows = (np.concatenate([getattr(part, name) for part in parts]) for name in ("began", "took", "codes"))
     return Calls(parts[0].start, parts[0].lasted, *rows)
 
 
@@ -118,6 +118,7 @@ def status_of(answer: bytes) -> int:
 
 
 def _channel(load: Load) -> Any:
+    # Without a pool of its own, a channel shares one connection with all channels of the same options.
     options = [*_LARGE, ("grpc.use_local_subchannel_pool", 1)]
     if load.authority is None:
         return grpc.aio.insecure_channel(load.address, options=options)
@@ -138,8 +139,8 @@ class _Client:
 
     async def run(self) -> Calls:
         load = self.load
-        wanted = min(load.connections, load.at_once if not load.rate else load.connections)
-        channels = [] if load.http else [_channel(load) for _ in range(wanted)]
+        count = min(load.connections, load.at_once if not load.rate else load.connections)
+        channels = [] if load.http else [_channel(load) for _ in range(count)]
         self.start = time.perf_counter() + load.warm
         ways: Callable[[list[Any]], Awaitable[Any]]
         ways = self._streams if load.streams else self._steadily if load.rate else self._at_once
@@ -246,5 +247,5 @@ class _Client:
         except grpc.aio.AioRpcError as error:
             code = error.code().value[0]
         writing.cancel()
-        for one in began[read:]:
-            self.note(one, code)
+        for start in began[read:]:
+            self.note(start, code)

@@ -55,10 +55,10 @@ _RANGES = {
 
 def methods() -> dict[str, MethodDescriptor]:
     """Return every method of the server's own services by its path."""
-    modules = [importlib.import_module(f"{v1.__name__}.{one.name}") for one in pkgutil.iter_modules(v1.__path__)]
+    modules = [importlib.import_module(f"{v1.__name__}.{module.name}") for module in pkgutil.iter_modules(v1.__path__)]
     files = [module.DESCRIPTOR for module in modules if hasattr(module, "DESCRIPTOR")]
     services = [service for file in files for service in file.services_by_name.values()]
-    return {f"/{service.full_name}/{one.name}": one for service in services for one in service.methods}
+    return {f"/{service.full_name}/{method.name}": method for service in services for method in service.methods}
 
 
 @cache
@@ -67,14 +67,14 @@ def messages(descriptor: Descriptor, depth: int = _MESSAGES_DEEP) -> Strategy:
     if descriptor.full_name == "google.protobuf.Struct":
         return _STRUCTS.map(_struct)
     fields = [field for field in descriptor.fields if depth or field.message_type is None]
-    given = {field.name: _of_field(field, depth) for field in fields}
+    strategies = {field.name: _of_field(field, depth) for field in fields}
     make = GetMessageClass(descriptor)
-    present = {name: given.pop(name) for name in _PRESENT & given.keys()}
-    further = st.sets(st.sampled_from(sorted(given)), max_size=_FURTHER) if given else st.just(set[str]())
+    present = {name: strategies.pop(name) for name in _PRESENT & strategies.keys()}
+    further = st.sets(st.sampled_from(sorted(strategies)), max_size=_FURTHER) if strategies else st.just(set[str]())
     drawn = further.flatmap(
-        lambda names: st.fixed_dictionaries(present | {name: given[name] for name in sorted(names)})
+        lambda names: st.fixed_dictionaries(present | {name: strategies[name] for name in sorted(names)})
     )
-    return drawn.map(lambda values: _message(make, values))
+    return drawn.map(lambda values: make(**values))  # of a oneof the last one counts
 
 
 @cache
@@ -82,10 +82,10 @@ def _of_field(field: FieldDescriptor, depth: int) -> Strategy:
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         names = field.message_type.fields_by_name
         return st.dictionaries(_scalar(names["key"]), _value(names["value"], depth), max_size=3)
-    one = _value(field, depth)
+    single = _value(field, depth)
     if not field.is_repeated:
-        return one
-    some = st.lists(one, min_size=field.name in _PRESENT, max_size=4)
+        return single
+    some = st.lists(single, min_size=field.name in _PRESENT, max_size=4)
     return _mostly(_ROWS, some) if field.name == "values" and field.message_type is None else some
 
 
@@ -105,17 +105,12 @@ def _scalar(field: FieldDescriptor) -> Strategy:
     if field.type == _TYPES.TYPE_BOOL:
         return st.booleans()
     least, most = _RANGES.get(field.type, _INTEGERS[:-3:-1])
-    return st.one_of(st.sampled_from([one for one in _INTEGERS if least <= one <= most]), st.integers(0, 20))
+    return st.one_of(st.sampled_from([number for number in _INTEGERS if least <= number <= most]), st.integers(0, 20))
 
 
-def _mostly(usual: Strategy, *others: Strategy) -> Strategy:
+def _mostly(usual: Strategy, *rare: Strategy) -> Strategy:
     """Return the usual one in about nine of ten cases; ``one_of`` has no weights."""
-    return st.sampled_from(range(10 * len(others))).flatmap(lambda place: dict(enumerate(others)).get(place, usual))
-
-
-def _message(make: type[Message], values: dict[str, Any]) -> Message:
-    """Return the message of such fields; of a oneof the last one counts."""
-    return make(**values)
+    return st.sampled_from(range(10 * len(rare))).flatmap(lambda place: dict(enumerate(rare)).get(place, usual))
 
 
 _JSON = st.recursive(
@@ -128,11 +123,11 @@ _STRUCTS = st.tuples(
 )
 
 
-def _struct(given: tuple[dict[str, Any], int]) -> Message:
+def _struct(pair: tuple[dict[str, Any], int]) -> Message:
     """Return the struct of a dictionary, in so many others."""
     from google.protobuf.struct_pb2 import Struct
 
-    values, depth = given
+    values, depth = pair
     for _ in range(depth):
         values = {"a": values}
     struct = Struct()
@@ -151,14 +146,14 @@ def requests(method: MethodDescriptor) -> Strategy:
     return _mostly(encoded, changed, st.binary(max_size=60), st.just(_DEEP))
 
 
-def _changed(given: tuple[bytes, int, int]) -> bytes:
-    data, place, byte = given
+def _changed(change: tuple[bytes, int, int]) -> bytes:
+    data, place, byte = change
     place %= len(data) + 1
     return data[:place] + (bytes([byte]) + data[place + 1 :] if byte else b"")
 
 
 def in_turn(count: int) -> Iterator[tuple[str, MethodDescriptor, int]]:
     """Yield every method with its share of so many calls."""
-    found = methods()
-    for path, method in found.items():
-        yield path, method, max(1, count // len(found))
+    by_path = methods()
+    for path, method in by_path.items():
+        yield path, method, max(1, count // len(by_path))

@@ -67,7 +67,7 @@ def _head(generator: Random) -> bytes:
 
 def _headers(generator: Random) -> bytes:
     many = [f"x-{number}: y" for number in range(int(generator.integers(1, 2_000)))]
-    chosen = (
+    choices = (
         [f"x: {'a' * _LONG}"],
         many,
         ["no colon"],
@@ -76,7 +76,7 @@ def _headers(generator: Random) -> bytes:
         ["host: a", "host: b"],
         [" folded: 1"],
     )
-    return _post(SEARCH, _BODY, "content-type: application/json", *chosen[int(generator.integers(len(chosen)))])
+    return _post(SEARCH, _BODY, "content-type: application/json", *choices[int(generator.integers(len(choices)))])
 
 
 def _lengths(generator: Random) -> bytes:
@@ -139,10 +139,10 @@ def _encodings(generator: Random) -> bytes:
 
 
 def _flipped(generator: Random) -> bytes:
-    found = bytearray(_post(SEARCH, _BODY, "content-type: application/json"))
-    for place in generator.integers(len(found), size=generator.integers(1, 6)):
-        found[place] ^= 1 << int(generator.integers(8))
-    return bytes(found)
+    damaged = bytearray(_post(SEARCH, _BODY, "content-type: application/json"))
+    for place in generator.integers(len(damaged), size=generator.integers(1, 6)):
+        damaged[place] ^= 1 << int(generator.integers(8))
+    return bytes(damaged)
 
 
 _KINDS: tuple[Callable[[Random], bytes], ...] = (

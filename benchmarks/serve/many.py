@@ -74,11 +74,11 @@ def _touched(client: Any, name: str) -> bool:
 
 
 def _descriptors(server: ServerProcess) -> int:
-    found = 0
+    most = 0
     for process in server.processes:
         with suppress(OSError):  # it has ended
-            found = max(found, len(list(Path(f"/proc/{process}/fd").iterdir())))
-    return found
+            most = max(most, len(list(Path(f"/proc/{process}/fd").iterdir())))
+    return most
 
 
 def markdown(document: Document) -> str:

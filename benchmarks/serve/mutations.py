@@ -24,10 +24,10 @@ def mutated(seed: int) -> Iterator[bytes]:
 
 
 def _flipped(data: bytes, generator: Random) -> bytes:
-    found = bytearray(data)
+    damaged = bytearray(data)
     for place in generator.integers(len(data), size=generator.integers(1, 20)):
-        found[place] ^= 1 << int(generator.integers(8))
-    return bytes(found)
+        damaged[place] ^= 1 << int(generator.integers(8))
+    return bytes(damaged)
 
 
 def _truncated(data: bytes, generator: Random) -> bytes:
@@ -100,13 +100,13 @@ def _entries(*entries: tuple[int, int, int, int]) -> bytes:
 
 def _jpeg(width: int, height: int) -> bytes:
     data = picture(0, "JPEG", _SMALL)
-    place = data.index(b"\xff\xc0") + 5
+    place = data.index(b"\xff\xc0") + 5  # the marker, a length and the precision stand before the height
     return data[:place] + struct.pack(">HH", height, width) + data[place + 4 :]
 
 
 def _gif(width: int, height: int, frames: int = 1) -> bytes:
     data = picture(0, "GIF", _SMALL)
-    start = data.index(b"\x2c", 13 + 3 * (2 << (data[10] & 7)))
+    start = data.index(b"\x2c", 13 + 3 * (2 << (data[10] & 7)))  # the first image, behind the header and the palette
     return data[:6] + struct.pack("<HH", width, height) + data[10:start] + data[start:-1] * frames + b";"
 
 
@@ -116,6 +116,6 @@ def _bmp(width: int, height: int) -> bytes:
 
 
 def _webp() -> bytes:
-    side = (16_384 - 1).to_bytes(3, "little")
+    side = (16_384 - 1).to_bytes(3, "little")  # the format stores sides less one
     extended = b"VP8X" + struct.pack("<I", 10) + bytes(4) + side + side
     return b"RIFF" + struct.pack("<I", 4 + len(extended) + 1_000) + b"WEBP" + extended + picture(0, "WEBP", _SMALL)[12:]

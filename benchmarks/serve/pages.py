@@ -79,12 +79,12 @@ _FRAMES = """(speed) => {
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings and figures."""
     with tempfile.TemporaryDirectory(prefix="crossview-pages-") as folder:
-        home, shown = Path(folder) / "home", pictures(options.data)
+        home, images = Path(folder) / "home", pictures(options.data)
         alone(fill, home, options.items, options.data)
-        (Path(folder) / "chosen.jpg").write_bytes(shown[0])
+        (Path(folder) / "chosen.jpg").write_bytes(images[0])
         port = free_port()
-        seen = {"base_url": f"http://127.0.0.1:{port}", "viewport": {"width": 1440, "height": 900}}
-        with serving(home, "--web", "--http-port", str(port)), browser_page(**seen) as browser:
+        context = {"base_url": f"http://127.0.0.1:{port}", "viewport": {"width": 1440, "height": 900}}
+        with serving(home, "--web", "--http-port", str(port)), browser_page(**context) as browser:
             figures = _search(browser, Path(folder) / "chosen.jpg") | _grid(browser) | _map(browser)
     rows = [figure("pages", "one person", OURS, name, value) for name, value in figures.items()]
     return {"settings": {"items": options.items}, "rows": rows}
@@ -92,20 +92,20 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def fill(folder: Path, items: int, photographs: Path) -> None:
     """Make a home with a collection of pictures and its map."""
-    shown = [_small(one) for one in pictures(photographs)]
+    images = [_small(encoded) for encoded in pictures(photographs)]
     generator = np.random.default_rng(0)
     with Home(folder).create(NAME, [VIEW]) as collection:
-        collection.items.put([NewItem(f"base {number}", image=one) for number, one in enumerate(shown)])
-        queries = [Query(VIEW, key=f"base {number}") for number in range(len(shown))]
-        base: Any = np.stack([one.vector for one in collection.embed(queries, space="raw")])
-        for first in range(len(shown), items, BATCH):
+        collection.items.put([NewItem(f"base {number}", image=image) for number, image in enumerate(images)])
+        queries = [Query(VIEW, key=f"base {number}") for number in range(len(images))]
+        base: Any = np.stack([result.vector for result in collection.embed(queries, space="raw")])
+        for first in range(len(images), items, BATCH):
             numbers = np.arange(first, min(first + BATCH, items))
-            rows = base[numbers % len(shown)] + NOISE * generator.random((len(numbers), base.shape[1]), np.float32)
+            rows = base[numbers % len(images)] + NOISE * generator.random((len(numbers), base.shape[1]), np.float32)
             collection.items.put(
                 [
                     NewItem(
                         f"folder {number % 50:02}/picture {number:06}",
-                        image=shown[number % len(shown)],
+                        image=images[number % len(images)],
                         rows={VIEW: row},
                         labels=(f"label {number % 12}",),
                         attributes={"number": int(number)},
@@ -120,12 +120,12 @@ def _small(encoded: bytes) -> bytes:
     """Return a picture with sides of at most SIDE pixels, so that filling takes minutes."""
     with Image.open(io.BytesIO(encoded)) as opened:
         opened.thumbnail((SIDE, SIDE))
-        made = io.BytesIO()
-        opened.convert("RGB").save(made, "JPEG", quality=90)
-    return made.getvalue()
+        file = io.BytesIO()
+        opened.convert("RGB").save(file, "JPEG", quality=90)
+    return file.getvalue()
 
 
-def _search(page: Any, chosen: Path) -> dict[str, float]:
+def _search(page: Any, path: Path) -> dict[str, float]:
     """Return the times until results of clicks and of a chosen picture, and the bytes of the page."""
     sizes: list[int] = []
 
@@ -146,7 +146,7 @@ def _search(page: Any, chosen: Path) -> dict[str, float]:
     figures |= _times("a click", page, click)
     page.goto(f"/c/{NAME}")
     page.evaluate(_CHOOSING)
-    return figures | _times("a chosen picture", page, lambda _: page.set_input_files("#files", chosen))
+    return figures | _times("a chosen picture", page, lambda _: page.set_input_files("#files", path))
 
 
 def _times(name: str, page: Any, act: Callable[[int], object]) -> dict[str, float]:
@@ -156,8 +156,8 @@ def _times(name: str, page: Any, act: Callable[[int], object]) -> dict[str, floa
         act(number)
         times.append(page.evaluate(_SEEN, _FIRST["search"]))
         page.wait_for_load_state("networkidle")
-    found = sorted(times[1:])  # the first search reads the index
-    return {f"{name}, ms": statistics.median(found), f"{name}, 95 %, ms": found[int(0.95 * (len(found) - 1))]}
+    ordered = sorted(times[1:])  # the first search reads the index
+    return {f"{name}, ms": statistics.median(ordered), f"{name}, 95 %, ms": ordered[int(0.95 * (len(ordered) - 1))]}
 
 
 def _grid(page: Any) -> dict[str, float]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.frame.record import ROOT
-from benchmarks.serve.certificate import make_certificate
 from benchmarks.serve.clients import Clients
 from benchmarks.serve.data import TEXTS, VECTORS, as_json
 from benchmarks.serve.figures import OURS, figure
@@ -47,7 +46,7 @@ def both_ports(home: Path, requests: tuple[bytes, ...]) -> Iterator[Ports]:
     guarded = home.with_name("guarded")
     shutil.copytree(home, guarded)
     key = _new_key(guarded)
-    cert, private = make_certificate(home.parent)
+    cert, private = _certificate(home.parent)
     port = free_port()
     with ExitStack() as stack:
         plain = stack.enter_context(serving(home, "--http-port", str(port)))
@@ -68,10 +67,10 @@ def measure_ports(ports: Ports, clients: Clients, seconds: float, trial: int) ->
     loads = {OURS: ports.plain, PROTECTED: ports.protected, JSON: ports.json}
     turn = trial % len(loads)
     names = [*list(loads)[turn:], *list(loads)[:turn]]
-    found = {name: clients.run(replace(loads[name], seconds=seconds)) for name in names}
-    rows = [row for name in loads for row in _of_calls(name, found[name], AT_ONCE)]
+    calls = {name: clients.run(replace(loads[name], seconds=seconds)) for name in names}
+    rows = [row for name in loads for row in _of_calls(name, calls[name], AT_ONCE)]
     rows += [
-        figure(PART, KIND, name, PLAIN_SHARE, found[name].rate / max(1e-9, found[OURS].rate), AT_ONCE)
+        figure(PART, KIND, name, PLAIN_SHARE, calls[name].rate / max(1e-9, calls[OURS].rate), AT_ONCE)
         for name in (PROTECTED, JSON)
     ]
     rows += _of_calls(BOTH, _at_once(ports, clients, seconds), BOTH_AT_ONCE)
@@ -92,23 +91,36 @@ def _of_calls(name: str, calls: Calls, count: int) -> Figures:
 def _at_once(ports: Ports, clients: Clients, seconds: float) -> Calls:
     """Return what became of the calls over 64 connections of each kind, together."""
     half = BOTH_AT_ONCE // 2
-    loads = [replace(one, at_once=half, connections=half, seconds=seconds) for one in (ports.plain, ports.json)]
+    loads = [replace(load, at_once=half, connections=half, seconds=seconds) for load in (ports.plain, ports.json)]
     with ThreadPoolExecutor(len(loads)) as pool:
         return together(list(pool.map(clients.run, loads)))
 
 
 def _refusals(ports: Ports, clients: Clients, seconds: float) -> Figures:
     """Return the times of answers that must not tell whether a collection exists: codes are equal, times alike."""
-    denied, absent = (clients.run(replace(one, seconds=seconds / 2)) for one in (ports.denied, ports.absent))
+    denied, absent = (clients.run(replace(load, seconds=seconds / 2)) for load in (ports.denied, ports.absent))
     codes = {*denied.codes.tolist(), *absent.codes.tolist()}
     if len(codes) != 1:
         raise RuntimeError(f"the status tells whether a collection exists: {sorted(codes)}")
     (code,) = codes
-    times = [one.milliseconds(50, code) for one in (denied, absent)]
+    times = [calls.milliseconds(50, code) for calls in (denied, absent)]
     rows = [
         figure(PART, task, PROTECTED, "p50, ms", time) for task, time in zip((REFUSED, MISSING), times, strict=True)
     ]
     return [*rows, figure(PART, REFUSED, PROTECTED, SAME_TIME, times[0] / times[1])]
+
+
+def _certificate(folder: Path) -> tuple[Path, Path]:
+    """Return the files of a certificate for 127.0.0.1 that signs itself, and of its private key."""
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    files = ["-keyout", str(key), "-out", str(cert)]
+    program = shutil.which("openssl")
+    if program is None:
+        raise SystemExit("TLS is measured with a certificate that openssl makes: install openssl")
+    subprocess.run([program, "req", "-x509", *kind, *files, *name], check=True, capture_output=True)
+    return cert, key
 
 
 def _new_key(home: Path) -> str:

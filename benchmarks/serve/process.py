@@ -37,8 +37,8 @@ class ServerProcess:
         while not self.address:
             ended = not self.alive
             output = log.read_bytes()[before:].decode(errors="replace")
-            if found := re.search(r"127\.0\.0\.1:\d+\b(?=\s)", output):
-                self.address = found[0]
+            if match := re.search(r"127\.0\.0\.1:\d+\b(?=\s)", output):
+                self.address = match[0]
             elif ended:
                 self.end()
                 raise RuntimeError(f"no server: {' '.join(command)}\n{output}")
@@ -88,9 +88,9 @@ class Limits:
 
 def free_port() -> int:
     """Return a port that is free at present."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -140,17 +140,17 @@ def accepts(option: str) -> bool:
 @contextmanager
 def watched(server: ServerProcess, every: float = 0.25) -> Iterator[list[int]]:
     """Give a list to which the server's memory is added as long as the block runs."""
-    found = [server.memory()]
+    readings = [server.memory()]
     stop = threading.Event()
 
     def watch() -> None:
         while not stop.wait(every):
-            found.append(server.memory())
+            readings.append(server.memory())
 
     thread = threading.Thread(target=watch)
     thread.start()
     try:
-        yield found
+        yield readings
     finally:
         stop.set()
         thread.join()
@@ -159,7 +159,7 @@ def watched(server: ServerProcess, every: float = 0.25) -> Iterator[list[int]]:
 def _proportional(process: int) -> int:
     """Return the bytes of a process's own pages, and its part of those that it shares: forks share most of theirs."""
     try:
-        found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{process}/smaps_rollup").read_text(), re.MULTILINE)
+        match = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{process}/smaps_rollup").read_text(), re.MULTILINE)
     except OSError:  # it has ended
         return 0
-    return 1024 * int(found[1]) if found else 0
+    return 1024 * int(match[1]) if match else 0

@@ -31,13 +31,13 @@ async def serve(items: int, seed: int) -> None:
     async def search(request: pb.SearchRequest, _: object) -> pb.SearchResponse:
         row = np.array(request.queries[0].vector.values, np.float32)[None]
         if request.space == CODES:
-            distances, found = codes.search(np.packbits(row @ directions > 0, axis=1), K)
+            distances, places = codes.search(np.packbits(row @ directions > 0, axis=1), K)
         else:
-            distances, found = vectors.search(row, K)
+            distances, places = vectors.search(row, K)
             distances = np.sqrt(distances)
-        hits = zip(found[0].tolist(), distances[0].tolist(), strict=True)
-        shown = [pb.Hit(key=names[one], distance=distance, labels=[labels[one]]) for one, distance in hits]
-        return pb.SearchResponse(results=[pb.HitList(target=VIEW, hits=shown)])
+        hits = zip(places[0].tolist(), distances[0].tolist(), strict=True)
+        messages = [pb.Hit(key=names[place], distance=distance, labels=[labels[place]]) for place, distance in hits]
+        return pb.SearchResponse(results=[pb.HitList(target=VIEW, hits=messages)])
 
     async def echo(request: bytes, _: object) -> bytes:
         return request

@@ -60,14 +60,14 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="crossview-soak-") as folder, clients() as run:
         home = Path(folder) / "home"
         alone(fill, home, options.items, options.seed, options.data)
-        asked = requests(options.items, options.seed, options.data)
+        by_kind = requests(options.items, options.seed, options.data)
         say = Console(stderr=True).print
         say("mixed load ...")
         http = free_port()
         with serving(home, "--http-port", str(http)) as server:
-            figures = _mixed((server, f"127.0.0.1:{http}"), run, asked, options.items, seconds)
+            figures = _mixed((server, f"127.0.0.1:{http}"), run, by_kind, options.items, seconds)
         say("stop under load ...")
-        figures |= _stopped(home, run, asked)
+        figures |= _stopped(home, run, by_kind)
         say("kill and start ...")
         figures |= _killed(home, run)
     names = ("minutes", "items", "seed")
@@ -78,7 +78,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 def _mixed(
     served: tuple[ServerProcess, str],
     run: Clients,
-    asked: Mapping[str, tuple[bytes, ...]],
+    by_kind: Mapping[str, tuple[bytes, ...]],
     items: int,
     seconds: float,
 ) -> dict[str, float]:
@@ -86,10 +86,10 @@ def _mixed(
     server, http = served
     rate = SEARCHES_A_SECOND / 2
     loads = {
-        "searches": Load(address=server.address, requests=asked["vector"], rate=rate),
-        "searches of codes": Load(address=server.address, requests=asked["code"], rate=rate),
-        "searches by JSON": Load(address=http, requests=as_json(asked["vector"]), rate=rate, http=True),
-        "pictures": Load(address=server.address, requests=asked["picture"], rate=rate / 5),
+        "searches": Load(address=server.address, requests=by_kind["vector"], rate=rate),
+        "searches of codes": Load(address=server.address, requests=by_kind["code"], rate=rate),
+        "searches by JSON": Load(address=http, requests=as_json(by_kind["vector"]), rate=rate, http=True),
+        "pictures": Load(address=server.address, requests=by_kind["picture"], rate=rate / 5),
         "writes": Load(address=server.address, requests=imports(1, "soak", WRITTEN), method=IMPORT, rate=rate),
         "deletions": Load(address=server.address, requests=_deletions(), method=DELETE, rate=rate * 0.8),
         "trainings": Load(address=server.address, requests=(training(items),), method=TRAIN, rate=ONE),
@@ -102,7 +102,7 @@ def _mixed(
         running = {name: pool.submit(run.run, load) for name, load in loads.items()}
         time.sleep(max(0.0, began + _SETTLED * seconds - time.monotonic()))
         early = len(memory), _count(server.address)
-        found = {name: one.result() for name, one in running.items()}
+        results = {name: future.result() for name, future in running.items()}
         late = len(memory), _count(server.address)
     window = max(1, int(_LOOKED * late[0]))
     before = statistics.median(memory[max(0, early[0] - window) : early[0] + 1])
@@ -112,26 +112,26 @@ def _mixed(
         "memory at the end net of rows, MB": after / 1e6,
         "most memory, MB": max(memory) / 1e6,
         "memory grown, %": 100 * (after / before - 1),
-        **{f"{name}: p99, ms": calls.milliseconds(99) for name, calls in found.items()},
-        **{f"{name}: calls": len(calls.codes) for name, calls in found.items()},
-        "calls that failed": sum(int((calls.codes != OK).sum()) for calls in found.values()),
+        **{f"{name}: p99, ms": calls.milliseconds(99) for name, calls in results.items()},
+        **{f"{name}: calls": len(calls.codes) for name, calls in results.items()},
+        "calls that failed": sum(int((calls.codes != OK).sum()) for calls in results.values()),
         **{
             f"{name}: {status}": count
-            for name, calls in found.items()
+            for name, calls in results.items()
             for status, count in calls.statuses().items()
             if status != "OK"
         },
     }
 
 
-def _stopped(home: Path, run: Clients, asked: Mapping[str, tuple[bytes, ...]]) -> dict[str, float]:
+def _stopped(home: Path, run: Clients, by_kind: Mapping[str, tuple[bytes, ...]]) -> dict[str, float]:
     """Return what happens to calls in progress and to acknowledged writes when the server gets SIGTERM."""
     http = free_port()
     with serving(home, "--http-port", str(http)) as server:
         loads = [
-            Load(address=server.address, requests=asked["batch"], at_once=4),
-            Load(address=f"127.0.0.1:{http}", requests=as_json(asked["batch"]), at_once=2, http=True),
-            Load(address=server.address, requests=asked["picture"], at_once=2),
+            Load(address=server.address, requests=by_kind["batch"], at_once=4),
+            Load(address=f"127.0.0.1:{http}", requests=as_json(by_kind["batch"]), at_once=2, http=True),
+            Load(address=server.address, requests=by_kind["picture"], at_once=2),
             _writes(server, "stop"),
         ]
         with run.beside(*loads) as running:
@@ -139,16 +139,16 @@ def _stopped(home: Path, run: Clients, asked: Mapping[str, tuple[bytes, ...]]) -
             told = time.perf_counter()
             status = server.end(signal.SIGTERM)
             ended = time.perf_counter() - told
-    found = [one.result() for one in running]
-    under_way = [_under_way(calls, told) for calls in found]
+    results = [future.result() for future in running]
+    under_way = [_under_way(calls, told) for calls in results]
     with serving(home) as server:
-        kept = _count(server.address, "stop/")
+        stored = _count(server.address, "stop/")
     return {
         "seconds from the signal to the end": ended,
         "exit status after the signal": status,
         "calls under way at the stop": sum(len(codes) for codes in under_way),
         "accepted calls that failed at the stop": sum(int((codes != OK).sum()) for codes in under_way),
-        "acknowledged writes that are gone after the stop": max(0, _accepted(found[-1]) - kept),
+        "acknowledged writes that are gone after the stop": max(0, _accepted(results[-1]) - stored),
     }
 
 
@@ -160,12 +160,12 @@ def _killed(home: Path, run: Clients) -> dict[str, float]:
     began = time.perf_counter()
     with serving(home) as server:
         healthy = time.perf_counter() - began
-        kept = _count(server.address, "kill/")
+        stored = _count(server.address, "kill/")
         counted = time.perf_counter() - began
     return {
         "seconds from the start after a kill until healthy": healthy,
         "seconds from the start after a kill until items are counted": counted,
-        "acknowledged writes that are gone after the kill": max(0, _accepted(running[0].result()) - kept),
+        "acknowledged writes that are gone after the kill": max(0, _accepted(running[0].result()) - stored),
     }
 
 

@@ -145,13 +145,13 @@ class Victim:
 
     def _called(self, path: str, method: MethodDescriptor | None, request: bytes) -> None:
         channel: Any = self._channel
-        given = iter([request, request])
+        messages = iter([request, request])
         if method is None or not (method.client_streaming or method.server_streaming):
             channel.unary_unary(path)(request, timeout=_PATIENCE)
         elif not method.server_streaming:
-            channel.stream_unary(path)(given, timeout=_PATIENCE)
+            channel.stream_unary(path)(messages, timeout=_PATIENCE)
         else:
-            stream = channel.stream_stream(path)(given, timeout=_PATIENCE)
+            stream = channel.stream_stream(path)(messages, timeout=_PATIENCE)
             errors = "error" in method.output_type.fields_by_name
             for number, answer in enumerate(stream):
                 if errors and (name := NAMES[status_of(answer)]) in FAULTS:

@@ -50,8 +50,8 @@ def faces(seed: int, *, classes: int, each: int, widths: Sequence[int], noise: S
     rows = {}
     for number, (width, strength) in enumerate(zip(widths, noise, strict=True)):
         bent = np.tanh(hidden @ draw.normal(size=(hidden.shape[1], 64)) / 4)
-        seen = np.exp(bent @ draw.normal(size=(64, width)) / 4)
-        rows[f"view {number}"] = (seen + strength * draw.gamma(1, 1, seen.shape)).astype(np.float32)
+        values = np.exp(bent @ draw.normal(size=(64, width)) / 4)
+        rows[f"view {number}"] = (values + strength * draw.gamma(1, 1, values.shape)).astype(np.float32)
     return rows, labels
 
 
@@ -85,11 +85,11 @@ def clouds(
         width = 40 + 25 * number
         scale = np.exp(0.5 * draw.normal(size=width))
         centres = apart * draw.normal(size=(classes, width))
-        found = centres[labels] + shared * own @ draw.normal(size=(8, width)) / np.sqrt(8)
-        found += draw.normal(size=found.shape)
+        values = centres[labels] + shared * own @ draw.normal(size=(8, width)) / np.sqrt(8)
+        values += draw.normal(size=values.shape)
         far = draw.random(len(labels)) < outliers
-        found[far] = 4 * draw.standard_t(2, size=(int(far.sum()), width))
-        rows[f"view {number}"] = (found * scale).astype(np.float32)
+        values[far] = 4 * draw.standard_t(2, size=(int(far.sum()), width))
+        rows[f"view {number}"] = (values * scale).astype(np.float32)
     return rows, labels
 
 

@@ -43,4 +43,4 @@ def sets_argument(parser: argparse.ArgumentParser, default: Sequence[str]) -> No
 
 def sets_of(options: argparse.Namespace) -> list[str]:
     """Return the names of the chosen sets, each once."""
-    return list(dict.fromkeys(name for given in options.sets for name in DIVISION.get(given, [given])))
+    return list(dict.fromkeys(name for choice in options.sets for name in DIVISION.get(choice, [choice])))

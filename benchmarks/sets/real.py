@@ -87,13 +87,13 @@ def _emoji(data: Path, cache: Path) -> Data:
 
 
 def _drawings(folder: Path, items: list[dict[str, str]], cache: Path) -> NDArray[np.float32]:
-    kept = cache / f"emoji-{folder.name}.npy"
-    if not kept.is_file():
+    path = cache / f"emoji-{folder.name}.npy"
+    if not path.is_file():
         cache.mkdir(parents=True, exist_ok=True)
         pictures = [decode((folder / item["category"] / f"{item['key']}.png").read_bytes()).image for item in items]
-        np.save(kept, np.array([np.concatenate([Color().row(one), Gist().row(one)]) for one in pictures]))
-    found: NDArray[np.float32] = np.load(kept)
-    return found
+        np.save(path, np.array([np.concatenate([Color().row(picture), Gist().row(picture)]) for picture in pictures]))
+    rows: NDArray[np.float32] = np.load(path)
+    return rows
 
 
 LOADERS: Mapping[str, Loader] = {

@@ -42,20 +42,20 @@ class Standing:
 
     def on(self, name: str, method: str) -> float | None:
         """Return the mean of a method over the splits of a set; None if it lacks a split."""
-        found = self.values[name]
-        most = max(map(len, found.values()), default=0)
-        return float(found[method].mean()) if method in found and len(found[method]) == most else None
+        values = self.values[name]
+        most = max(map(len, values.values()), default=0)
+        return float(values[method].mean()) if method in values and len(values[method]) == most else None
 
     def mean(self, method: str) -> float | None:
         """Return the mean of a method over the sets; None if it lacks one."""
-        found = [self.on(name, method) for name in self.values]
-        known = [one for one in found if one is not None]
-        return float(np.mean(known)) if known and len(known) == len(found) else None
+        means = [self.on(name, method) for name in self.values]
+        numbers = [mean for mean in means if mean is not None]
+        return float(np.mean(numbers)) if numbers and len(numbers) == len(means) else None
 
     def worst(self, method: str) -> tuple[str, float] | None:
         """Return the set on which a method is worst, and its mean there."""
-        found = [(name, self.on(name, method)) for name in self.values]
-        return min(((name, one) for name, one in found if one is not None), key=lambda pair: pair[1], default=None)
+        means = [(name, self.on(name, method)) for name in self.values]
+        return min(((name, mean) for name, mean in means if mean is not None), key=lambda pair: pair[1], default=None)
 
     def best(self) -> str | None:
         """Return the rival with the best mean over the sets, of those that have all."""
@@ -67,38 +67,38 @@ class Standing:
 
     def ahead(self, rival: str) -> tuple[float, float]:
         """Return what the default is ahead of a rival on the mean over the sets, and half the width of its interval."""
-        found = [self.ahead_on(name, rival) for name in self.values]
-        return float(np.mean([mean for mean, _ in found])), float(np.linalg.norm([half for _, half in found])) / len(
-            found
+        leads = [self.ahead_on(name, rival) for name in self.values]
+        return float(np.mean([mean for mean, _ in leads])), float(np.linalg.norm([half for _, half in leads])) / len(
+            leads
         )
 
     def ahead_on(self, name: str, rival: str) -> tuple[float, float]:
         """Return what the default is ahead of a rival on a set, and half the width of its interval."""
-        found = self.values[name]
-        return interval(found[self.default] - found[rival], self.overlaps[name])
+        values = self.values[name]
+        return interval(values[self.default] - values[rival], self.overlaps[name])
 
     def shortfall(self) -> tuple[str, str, float] | None:
         """Return the set on which the default is least ahead of the best rival there, that rival, and by how much."""
         pairs = [(name, rival) for name in self.values if (rival := self.best_on(name))]
-        found = [(name, rival, self.ahead_on(name, rival)[0]) for name, rival in pairs if self.on(name, self.default)]
-        return min(found, key=lambda one: one[2], default=None)
+        leads = [(name, rival, self.ahead_on(name, rival)[0]) for name, rival in pairs if self.on(name, self.default)]
+        return min(leads, key=lambda lead: lead[2], default=None)
 
     @staticmethod
     def _best(means: Mapping[str, float | None]) -> str | None:
-        known = {method: one for method, one in means.items() if one is not None}
-        return max(known, key=lambda method: known[method]) if known else None
+        numbers = {method: mean for method, mean in means.items() if mean is not None}
+        return max(numbers, key=lambda method: numbers[method]) if numbers else None
 
 
 def points(mean: float, half: float | None = None) -> str:
     """Return a difference in per cent, with half the width of its interval if that is known and finite."""
-    shown = f"{100 * mean:+.1f}"
-    return shown if half is None or not np.isfinite(half) else f"{shown} ± {100 * half:.1f}"
+    text = f"{100 * mean:+.1f}"
+    return text if half is None or not np.isfinite(half) else f"{text} ± {100 * half:.1f}"
 
 
 def of_worst(standing: Standing, method: str) -> str:
     """Return the worst set of a method as a cell."""
-    found = standing.worst(method)
-    return "" if found is None else f"{100 * found[1]:.1f} ({found[0]})"
+    worst = standing.worst(method)
+    return "" if worst is None else f"{100 * worst[1]:.1f} ({worst[0]})"
 
 
 def verdict(standing: Standing) -> list[str]:
@@ -108,8 +108,8 @@ def verdict(standing: Standing) -> list[str]:
     if ours is None or best is None or behind is None:
         return ["" if ours is None else f"{100 * ours:.1f}", of_worst(standing, standing.default), "", "", "", ""]
     theirs = standing.mean(best) or 0.0
-    shown = [f"{100 * ours:.1f}", of_worst(standing, standing.default), best, f"{100 * theirs:.1f}"]
-    return [*shown, points(*standing.ahead(best)), f"{points(behind[2])} ({behind[0]}: {behind[1]})"]
+    cells = [f"{100 * ours:.1f}", of_worst(standing, standing.default), best, f"{100 * theirs:.1f}"]
+    return [*cells, points(*standing.ahead(best)), f"{points(behind[2])} ({behind[0]}: {behind[1]})"]
 
 
 VERDICT = ("default", "worst set", "best rival", "its mean", "default is ahead", "largest shortfall")
@@ -119,13 +119,13 @@ VERDICT = ("default", "worst set", "best rival", "its mean", "default is ahead",
 def division_of(sets: Sequence[str], looks: Sequence[Mapping[str, str]]) -> str:
     """Return sentences: which sets are for development and which for reports, and how often the latter had been looked
     at, of which ``looks`` are the dates and reasons."""
-    found = {part: [name for name in sets if name in DIVISION[part]] for part in PARTS}
+    by_part = {part: [name for name in sets if name in DIVISION[part]] for part in PARTS}
     parts = []
-    if found["development"]:
-        parts.append(f"Development sets, on which defaults are chosen: {', '.join(found['development'])}.")
-    if found["report"]:
+    if by_part["development"]:
+        parts.append(f"Development sets, on which defaults are chosen: {', '.join(by_part['development'])}.")
+    if by_part["report"]:
         reasons = "; ".join(f"{look['date']}, {look['reason']}" for look in looks)
         often = "once" if len(looks) == 1 else f"{len(looks)} times"
         times = f"they had been looked at {often} before" + (f" ({reasons})" if looks else "")
-        parts.append(f"Report sets, on which nothing is chosen: {', '.join(found['report'])}; {times}.")
+        parts.append(f"Report sets, on which nothing is chosen: {', '.join(by_part['report'])}; {times}.")
     return " ".join(parts)

@@ -59,8 +59,8 @@ class BareSentences:
 
     def row(self, text: str) -> Row:
         """Return the row of a sentence, (384,): the mean of the vectors of its tokens."""
-        found = self._tokenizer.encode(text)
-        ids, mask = np.array([found.ids], np.int64), np.array([found.attention_mask], np.int64)
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        (vectors,) = self._session.run(["last_hidden_state"], given)
+        encoding = self._tokenizer.encode(text)
+        ids, mask = np.array([encoding.ids], np.int64), np.array([encoding.attention_mask], np.int64)
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        (vectors,) = self._session.run(["last_hidden_state"], inputs)
         return np.asarray((vectors[0] * mask[0][:, None]).sum(axis=0) / mask.sum(), np.float32)

@@ -116,11 +116,11 @@ def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row
             states = {name: views[name].to_state() for name in FITTED}
             run = partial(_extract_all, workers, pictures.contents, states, 8 * cores)
             start = time.perf_counter()
-            found = run(IN_WHOLE)
+            extracted = run(IN_WHOLE)
             speeds.append(len(pictures.contents) / (time.perf_counter() - start))
-            found |= run([name for name in VIEWS if name not in IN_WHOLE])
+            extracted |= run([name for name in VIEWS if name not in IN_WHOLE])
             for name, values in accuracies.items():
-                values.append(accuracy(_by_steps(name, found[name]), pictures.classes, train, test))
+                values.append(accuracy(_by_steps(name, extracted[name]), pictures.classes, train, test))
     rows = [_row(name, "5-NN accuracy, raw", np.array(values), np.mean) for name, values in accuracies.items()]
     return [_row(WHOLE, f"images a second, {cores} cores", np.array(speeds), np.median), *rows]
 
@@ -129,7 +129,7 @@ def fitted_views(samples: Sequence[RowsByView], classes: NDArray[np.str_], seed:
     """Return the views in their default configuration, with codebooks from the samples and their classes."""
     views = {name: make() for name, make in VIEWS.items()}
     for name in FITTED:
-        views[name].fit([sample[name] for sample in samples], seed, [(str(one),) for one in classes])
+        views[name].fit([sample[name] for sample in samples], seed, [(str(label),) for label in classes])
     return views
 
 

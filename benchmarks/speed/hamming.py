@@ -76,8 +76,8 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
     for case in _cases(options.sizes, options.other_bits):
         console.print(f"{case['codes']:,} {case['distribution']} codes of {case['bits']} bits ...", highlight=False)
         approximate = case["bits"] == BITS and case["codes"] <= options.approximate
-        found = alone(measure, case, options.seed, approximate, threads=1)
-        rows += [{**case, **row} for row in found]
+        measurements = alone(measure, case, options.seed, approximate, threads=1)
+        rows += [{**case, **row} for row in measurements]
     settings = {"seed": options.seed, "k": K, "queries": QUERIES, "classes": CLASSES, "latent": LATENT}
     settings |= {"sd": SPREAD, "M": NEIGHBORS, "efSearch": PROBES, "nprobe": PROBES}
     return {"settings": settings, "rows": rows}
@@ -161,12 +161,15 @@ def _times(searches: Mapping[str, Search], batches: Sequence[Codes]) -> tuple[di
             faiss.omp_set_num_threads(1)
             search(before)  # so that the caches are the method's own, and not those of the one before it
             began = time.thread_time()
-            found = search(batch)
+            answer = search(batch)
             seconds[method].append(time.thread_time() - began)
-            answers[method].append(found)
+            answers[method].append(answer)
     return (
         {method: np.array(values) for method, values in seconds.items()},
-        {method: [np.concatenate(parts) for parts in zip(*found, strict=True)] for method, found in answers.items()},
+        {
+            method: [np.concatenate(parts) for parts in zip(*of_batches, strict=True)]
+            for method, of_batches in answers.items()
+        },
     )
 
 
@@ -203,12 +206,14 @@ def markdown(document: Document) -> str:
         data = methods["data"]
         name = [f"{codes:,} {distribution}", str(bits)]
         sets.append([*name, f"{100 * data['repeated']:.2f}", f"{data['distance of the last']:g}"])
-        lines += [[*name, method, *_line(found, bits, codes)] for method, found in methods.items() if method != "data"]
-    wanted = [["figure", "wanted", "measured"]]
+        lines += [
+            [*name, method, *_line(figures, bits, codes)] for method, figures in methods.items() if method != "data"
+        ]
+    goals = [["figure", "wanted", "measured"]]
     for method, distribution, codes, metric, most in WANTED:
         if (distribution, 64, codes) in cases:
             value = _value(cases[distribution, 64, codes][method], metric, 64)
-            wanted.append([f"{method}, {codes:,} {distribution}, {metric}", f"<= {most}", f"{value:.2f}"])
+            goals.append([f"{method}, {codes:,} {distribution}, {metric}", f"<= {most}", f"{value:.2f}"])
     settings = document["settings"]
     about = (
         "Times are processor time on one thread, medians over queries; ratios are to FAISS's flat scan, medians of the "
@@ -218,7 +223,7 @@ def markdown(document: Document) -> str:
         "the flat scan. Clustered codes are signs of random projections of a mixture of "
         f"{settings['classes']:,} Gaussians (standard deviation {settings['sd']}) in {settings['latent']} dimensions."
     )
-    return "\n\n".join(["# Exact Hamming search", about, table(wanted), table(sets), table(lines)])
+    return "\n\n".join(["# Exact Hamming search", about, table(goals), table(sets), table(lines)])
 
 
 def plot(path: Path, document: Document) -> None:
@@ -240,24 +245,24 @@ def plot(path: Path, document: Document) -> None:
         figure.axes[0].legend(frameon=False)
 
 
-def _line(found: Mapping[str, float], bits: int, codes: int) -> list[str]:
+def _line(figures: Mapping[str, float], bits: int, codes: int) -> list[str]:
     large = codes >= LEGIBLE
     return [
-        f"{found['query, ms']:.3f}",
-        f"{found['ratio']:.2f}",
-        f"{found['query in a batch, ms']:.3f}",
-        f"{found['ratio in a batch']:.2f}",
-        f"{found['build, s']:.1f}",
-        f"{found['bytes per code']:.0f}" if large else "",
-        f"{_value(found, 'memory', bits):.2f}" if large else "",
-        f"{found['recall']:.3f}",
-        f"{found['equal answers']:.3f}",
+        f"{figures['query, ms']:.3f}",
+        f"{figures['ratio']:.2f}",
+        f"{figures['query in a batch, ms']:.3f}",
+        f"{figures['ratio in a batch']:.2f}",
+        f"{figures['build, s']:.1f}",
+        f"{figures['bytes per code']:.0f}" if large else "",
+        f"{_value(figures, 'memory', bits):.2f}" if large else "",
+        f"{figures['recall']:.3f}",
+        f"{figures['equal answers']:.3f}",
     ]
 
 
-def _value(found: Mapping[str, float], metric: str, bits: int) -> float:
+def _value(figures: Mapping[str, float], metric: str, bits: int) -> float:
     """Return a figure; memory is a multiple of what codes and their eight-byte ids take."""
-    return found["bytes per code"] / (bits / 8 + 8) if metric == "memory" else found[metric]
+    return figures["bytes per code"] / (bits / 8 + 8) if metric == "memory" else figures[metric]
 
 
 BENCHMARK = Benchmark(

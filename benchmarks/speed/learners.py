@@ -75,8 +75,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         for shape in options.shapes:
             for method in options.learners:
                 figures = alone(_fit, method, SHAPES[shape], options.repeats)
-                shown = ", ".join(f"{metric} {value:.3g}" for metric, value in figures.items())
-                Console(stderr=True).print(f"{shape}, {method}: {shown}", highlight=False)
+                text = ", ".join(f"{metric} {value:.3g}" for metric, value in figures.items())
+                Console(stderr=True).print(f"{shape}, {method}: {text}", highlight=False)
                 rows += [{"shape": shape, "method": method, "metric": m, "value": v} for m, v in figures.items()]
     return {"settings": {"repeats": options.repeats, "busy": options.busy, "seed": 0}, "rows": rows}
 
@@ -102,15 +102,15 @@ def _view(kind: str, labels: NDArray[np.int64], width: int, generator: np.random
 def busy(count: int) -> Iterator[None]:
     """Keep so many processes busy meanwhile; they end with this one, however it ends."""
     context = multiprocessing.get_context("spawn")
-    others = [context.Process(target=_spin, daemon=True) for _ in range(count)]
-    for other in others:
-        other.start()
+    processes = [context.Process(target=_spin, daemon=True) for _ in range(count)]
+    for process in processes:
+        process.start()
     try:
         yield
     finally:
-        for other in others:
-            other.terminate()
-            other.join()
+        for process in processes:
+            process.terminate()
+            process.join()
 
 
 def _spin() -> None:
@@ -125,9 +125,9 @@ def _fit(method: str, shape: Shape, repeats: int) -> dict[str, float]:
     walls, cpus = [], []
     for _ in range(repeats + 1):
         learner = parse_chain(method.split()[0], METHODS[method])
-        given = [rows.copy() for rows in views]
+        copies = [rows.copy() for rows in views]
         wall, cpu = time.perf_counter(), time.process_time()
-        learner.fit(given, labels)
+        learner.fit(copies, labels)
         walls.append(time.perf_counter() - wall)
         cpus.append(time.process_time() - cpu)
     return {"seconds": float(np.median(walls[1:])), "CPU seconds": float(np.median(cpus[1:]))}
@@ -137,8 +137,8 @@ def markdown(document: Document) -> str:
     """Return the table, one line per shape and learner."""
     lines = [["rows", "learner", "seconds", "CPU seconds"]]
     for (shape,), methods in figures_by(document["rows"], "shape").items():
-        for method, found in methods.items():
-            lines.append([shape, method, f"{found['seconds']:.2f}", f"{found['CPU seconds']:.2f}"])
+        for method, figures in methods.items():
+            lines.append([shape, method, f"{figures['seconds']:.2f}", f"{figures['CPU seconds']:.2f}"])
     beside = document["settings"]["busy"]
     load = f"Beside {beside} other busy processes." if beside else "With no other process of the benchmark."
     return f"# Seconds to fit\n\n{load} Medians of {document['settings']['repeats']} fits.\n\n{table(lines)}"

@@ -63,9 +63,9 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _print(method: str, cell: Cell, figures: Mapping[str, Any]) -> None:
-    shown = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in figures.items())
+    text = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in figures.items())
     problem = f"{cell.supervision}, {cell.width} x {cell.count:,}"
-    Console(stderr=True).print(f"{problem}: {method}: {shown}", highlight=False)
+    Console(stderr=True).print(f"{problem}: {method}: {text}", highlight=False)
 
 
 def cells(options: argparse.Namespace) -> Iterator[Cell]:
@@ -100,7 +100,7 @@ def _alone(method: str, cell: Cell, timeout: float) -> dict[str, Any]:
         deadline = time.monotonic() + timeout + _SETUP
         while True:
             try:
-                found: dict[str, Any] = answers.get(timeout=1.0)
+                figures: dict[str, Any] = answers.get(timeout=1.0)
                 break
             except queue.Empty:
                 if time.monotonic() > deadline:
@@ -110,7 +110,7 @@ def _alone(method: str, cell: Cell, timeout: float) -> dict[str, Any]:
     finally:
         process.kill()
         process.join()
-    return {"failed": f"> {timeout:g} s"} if found.get("seconds", 0.0) > timeout else found
+    return {"failed": f"> {timeout:g} s"} if figures.get("seconds", 0.0) > timeout else figures
 
 
 def _answer(method: str, cell: Cell, timeout: float, answers: Any) -> None:
@@ -165,28 +165,28 @@ def markdown(document: Document) -> str:
 
 def faster(document: Document) -> dict[tuple[str, tuple[Any, ...]], float]:
     """Return how many times faster ours is than each peer, by peer and problem, where one of ours is as accurate."""
-    found = {}
+    times = {}
     for problem, figures in figures_by(document["rows"], *_PROBLEM).items():
         ours = [f for name, f in figures.items() if not METHODS[name].peer and "seconds" in f]
         for name, peer in figures.items():
             if METHODS[name].peer and "seconds" in peer:
                 equal = [f["seconds"] for f in ours if f["accuracy"] >= peer["accuracy"]]
                 if equal:
-                    found[name, problem] = peer["seconds"] / min(equal)
-    return found
+                    times[name, problem] = peer["seconds"] / min(equal)
+    return times
 
 
 def plot(path: Path, document: Document) -> None:
     """Draw seconds against constraints, a panel per supervision and width; crosses at the limit were stopped there."""
     problems = figures_by(document["rows"], *_PROBLEM)
-    shown = list(dict.fromkeys((supervision, width) for supervision, width, _ in problems))
-    columns = min(len(shown), 3)
-    rows = -(-len(shown) // columns)
+    kinds = list(dict.fromkeys((supervision, width) for supervision, width, _ in problems))
+    columns = min(len(kinds), 3)
+    rows = -(-len(kinds) // columns)
     with panels(path, rows, columns, (4.5 * columns, 3.6 * rows), squeeze=False) as figure:
-        for axis in figure.axes[len(shown) :]:
+        for axis in figure.axes[len(kinds) :]:
             axis.set_visible(False)
-        for axis, (supervision, width) in zip(figure.axes, shown, strict=False):
-            counts = {count: found for (*panel, count), found in problems.items() if panel == [supervision, width]}
+        for axis, (supervision, width) in zip(figure.axes, kinds, strict=False):
+            counts = {count: figures for (*panel, count), figures in problems.items() if panel == [supervision, width]}
             _draw(axis, counts, document["settings"]["timeout"])
             axis.set_title(f"{supervision}, {width} columns", fontsize=10)
             axis.set_xlabel(TITLES[supervision])
@@ -197,10 +197,12 @@ def plot(path: Path, document: Document) -> None:
 def _draw(axis: Any, counts: Mapping[int, Mapping[str, Figures]], timeout: float) -> None:
     names = list(dict.fromkeys(name for figures in counts.values() for name in figures))
     for name, color in zip(names, COLORS, strict=False):
-        done = [(count, found[name]["seconds"]) for count, found in counts.items() if "seconds" in found.get(name, {})]
+        done = [
+            (count, figures[name]["seconds"]) for count, figures in counts.items() if "seconds" in figures.get(name, {})
+        ]
         style = "--" if METHODS[name].peer else "-"
         axis.plot(*zip(*done, strict=True) if done else ([], []), style, marker="o", color=color, label=name)
-        late = [count for count, found in counts.items() if found.get(name, {}).get("failed", "").startswith(">")]
+        late = [count for count, figures in counts.items() if figures.get(name, {}).get("failed", "").startswith(">")]
         axis.plot(late, [timeout] * len(late), "x", color=color)
     axis.set_xscale("log")
     axis.set_yscale("log")
@@ -210,21 +212,21 @@ def _lines(document: Document, supervision: str) -> Iterator[list[str]]:
     times = faster(document)
     for problem, figures in figures_by(rows_with(document["rows"], supervision=supervision), *_PROBLEM).items():
         _, width, count = problem
-        for name, found in figures.items():
+        for name, own in figures.items():
             start = [str(width), f"{count:,}", name if METHODS[name].peer else f"**{name}**"]
-            if "failed" in found:
-                yield [*start, found["failed"], "", "", "", _bound(figures, found, document["settings"]["timeout"])]
+            if "failed" in own:
+                yield [*start, own["failed"], "", "", "", _bound(figures, own, document["settings"]["timeout"])]
                 continue
             ratio = times.get((name, problem))
-            shown = "" if not METHODS[name].peer else "ours less accurate" if ratio is None else f"{ratio:.1f}"
-            measured = [f"{found['seconds']:.2f}", f"{found.get('steps', '')}", f"{found['peak memory, MiB']:.0f}"]
-            yield [*start, *measured, f"{100 * found['accuracy']:.2f}", shown]
+            comparison = "" if not METHODS[name].peer else "ours less accurate" if ratio is None else f"{ratio:.1f}"
+            measured = [f"{own['seconds']:.2f}", f"{own.get('steps', '')}", f"{own['peak memory, MiB']:.0f}"]
+            yield [*start, *measured, f"{100 * own['accuracy']:.2f}", comparison]
 
 
-def _bound(figures: Mapping[str, Figures], found: Figures, timeout: float) -> str:
+def _bound(figures: Mapping[str, Figures], own: Figures, timeout: float) -> str:
     """Return how many times longer a stopped peer took than the slowest of ours."""
     ours = [f["seconds"] for name, f in figures.items() if not METHODS[name].peer and "seconds" in f]
-    return f"> {timeout / max(ours):.1f}" if ours and found["failed"].startswith(">") else ""
+    return f"> {timeout / max(ours):.1f}" if ours and own["failed"].startswith(">") else ""
 
 
 BENCHMARK = Benchmark("metric-speed", __doc__, _arguments, measure_all, markdown, plot, "time")

@@ -95,8 +95,8 @@ METHODS: Mapping[str, Method] = {
 
 def methods(supervision: str) -> list[str]:
     """Return the names of the methods that learn from a kind of supervision and can be had here."""
-    known = {name: method for name, method in METHODS.items() if method.peer or method.learner in LEARNERS}
-    return [name for name, method in known.items() if method.supervision == supervision]
+    available = {name: method for name, method in METHODS.items() if method.peer or method.learner in LEARNERS}
+    return [name for name, method in available.items() if method.supervision == supervision]
 
 
 def draw(cell: Cell) -> Problem:
@@ -115,19 +115,19 @@ def draw(cell: Cell) -> Problem:
     rows[:, :RANK] += centers[labels]
     hidden = rows[:, :RANK] * np.sqrt(np.linspace(1.0, 0.1, RANK))
     rows = rows @ rotation
-    seen, unseen = slice(0, cell.rows), slice(cell.rows, None)
+    learned, unseen = slice(0, cell.rows), slice(cell.rows, None)
     tuples, similar = np.empty((0, 4), np.int64), np.empty(0, np.int64)
     if cell.supervision == "quadruplets":
-        tuples = _ordered(hidden[seen], generator.integers(cell.rows, size=(cell.count, 4)))
+        tuples = _ordered(hidden[learned], generator.integers(cell.rows, size=(cell.count, 4)))
         wrong = generator.random(len(tuples)) < FLIPPED
         tuples[wrong] = tuples[wrong][:, [2, 3, 0, 1]]
         test = _ordered(hidden[unseen], generator.integers(TEST_ROWS, size=(TEST_COUNT, 4)))
     else:
-        tuples, similar = _pairs(labels[seen], cell.count if cell.supervision == "pairs" else 2, generator)
+        tuples, similar = _pairs(labels[learned], cell.count if cell.supervision == "pairs" else 2, generator)
         pairs, alike = _pairs(labels[unseen], 2 * TEST_COUNT, generator)
         both = min((alike > 0).sum(), (alike < 0).sum())
         test = np.hstack([pairs[alike > 0][:both], pairs[alike < 0][:both]])
-    return Problem(rows[seen], labels[seen], tuples, similar, rows[unseen], labels[unseen], test)
+    return Problem(rows[learned], labels[learned], tuples, similar, rows[unseen], labels[unseen], test)
 
 
 def fit(name: str, cell: Cell, timeout: float) -> dict[str, float]:
@@ -138,11 +138,11 @@ def fit(name: str, cell: Cell, timeout: float) -> dict[str, float]:
     """
     method, problem = METHODS[name], draw(cell)
     if method.peer and method.learner != "sklearn":
-        given: dict[str, Any] = {"labels": problem.labels}
+        examples: dict[str, Any] = {"labels": problem.labels}
         if cell.supervision != "classes":
-            given = {"tuples": problem.tuples, "similar": problem.similar if cell.supervision == "pairs" else None}
-        found = peers.fit(method.learner, problem.rows, method.settings, timeout=timeout, **given)
-        factor, seconds, steps, peak = found.components, found.seconds, found.iterations, found.peak_mib
+            examples = {"tuples": problem.tuples, "similar": problem.similar if cell.supervision == "pairs" else None}
+        peer = peers.fit(method.learner, problem.rows, method.settings, timeout=timeout, **examples)
+        factor, seconds, steps, peak = peer.components, peer.seconds, peer.iterations, peer.peak_mib
     else:
         began = time.perf_counter()
         factor, steps = _fit_here(method, problem)
@@ -193,6 +193,6 @@ def _pairs(labels: Items, count: int, generator: np.random.Generator) -> tuple[I
     anchors = generator.integers(len(labels), size=count)
     classes = labels[anchors]
     same = order[(np.cumsum(sizes) - sizes)[classes] + generator.integers(sizes[classes])]
-    others = np.where(np.arange(count) % 2 == 0, same, generator.integers(len(labels), size=count))
-    items: Items = np.column_stack([anchors, others])[anchors != others]
+    partners = np.where(np.arange(count) % 2 == 0, same, generator.integers(len(labels), size=count))
+    items: Items = np.column_stack([anchors, partners])[anchors != partners]
     return items, np.where(labels[items[:, 0]] == labels[items[:, 1]], 1, -1)

@@ -60,15 +60,15 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, and rows of all methods."""
     paths = pictures_by_class(options.data)
     paths = paths[:: max(1, len(paths) // options.limit)][: options.limit]
-    found = list[Row]()
+    figures = list[Row]()
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder) / "home")
         for name in (PICTURES, SENTENCES):
             home.models.add(name, options.models / name)
         for part in (on_one_core, by_processes, indexing, sizes):
-            found += alone(part, home.path, options.models, paths, options.turns, threads=None)
+            figures += alone(part, home.path, options.models, paths, options.turns, threads=None)
     settings = {"data": options.data.name, "pictures": len(paths), "turns": options.turns}
-    return {"settings": settings, "rows": found}
+    return {"settings": settings, "rows": figures}
 
 
 def on_one_core(place: Path, folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
@@ -78,20 +78,20 @@ def on_one_core(place: Path, folder: Path, paths: Sequence[Path], turns: int) ->
     names = (folder / PICTURES / "classes.txt").read_text(encoding="utf-8").splitlines()
     texts = [f"a photograph of {name}" for name in names[:: max(1, len(names) // len(paths))]]
     pictures, sentences = BarePictures(folder / PICTURES), BareSentences(folder / SENTENCES)
-    found = list[Row]()
+    figures = list[Row]()
     for what, inputs, bare, methods in (
         ("picture", [path.read_bytes() for path in paths], pictures.row, partial(picture_ways, Home(place))),
         ("sentence", texts, sentences.row, partial(sentence_ways, Home(place))),
     ):
         spent, most = timed(inputs, bare, methods, turns)
-        found += [
+        figures += [
             {"method": name, "metric": f"ms a {what}", "value": float(np.median(times)), "std": float(np.std(times))}
             for name, times in spent.items()
         ]
         over = float(np.median(np.divide(spent[OURS], spent[BARE])))
         ratio = {"method": OURS, "metric": f"time over the bare loop, {what}", "value": over}
-        found += [ratio, {"method": OURS, "metric": f"largest difference of rows, {what}", "value": most}]
-    return found
+        figures += [ratio, {"method": OURS, "metric": f"largest difference of rows, {what}", "value": most}]
+    return figures
 
 
 def timed(
@@ -108,15 +108,15 @@ def timed(
     for turn in range(turns):
         ways = {BARE: bare, **methods(f"turn {turn}")}
         names = list(ways)
-        for number, given in enumerate(inputs):
+        for number, item in enumerate(inputs):
             first = number % len(names)
-            made = dict[str, Any]()
+            outputs = dict[str, Any]()
             for name in (*names[first:], *names[:first], OURS):
-                method = KEPT if name in made else name
+                method = KEPT if name in outputs else name
                 began = time.perf_counter()
-                made[method] = ways[name](given)
+                outputs[method] = ways[name](item)
                 spent.setdefault(method, []).append(1e3 * (time.perf_counter() - began))
-            most = max(most, *(float(np.abs(row - made[BARE]).max()) for row in made.values()))
+            most = max(most, *(float(np.abs(row - outputs[BARE]).max()) for row in outputs.values()))
     return spent, most
 
 
@@ -146,9 +146,9 @@ def by_processes(place: Path, _folder: Path, paths: Sequence[Path], turns: int) 
                 seconds = clock(partial(pool.run, rows, tasks, lambda: None))
                 if turn:  # the first turn starts the processes and opens their sessions
                     speeds[number].append(len(tasks) / seconds)
-    found = [speed_row(f"processes: {number}", values) for number, values in speeds.items()]
+    figures = [speed_row(f"processes: {number}", values) for number, values in speeds.items()]
     ratio = float(np.median(speeds[2]) / np.median(speeds[1]))
-    return [*found, {"method": OURS, "metric": "speed of two processes over one", "value": ratio}]
+    return [*figures, {"method": OURS, "metric": "speed of two processes over one", "value": ratio}]
 
 
 def indexing(place: Path, _folder: Path, paths: Sequence[Path], turns: int) -> list[Row]:
@@ -172,9 +172,9 @@ def sizes(_place: Path, folder: Path, _paths: Sequence[Path], turns: int) -> lis
     noise = np.random.default_rng(_SEED).normal(size=(max(_BATCHES), 3, 224, 224)).astype(np.float32)
     spent: dict[tuple[int, int], list[float]] = {}
     for _ in range(_RUNS * turns):
-        for threads, one in sessions.items():
+        for threads, runner in sessions.items():
             for batch in _BATCHES:
-                seconds = clock(partial(one.run, ["embedding"], {"pixels": noise[:batch]}))
+                seconds = clock(partial(runner.run, ["embedding"], {"pixels": noise[:batch]}))
                 spent.setdefault((threads, batch), []).append(1e3 * seconds / batch)
     medians = {case: float(np.median(values)) for case, values in spent.items()}
     return [
@@ -198,9 +198,9 @@ def extractor(home: Home, name: str, apart: str = "") -> Onnx:
     """Return the extractor of a model; ``apart`` names the rows that it shares with no other."""
     model = home.models.get(name)
     inputs, dim = model.rows("")
-    made = _Apart(model=name, digest=model.digest, dim=dim, inputs=inputs)
-    made.apart = apart
-    return made.of(home.path / FOLDER)
+    onnx = _Apart(model=name, digest=model.digest, dim=dim, inputs=inputs)
+    onnx.apart = apart
+    return onnx.of(home.path / FOLDER)
 
 
 def clock(work: Callable[[], object]) -> float:
@@ -225,10 +225,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def markdown(document: Document) -> str:
     """Return the report: the promises, and a table of all figures."""
-    settings, found = document["settings"], {(row["method"], row["metric"]): row["value"] for row in document["rows"]}
+    settings, figures = document["settings"], {(row["method"], row["metric"]): row["value"] for row in document["rows"]}
     lines = [["figure", "measured", "promise"]]
     for what, least, key, number in PROMISES:
-        lines.append([what, f"{found[key]:.3g}", f"at {'least' if least else 'most'} {number:g}"])
+        lines.append([what, f"{figures[key]:.3g}", f"at {'least' if least else 'most'} {number:g}"])
     about = (
         f"EfficientNet-Lite0 on {settings['pictures']} pictures of {settings['data']}, and all-MiniLM-L6-v2 (8 bits) "
         f"on sentences, medians of {settings['turns']} passes. The bare loop decodes and resizes by Pillow, and runs "

@@ -48,8 +48,8 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
         for distribution in DISTRIBUTIONS:
             console.print(f"{size:,} {distribution} codes ...", highlight=False)
             case = {"distribution": distribution, "codes": size}
-            found = alone(measure, distribution, size, options.seed, threads=None)
-            rows += [{**case, **row} for row in found]
+            measurements = alone(measure, distribution, size, options.seed, threads=None)
+            rows += [{**case, **row} for row in measurements]
     settings = {"seed": options.seed, "bits": BITS, "radius": RADIUS, "asked": ASKED, "copies": COPIES}
     settings |= {"changed": CHANGED, "threads": faiss.omp_get_max_threads()}
     return {"settings": settings, "rows": rows}
@@ -71,19 +71,19 @@ def codes(distribution: str, count: int, seed: int) -> Codes:
 def measure(distribution: str, size: int, seed: int) -> list[dict[str, Any]]:
     """Return the figures of every method on one set, as rows."""
     base = codes(distribution, size, seed)
-    asked = base[:ASKED]
+    queries = base[:ASKED]
     rows = []
     before = resident()
     pairs, *seconds = _timed(lambda: near_pairs(base, RADIUS))
     peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     rows += _rows(OURS, seconds, {"pairs": len(pairs.first), "memory, bytes": max(0, peak - before)})
     among = np.concatenate([pairs.first[pairs.first < ASKED], pairs.second[pairs.second < ASKED]])
-    true = len(among) + len(asked)  # both directions, and every code with itself
+    true = len(among) + len(queries)  # both directions, and every code with itself
     for method, search in _rivals(base).items():
-        (limits, _, _), *seconds = _timed(functools.partial(search, asked))
+        (limits, _, _), *seconds = _timed(functools.partial(search, queries))
         if int(limits[-1]) != true:
-            raise AssertionError(f"{method} finds {limits[-1]:,} codes near the first {len(asked):,}, not {true:,}")
-        rows += _rows(method, [value * size / len(asked) for value in seconds], {})
+            raise AssertionError(f"{method} finds {limits[-1]:,} codes near the first {len(queries):,}, not {true:,}")
+        rows += _rows(method, [value * size / len(queries) for value in seconds], {})
     return rows
 
 
@@ -94,8 +94,8 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
     return result, time.perf_counter() - began, time.process_time() - used
 
 
-def _rows(method: str, seconds: Sequence[float], others: Mapping[str, float]) -> list[dict[str, Any]]:
-    figures = {"clock, s": seconds[0], "processors, s": seconds[1], **others}
+def _rows(method: str, seconds: Sequence[float], extra: Mapping[str, float]) -> list[dict[str, Any]]:
+    figures = {"clock, s": seconds[0], "processors, s": seconds[1], **extra}
     return [{"method": method, "metric": name, "value": value} for name, value in figures.items()]
 
 
@@ -107,8 +107,8 @@ def _rivals(base: Codes) -> Mapping[str, Callable[[Codes], Any]]:
     for index in (flat, hashing):
         index.add(base)
     return {
-        FLAT: lambda asked: flat.range_search(asked, RADIUS + 1),
-        HASHING: lambda asked: hashing.range_search(asked, RADIUS + 1),
+        FLAT: lambda queries: flat.range_search(queries, RADIUS + 1),
+        HASHING: lambda queries: hashing.range_search(queries, RADIUS + 1),
     }
 
 
@@ -130,10 +130,10 @@ def markdown(document: Document) -> str:
     head = ["codes", "method", "seconds by the clock", "seconds of processors", "pairs", "memory beside the codes, MB"]
     lines = [head]
     for (distribution, size), methods in figures_by(document["rows"], "distribution", "codes").items():
-        for method, found in methods.items():
-            pairs = f"{found['pairs']:,}" if "pairs" in found else ""
-            memory = f"{found['memory, bytes'] / 1e6:,.0f}" if "pairs" in found else ""
-            seconds = [f"{found[name]:,.1f}" for name in ("clock, s", "processors, s")]
+        for method, figures in methods.items():
+            pairs = f"{figures['pairs']:,}" if "pairs" in figures else ""
+            memory = f"{figures['memory, bytes'] / 1e6:,.0f}" if "pairs" in figures else ""
+            seconds = [f"{figures[name]:,.1f}" for name in ("clock, s", "processors, s")]
             lines.append([f"{size:,} {distribution}", method, *seconds, pairs, memory])
     return "\n\n".join(["# All near pairs of binary codes", about, table(lines)])
 

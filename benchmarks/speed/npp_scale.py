@@ -43,8 +43,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             if method == "all pairs" and size > FULL_UP_TO:
                 continue
             figures = alone(_fit, method, size, options.seed)
-            shown = ", ".join(f"{metric} {value:.4g}" for metric, value in figures.items())
-            Console(stderr=True).print(f"{size} items, {method}: {shown}", highlight=False)
+            text = ", ".join(f"{metric} {value:.4g}" for metric, value in figures.items())
+            Console(stderr=True).print(f"{size} items, {method}: {text}", highlight=False)
             rows += [{"method": method, "items": size, "metric": m, "value": v} for m, v in figures.items()]
     settings = {
         "sizes": list(options.sizes),
@@ -78,27 +78,31 @@ def pairs(count: int, seed: int) -> tuple[list[FeatureRows], NDArray[np.int64]]:
 
 def accuracy(learner: MultiNPP, views: Sequence[FeatureRows], labels: NDArray[np.int64], seed: int) -> float:
     """Return the 5-NN accuracy of new items' first views among the trained items' second views."""
-    (queries, _), wanted = pairs(QUERIES, seed)
+    (queries, _), truth = pairs(QUERIES, seed)
     probes = learner.transform(queries, view=0)
-    found: list[NDArray[np.int64]] = []
+    near_labels: list[NDArray[np.int64]] = []
     squared: list[FeatureRows] = []
     for start in range(0, len(labels), 50_000):
         placed = learner.transform(views[1][start : start + 50_000], view=1)
         part = (probes**2).sum(axis=1)[:, None] - 2 * probes @ placed.T + (placed**2).sum(axis=1)
         near = np.argpartition(part, NEIGHBORS, axis=1)[:, :NEIGHBORS]
-        found.append(labels[start + near])
+        near_labels.append(labels[start + near])
         squared.append(np.take_along_axis(part, near, axis=1))
     order = np.argsort(np.hstack(squared), axis=1)[:, :NEIGHBORS]
-    votes = np.take_along_axis(np.hstack(found), order, axis=1)
-    return float(np.mean([np.bincount(row).argmax() == label for row, label in zip(votes, wanted, strict=True)]))
+    votes = np.take_along_axis(np.hstack(near_labels), order, axis=1)
+    return float(np.mean([np.bincount(row).argmax() == label for row, label in zip(votes, truth, strict=True)]))
 
 
 def markdown(document: Document) -> str:
     """Return the table, one line per number of items and method."""
     lines = [["items", "method", "seconds", "peak memory, MiB", "5-NN accuracy, %"]]
     for (items,), methods in figures_by(document["rows"], "items").items():
-        for method, found in methods.items():
-            cells = f"{found['seconds']:.1f}", f"{found['peak memory, MiB']:.0f}", f"{100 * found['accuracy']:.1f}"
+        for method, figures in methods.items():
+            cells = (
+                f"{figures['seconds']:.1f}",
+                f"{figures['peak memory, MiB']:.0f}",
+                f"{100 * figures['accuracy']:.1f}",
+            )
             lines.append([f"{items:,}", method, *cells])
     return f"# Multi-NPP against the number of items\n\n{table(lines)}"
 

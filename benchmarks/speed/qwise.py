@@ -59,8 +59,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             least = alone(_fit, method, size, options.long_tol, options.long_steps, threads=1)
             figures["above the long run"] = figures["objective"] / least["objective"] - 1
             figures["seconds of the long run"] = least["seconds"]
-        shown = ", ".join(f"{metric} {value:.4g}" for metric, value in figures.items())
-        Console(stderr=True).print(f"{method}: {shown}", highlight=False)
+        text = ", ".join(f"{metric} {value:.4g}" for metric, value in figures.items())
+        Console(stderr=True).print(f"{method}: {text}", highlight=False)
         rows += [{"method": method, "metric": metric, "value": value} for metric, value in figures.items()]
     names = ("quadruplets", "rows", "width", "weight", "seed", "tol", "long_tol", "long_steps")
     return {"settings": {name: getattr(options, name) for name in names}, "rows": rows}
@@ -91,23 +91,23 @@ def _fit(method: str, size: Size, tol: float, steps: int) -> dict[str, float]:
         contrasts = SignedContrasts(rows, items[:, :2], items[:, 2:])
         problem = VectorProblem(contrasts, np.ones(len(items)), costs, nonnegative=False)
         solution = minimize(problem, Newton(tol=tol, max_iter=steps))
-        found = {"objective": solution.objective, "steps": float(solution.steps), "gap": solution.gap}
+        figures = {"objective": solution.objective, "steps": float(solution.steps), "gap": solution.gap}
     else:
         learner = QuadrupletWise(C=size.weight, tol=tol, max_iter=steps, **METHODS[method])
         learner.fit_tuples(items, preprocessor=rows)
-        found = {"objective": learner.objective_[0], "steps": float(learner.steps_[0]), "gap": learner.gap_[0]}
+        figures = {"objective": learner.objective_[0], "steps": float(learner.steps_[0]), "gap": learner.gap_[0]}
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    found["gap"] /= found["objective"]
-    return {"seconds": seconds, "peak memory, MiB": peak, **found, "loss at zero": size.weight}
+    figures["gap"] /= figures["objective"]
+    return {"seconds": seconds, "peak memory, MiB": peak, **figures, "loss at zero": size.weight}
 
 
 def markdown(document: Document) -> str:
     """Return the table, a line per method."""
     settings = document["settings"]
     lines = [["form", "seconds", "peak memory, MiB", "steps", "above the minimum, %", "above the long run, %"]]
-    for (method,), found in figures_by([{**row, "form": row["method"]} for row in document["rows"]], "form").items():
-        figures = found[method]
+    for (method,), methods in figures_by([{**row, "form": row["method"]} for row in document["rows"]], "form").items():
+        figures = methods[method]
         bounds = [f"{100 * figures[name]:.2f}" if name in figures else "-" for name in ("gap", "above the long run")]
         spent = [
             f"{figures[name]:.{digits}f}" for name, digits in (("seconds", 1), ("peak memory, MiB", 0), ("steps", 0))
@@ -125,8 +125,8 @@ def plot(path: Path, document: Document) -> None:
     """Draw seconds and peak memory of every form."""
     with panels(path, 1, 2, (10, 3.5)) as figure:
         for axis, metric in zip(figure.axes, ("seconds", "peak memory, MiB"), strict=True):
-            found = [(row["method"], row["value"]) for row in rows_with(document["rows"], metric=metric)]
-            axis.barh(*zip(*found, strict=True))
+            points = [(row["method"], row["value"]) for row in rows_with(document["rows"], metric=metric)]
+            axis.barh(*zip(*points, strict=True))
             axis.set_xlabel(metric)
 
 

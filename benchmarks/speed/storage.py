@@ -72,8 +72,8 @@ def _train(home: Path) -> Figures:
 
 
 def _import(home: Path, data: Path, count: int) -> Figures:
-    found = sorted(data.rglob("*.jpg"))
-    pictures = found[:: max(1, len(found) // _FITTED_ON)]
+    files = sorted(data.rglob("*.jpg"))
+    pictures = files[:: max(1, len(files) // _FITTED_ON)]
     with Home(home).create("synthetic") as collection:
         collection.views.fit(path.read_bytes() for path in pictures)
         began = time.perf_counter()

@@ -69,8 +69,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                 figures = alone(_train, Path(folder), METHODS[name].spec, options.seed, threads=options.threads)
                 if METHODS[name].labelled:
                     figures |= alone(_evaluate, Path(folder), threads=options.threads)
-            shown = ", ".join(f"{metric} {value:.4g}" for metric, value in figures.items())
-            Console(stderr=True).print(f"{size:,} items, {name}: {shown}", highlight=False)
+            text = ", ".join(f"{metric} {value:.4g}" for metric, value in figures.items())
+            Console(stderr=True).print(f"{size:,} items, {name}: {text}", highlight=False)
             rows += [{"method": name, "items": size, "metric": m, "value": v} for m, v in figures.items()]
     settings = {"sizes": list(options.sizes), "seed": options.seed, "threads": options.threads, "classes": CLASSES}
     return {"settings": settings | {"widths": WIDTHS}, "rows": rows}
@@ -85,16 +85,18 @@ def _import(home: Path, count: int, labelled: float, seed: int) -> None:
             collection.views.add(f"{view}=vectors:dim={width}")
         for start in range(0, count, _AT_ONCE):
             classes = generator.integers(CLASSES, size=min(_AT_ONCE, count - start))
-            known = generator.random(len(classes)) < labelled
+            has_label = generator.random(len(classes)) < labelled
             points = centers[classes] + SPREAD * generator.normal(size=(len(classes), LATENT))
-            rows = {view: points @ one for view, one in maps.items()}
-            rows = {view: (one + generator.normal(size=one.shape)).astype(np.float32) for view, one in rows.items()}
+            rows = {view: points @ matrix for view, matrix in maps.items()}
+            rows = {
+                view: (values + generator.normal(size=values.shape)).astype(np.float32) for view, values in rows.items()
+            }
             collection.items.put(
                 [
                     NewItem(
                         f"{start + number:07}",
-                        labels=(f"class {classes[number]}",) if known[number] else (),
-                        rows={view: one[number] for view, one in rows.items()},
+                        labels=(f"class {classes[number]}",) if has_label[number] else (),
+                        rows={view: values[number] for view, values in rows.items()},
                     )
                     for number in range(len(classes))
                 ]
@@ -104,11 +106,11 @@ def _import(home: Path, count: int, labelled: float, seed: int) -> None:
 def _train(home: Path, spec: str, seed: int) -> dict[str, float]:
     with Home(home).open("items") as collection:
         began, processors = time.perf_counter(), time.process_time()
-        made = collection.train(Recipe(spec=spec, views=tuple(WIDTHS), seed=seed), space="trained")
+        space = collection.train(Recipe(spec=spec, views=tuple(WIDTHS), seed=seed), space="trained")
         seconds, processors = time.perf_counter() - began, time.process_time() - processors
-    figures = {"seconds": seconds, "processor seconds": processors, "learned from": made.trained_items}
-    if made.cost is not None:
-        figures |= {"estimated seconds": made.cost.seconds, "estimated memory, MiB": made.cost.memory / (1 << 20)}
+    figures = {"seconds": seconds, "processor seconds": processors, "learned from": space.trained_items}
+    if space.cost is not None:
+        figures |= {"estimated seconds": space.cost.seconds, "estimated memory, MiB": space.cost.memory / (1 << 20)}
     return figures | {"peak memory, MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
@@ -117,19 +119,19 @@ def _evaluate(home: Path) -> dict[str, float]:
     with Home(home).open("items") as collection:
         if collection.spaces.get("trained").trained_items == collection.count():
             return {}
-        found = collection.evaluate(
+        evaluation = collection.evaluate(
             EvaluationRequest(view=first, targets=(second,), spaces=("trained",), max_queries=_QUERIES)
         )
-    return {"mAP": next(row.value for row in found.rows if row.metric == "map")}
+    return {"mAP": next(row.value for row in evaluation.rows if row.metric == "map")}
 
 
 def markdown(document: Document) -> str:
     """Return the table, one line for each number of items and method."""
     lines = [["items", "training", *_COLUMNS, "mAP, %"]]
     for (items,), methods in figures_by(document["rows"], "items").items():
-        for method, found in methods.items():
-            cells = [f"{found[name]:,.0f}" if name in found else "" for name in _COLUMNS]
-            lines.append([f"{items:,}", method, *cells, f"{100 * found['mAP']:.1f}" if "mAP" in found else ""])
+        for method, figures in methods.items():
+            cells = [f"{figures[name]:,.0f}" if name in figures else "" for name in _COLUMNS]
+            lines.append([f"{items:,}", method, *cells, f"{100 * figures['mAP']:.1f}" if "mAP" in figures else ""])
     return f"# Memory and time of a training against the number of items\n\n{table(lines)}"
 
 

@@ -46,9 +46,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                 "export": (_export, (home, name)),
                 "import": (_import, (home, name)),
             }
-            for step, (run, given) in steps.items():
+            for step, (run, inputs) in steps.items():
                 Console(stderr=True).print(f"{name}: {step} ...")
-                figures = alone(_measured, run, *given)
+                figures = alone(_measured, run, *inputs)
                 rows += [
                     {"method": f"{name}: {step}", "metric": metric, "value": round(value, 4)}
                     for metric, value in figures.items()
@@ -71,27 +71,27 @@ class _Watch:
     def lap(self, name: str) -> None:
         """End a part."""
         now = self._now()
-        wall, busy = (one - other for one, other in zip(now, self._last, strict=True))
+        wall, busy = (end - start for end, start in zip(now, self._last, strict=True))
         self.figures |= {f"{name}, s": wall, f"{name}, s of processors": busy}
         self._last = self._now()
 
     @staticmethod
     def _now() -> tuple[float, float]:
-        both = [resource.getrusage(one) for one in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        return time.perf_counter(), sum(one.ru_utime + one.ru_stime for one in both)
+        both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return time.perf_counter(), sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
 def _draw(home: Path, count: int) -> Figures:
     rng, watch = np.random.default_rng(0), _Watch()
     middles = {view: rng.random((_CLASSES, dim), np.float32) for view, dim in _DIMS.items()}
-    with Home(home).create("drawn", [f"{view}=vectors:dim={dim}" for view, dim in _DIMS.items()]) as made:
+    with Home(home).create("drawn", [f"{view}=vectors:dim={dim}" for view, dim in _DIMS.items()]) as collection:
         for start in range(0, count, _BATCH):
             numbers = np.arange(start, min(count, start + _BATCH))
             rows = {
                 view: middles[view][numbers % _CLASSES] + 0.3 * rng.random((len(numbers), dim), np.float32)
                 for view, dim in _DIMS.items()
             }
-            made.items.put(
+            collection.items.put(
                 [
                     NewItem(
                         f"set/{number:09}",
@@ -104,21 +104,21 @@ def _draw(home: Path, count: int) -> Figures:
                 ]
             )
         watch.lap("index")
-        made.train(Recipe(spec="cca", views=("a", "b"), dim=64, holdout=0.01))
+        collection.train(Recipe(spec="cca", views=("a", "b"), dim=64, holdout=0.01))
         watch.lap("train")
-        made.feedback.judge("kept", ["set/000000001"], ["set/000000002"], person="ann")
-        _answered(made, home / "drawn.json", watch)
+        collection.feedback.judge("kept", ["set/000000001"], ["set/000000002"], person="ann")
+        _answered(collection, home / "drawn.json", watch)
     return watch.figures
 
 
 def _index(home: Path, data: Path) -> Figures:
     watch = _Watch()
-    with Home(home).create("photographs") as made:
-        made.index([data], IndexOptions(labels="folder"))
+    with Home(home).create("photographs") as collection:
+        collection.index([data], IndexOptions(labels="folder"))
         watch.lap("index")
-        made.train(Recipe(views=("color", "gist"), holdout=0.2))
+        collection.train(Recipe(views=("color", "gist"), holdout=0.2))
         watch.lap("train")
-        _answered(made, home / "photographs.json", watch)
+        _answered(collection, home / "photographs.json", watch)
     return watch.figures
 
 
@@ -127,33 +127,33 @@ def _answered(collection: Any, path: Path, watch: _Watch) -> None:
     answers = [_answers(collection, view, space) for view, space in _asked(collection)]
     watch.lap("first searches")
     measured = collection.evaluate(EvaluationRequest(view=_asked(collection)[0][0], max_queries=500))
-    path.write_text(json.dumps([answers, [repr(one) for one in measured.rows]]), encoding="utf-8")
+    path.write_text(json.dumps([answers, [repr(row) for row in measured.rows]]), encoding="utf-8")
 
 
 def _asked(collection: Any) -> list[tuple[str, str]]:
-    (active,) = [one for one in collection.spaces() if one.active]
+    (active,) = [space for space in collection.spaces() if space.active]
     return [*((view, active.name) for view in active.views), *((view.name, "raw") for view in collection.views())]
 
 
 def _answers(collection: Any, view: str, space: str) -> list[Any]:
     keys = [item.key for item in collection.items(limit=_QUERIES)]
-    found = collection.search(SearchRequest([Query(view, key=key) for key in keys], k=10, space=space))
-    return [[one.target, [(hit.key, float(hit.distance).hex()) for hit in one.hits]] for one in found]
+    lists = collection.search(SearchRequest([Query(view, key=key) for key in keys], k=10, space=space))
+    return [[hit_list.target, [(hit.key, float(hit.distance).hex()) for hit in hit_list.hits]] for hit_list in lists]
 
 
 def _export(home: Path, name: str) -> Figures:
     watch = _Watch()
-    made = Home(home).export(name, home / f"{name}-export")
+    report = Home(home).export(name, home / f"{name}-export")
     watch.lap("export")
-    return {**watch.figures, "MB": made.bytes / 1e6, "files": made.files}
+    return {**watch.figures, "MB": report.bytes / 1e6, "files": report.files}
 
 
 def _import(home: Path, name: str) -> Figures:
     watch = _Watch()
-    with Home(home).import_(f"{name}-again", home / f"{name}-export") as made:
+    with Home(home).import_(f"{name}-again", home / f"{name}-export") as collection:
         watch.lap("import")
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        _answered(made, home / f"{name}-again.json", watch)
+        _answered(collection, home / f"{name}-again.json", watch)
     if (home / f"{name}.json").read_bytes() != (home / f"{name}-again.json").read_bytes():
         raise AssertionError(f"{name}: the imported collection answers or evaluates differently")
     Home(home).export(f"{name}-again", home / f"{name}-again-export")

@@ -47,12 +47,12 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, and rows of every size: medians over the trials."""
     rows: Figures = []
     for size in options.sizes:
-        found: Figures = []
+        figures: Figures = []
         for seed in range(options.seed, options.seed + options.trials):
             for part, run in (("engine", _engine), ("stores", _stores)):
                 Console(stderr=True).print(f"{size:,} vectors, seed {seed}: {part} ...", highlight=False)
-                found += [{"part": part, **row} for row in run(size, seed, options)]
-        for names, values in values_by(found, ("part", "task", "method", "metric")):
+                figures += [{"part": part, **row} for row in run(size, seed, options)]
+        for names, values in values_by(figures, ("part", "task", "method", "metric")):
             rows.append({"items": size, **names, **_summary(values)})
     settings = {name: getattr(options, name) for name in ("queries", "trials", "seed", "timeout", "peers")}
     return {"settings": settings, "rows": rows}
@@ -70,9 +70,9 @@ def _engine(size: int, seed: int, options: argparse.Namespace) -> Figures:
     """Return the figures of collections in process; each step has a process of its own, with one thread for a call."""
     with tempfile.TemporaryDirectory(prefix="crossview-store-") as folder:
         step = partial(alone, threads=1)
-        given = Path(folder), size, seed, options.queries
-        searches, crowd = step(_fill_and_search, *given), step(_crowd, *given)
-        return [*searches, *_openings(*given), *step(_write, *given), *crowd]
+        arguments = Path(folder), size, seed, options.queries
+        searches, crowd = step(_fill_and_search, *arguments), step(_crowd, *arguments)
+        return [*searches, *_openings(*arguments), *step(_write, *arguments), *crowd]
 
 
 def _fill_and_search(folder: Path, size: int, seed: int, queries: int) -> Figures:
@@ -97,15 +97,17 @@ def _fill_and_search(folder: Path, size: int, seed: int, queries: int) -> Figure
 def _openings(folder: Path, size: int, seed: int, queries: int) -> Figures:
     """Return the figures of openings, each in a new process; crossview and FAISS take turns."""
     rows = _data(size, seed, queries).queries
-    found: dict[str, list[dict[str, float]]] = {OURS: [], FLAT: []}
+    openings: dict[str, list[dict[str, float]]] = {OURS: [], FLAT: []}
     for _ in range(OPENINGS):
-        found[OURS].append(alone(open_collection, folder, NAME, rows, threads=1))
-        found[FLAT].append(alone(open_index, folder / INDEX, rows, threads=1))
+        openings[OURS].append(alone(open_collection, folder, NAME, rows, threads=1))
+        openings[FLAT].append(alone(open_index, folder / INDEX, rows, threads=1))
     figures: Figures = []
     for metric, task in (("answer", "opening, to the first answer"), ("imports", "imports, and all code used once")):
-        figures += compared(task, {name: np.array([one[metric] for one in ones]) for name, ones in found.items()})
+        figures += compared(
+            task, {name: np.array([opening[metric] for opening in runs]) for name, runs in openings.items()}
+        )
     for metric, task in (("opened", "memory after opening"), ("used", "memory after the queries")):
-        grown = {name: statistics.median(one[metric] for one in ones) / size for name, ones in found.items()}
+        grown = {name: statistics.median(opening[metric] for opening in runs) / size for name, runs in openings.items()}
         figures += [figure(task, name, "bytes per item", value) for name, value in grown.items()]
         figures.append(figure(task, FLAT, "ratio", grown[OURS] / max(grown[FLAT], 1.0)))
     return figures

@@ -41,10 +41,10 @@ Figures = list[dict[str, Any]]
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings and rows."""
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as scratch:
         Console(stderr=True).print(f"importing {options.size:,} items ...", highlight=False)
-        alone(_import, Path(made), options.size, options.seed, threads=2)
-        rows = alone(_measure, Path(made), options.size, options.seed, options.rounds, threads=1)
+        alone(_import, Path(scratch), options.size, options.seed, threads=2)
+        rows = alone(_measure, Path(scratch), options.size, options.seed, options.rounds, threads=1)
     return {"settings": {name: getattr(options, name) for name in ("size", "rounds", "seed")}, "rows": rows}
 
 
@@ -81,18 +81,18 @@ def _measure(folder: Path, size: int, seed: int, rounds: int) -> Figures:
     catalog = sqlite3.connect(folder / NAME / "catalog.db")
     with Home(folder).open(NAME) as collection:
         for task, draws in _KINDS.items():
-            asked = [draws(generator) for _ in range(rounds + 1)]
-            first = _seconds(partial(collection.count, asked[0][0]))
+            conditions = [draws(generator) for _ in range(rounds + 1)]
+            first = _seconds(partial(collection.count, conditions[0][0]))
             times, scans, counts = list[float](), list[float](), list[int]()
-            for text, sql in asked[1:]:
+            for text, sql in conditions[1:]:
                 times.append(_seconds(partial(collection.count, text)))
                 counts.append(collection.count(text))
                 if len(scans) < _SCANS:
                     began = time.perf_counter()
-                    (found,) = catalog.execute(f"SELECT count(*) FROM items WHERE NOT deleted AND {sql}").fetchone()  # noqa: S608 - conditions of this program
+                    (matches,) = catalog.execute(f"SELECT count(*) FROM items WHERE NOT deleted AND {sql}").fetchone()  # noqa: S608 - conditions of this program
                     scans.append(time.perf_counter() - began)
-                    if found != counts[-1]:
-                        raise AssertionError(f"{text}: {counts[-1]} items, and SQLite finds {found}")
+                    if matches != counts[-1]:
+                        raise AssertionError(f"{text}: {counts[-1]} items, and SQLite finds {matches}")
             rows += [
                 figure(task, OURS, "ms", 1000 * float(np.median(times))),
                 figure(task, OURS, "p90, ms", 1000 * float(np.quantile(times, 0.9))),
@@ -154,17 +154,17 @@ def markdown(document: Document) -> str:
     """Return the report."""
     settings, tasks = document["settings"], figures_by(document["rows"], "task")
     new = [["a new condition", "ms", "p90", "wanted", "SQLite, ms", "items, %", "the first of its fields, s"]]
-    known = [["a known condition", "ms", "the cheapest other", "ms", "times", "recall"]]
+    repeated = [["a known condition", "ms", "the cheapest other", "ms", "times", "recall"]]
     for (task,), methods in tasks.items():
-        ours, others = methods[OURS], {name: one for name, one in methods.items() if name != OURS}
-        name, least = min(others.items(), key=lambda pair: float(pair[1]["ms"]))
+        ours, rivals = methods[OURS], {name: figures for name, figures in methods.items() if name != OURS}
+        name, least = min(rivals.items(), key=lambda pair: float(pair[1]["ms"]))
         if task in _KINDS:
-            wanted, first = WANTED_MS.get(task), ours["the first of its fields, ms"] / 1000
-            cells = [f"{ours['ms']:.1f}", f"{ours['p90, ms']:.1f}", f"<= {wanted:g}" if wanted else ""]
+            limit, first = WANTED_MS.get(task), ours["the first of its fields, ms"] / 1000
+            cells = [f"{ours['ms']:.1f}", f"{ours['p90, ms']:.1f}", f"<= {limit:g}" if limit else ""]
             new.append([task, *cells, f"{least['ms']:,.0f}", f"{ours['items, %']:.2g}", f"{first:.1f}"])
         else:
             cells = [f"{ours['ms']:.2f}", name, f"{least['ms']:.2f}"]
-            known.append([task, *cells, f"{least['ratio']:.2f}", f"{ours['recall']:.3f}"])
+            repeated.append([task, *cells, f"{least['ratio']:.2f}", f"{ours['recall']:.3f}"])
     about = (
         f"{settings['size']:,} items with two labels and five attributes; medians over {settings['rounds']} new "
         "conditions of each kind, which are counted, on one thread. SQLite counts the same items by reading the JSON "
@@ -172,7 +172,7 @@ def markdown(document: Document) -> str:
         "vector take turns with FAISS and NumPy, which have the ids ready as a bitmap or list; wanted: at most 1.2 "
         "times the cheapest and .1 ms."
     )
-    return "\n\n".join(["# Conditions", about, table(new), table(known)])
+    return "\n\n".join(["# Conditions", about, table(new), table(repeated)])
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -43,7 +43,7 @@ def measure_crowd(home: Home, data: Data, folder: Path) -> Figures:
         alone = _searches(collection, data, lambda: False)
         with _writers(collection, data) as written:
             running = [_started(home, "train", NAME, "--views", VIEW), _started(home, "index", NAME, str(folder))]
-            beside = _searches(collection, data, lambda: any(one.poll() is None for one in running))
+            beside = _searches(collection, data, lambda: any(process.poll() is None for process in running))
     figures = {
         "alone: p99, ms": _p99(alone),
         "beside them: median, ms": 1000 * float(np.median(beside)),
@@ -51,7 +51,7 @@ def measure_crowd(home: Home, data: Data, folder: Path) -> Figures:
         "writes/s": len(written) * A_SECOND / len(beside),
         "longest write, s": max(written),
         "training and indexing, s": len(beside) / A_SECOND,
-        "commands that failed": sum(one.returncode != 0 for one in running),
+        "commands that failed": sum(process.returncode != 0 for process in running),
     }
     return [figure(TASK, OURS, metric, value) for metric, value in figures.items()]
 
@@ -60,8 +60,8 @@ def _fill(collection: Collection, data: Data) -> None:
     for start in range(0, len(data.vectors), ITEMS_AT_ONCE):
         rows = data.vectors[start : start + ITEMS_AT_ONCE]
         labels = data.second[start:TRAINED_ON].tolist()[: len(rows)]
-        given = zip_longest(keys(start, start + len(rows)), rows, labels)
-        items = [NewItem(key, rows={VIEW: row}, labels=() if label is None else (label,)) for key, row, label in given]
+        fields = zip_longest(keys(start, start + len(rows)), rows, labels)
+        items = [NewItem(key, rows={VIEW: row}, labels=() if label is None else (label,)) for key, row, label in fields]
         collection.items.put(items)
 
 
@@ -110,14 +110,14 @@ def _writers(collection: Collection, data: Data) -> Iterator[list[float]]:
             count += 1
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(WRITERS)]
-    for one in threads:
-        one.start()
+    for thread in threads:
+        thread.start()
     try:
         yield seconds
     finally:
         stop.set()
-        for one in threads:
-            one.join()
+        for thread in threads:
+            thread.join()
 
 
 def _p99(seconds: Seconds) -> float:

@@ -52,9 +52,9 @@ def keys(first: int, last: int) -> list[str]:
     return [f"{number:08d}" for number in range(first, last)]
 
 
-def _labels(count: int, shares: Mapping[str, float], others: str, generator: np.random.Generator) -> NDArray[np.str_]:
+def _labels(count: int, shares: Mapping[str, float], default: str, generator: np.random.Generator) -> NDArray[np.str_]:
     """Return names for items, at least one item for each; so many have a name as its share says, up to rounding."""
-    names = np.full(count, others, dtype="<U8")
+    names = np.full(count, default, dtype="<U8")
     order, start = generator.permutation(count), 0
     for name, share in shares.items():
         size = max(1, round(share * count))

@@ -37,8 +37,8 @@ _ITEMS_AT_ONCE = 1_000
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings and rows."""
     console, chance = Console(stderr=True), np.random.default_rng(options.seed)
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
         root = folder / "tree"
         console.print(f"drawing {options.files:,} files ...", highlight=False)
         for number in range(options.files):
@@ -128,7 +128,7 @@ def _medians(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     values: dict[tuple[str, str, str], list[float]] = {}
     for row in rows:
         values.setdefault((row["task"], row["method"], row["metric"]), []).append(row["value"])
-    return [figure(*place, float(np.median(found))) for place, found in values.items()]
+    return [figure(*place, float(np.median(numbers))) for place, numbers in values.items()]
 
 
 def markdown(document: Document) -> str:
@@ -137,9 +137,9 @@ def markdown(document: Document) -> str:
     rows = [["run", "s", "wanted", "updated", "moved", "added", "labels lost", "ghosts", "os.walk and stat, s"]]
     for (task,), methods in tasks.items():
         ours, walk = methods[OURS], methods.get(WALK, {})
-        wanted = f"<= {WANTED_S:g}" if task == CHANGED else ""
+        limit = f"<= {WANTED_S:g}" if task == CHANGED else ""
         counted = [f"{ours[name]:,.0f}" if name in ours else "" for name in rows[0][3:8]]
-        rows.append([task, f"{ours['s']:.1f}", wanted, *counted, f"{walk['s']:.2f}" if walk else ""])
+        rows.append([task, f"{ours['s']:.1f}", limit, *counted, f"{walk['s']:.2f}" if walk else ""])
     about = (
         f"{settings['files']:,} files of 384 x 256 pixels in the views {', '.join(VIEWS)}; medians over "
         f"{settings['rounds']} rounds, in each of which {settings['each']} files get other pictures, as many "

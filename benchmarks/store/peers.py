@@ -154,21 +154,21 @@ def _figures(store: Contender, ours: Contender, data: Data, count: int) -> Itera
             yield figure("stores", store.name, f"{metric}, ratio", float(np.median(ratios)))
     if "closing" in store.seconds:
         yield figure("stores", store.name, "bytes per item", store.bytes / len(data.vectors))
-    for metric, found in store.found.items():
+    for metric, hits in store.found.items():
         if metric in SEARCHES:
-            yield figure("stores", store.name, f"{metric}, recall", _recall(found, data, count, SEARCHES[metric]))
+            yield figure("stores", store.name, f"{metric}, recall", _recall(hits, data, count, SEARCHES[metric]))
 
 
-def _recall(found: Sequence[Sequence[int]], data: Data, count: int, only: Condition | None) -> float:
+def _recall(hits: Sequence[Sequence[int]], data: Data, count: int, only: Condition | None) -> float:
     """Return the share of the nearest items that were found; equal distances count as found."""
-    kept = np.arange(count)
+    eligible = np.arange(count)
     if only is not None:
-        kept = np.flatnonzero(getattr(data, only[0])[:count] == only[1])
+        eligible = np.flatnonzero(getattr(data, only[0])[:count] == only[1])
     index = faiss.IndexFlatL2(DIM)
-    index.add(data.vectors[kept])
-    queries = data.queries[: len(found)]
-    distances, _ = index.search(queries, min(K, len(kept)))
+    index.add(data.vectors[eligible])
+    queries = data.queries[: len(hits)]
+    distances, _ = index.search(queries, min(K, len(eligible)))
     right = 0
-    for query, ids, row in zip(queries, found, distances, strict=True):
+    for query, ids, row in zip(queries, hits, distances, strict=True):
         right += int((((data.vectors[list(ids)] - query) ** 2).sum(axis=1) <= row[-1] * 1.0001).sum())
     return right / int(distances.size)

@@ -81,11 +81,11 @@ _HEAD = ("vectors", "store", "import, items/s")
 
 def _ratios(rows: Any) -> Iterator[list[str]]:
     for (items, task), methods in figures_by(rows, "items", "task").items():
-        peers = {name: found for name, found in methods.items() if "ratio" in found}
+        peers = {name: figures for name, figures in methods.items() if "ratio" in figures}
         if not peers:
             continue
         cheapest = max(peers, key=lambda name: peers[name]["ratio"])
-        metric = next(one for one in _SINGLE if one in methods[OURS])
+        metric = next(metric for metric in _SINGLE if metric in methods[OURS])
         limit, beside = LIMITS.get(task), peers[cheapest]
         allowed = math.inf if limit is None or items < LEGIBLE else limit.ratio + limit.more / beside[metric]
         over = beside["ratio"] > allowed
@@ -109,27 +109,32 @@ def _alone(rows: Any) -> Iterator[list[str]]:
 
 def _recalls(rows: Any) -> Iterator[list[str]]:
     for (items,), tasks in figures_by(rows_with(rows, metric="recall"), "items").items():
-        yield [f"{items:,}", "all searches", "least recall", f"{min(found['recall'] for found in tasks.values()):.3f}"]
+        yield [
+            f"{items:,}",
+            "all searches",
+            "least recall",
+            f"{min(figures['recall'] for figures in tasks.values()):.3f}",
+        ]
 
 
 def _stores(rows: Any) -> Iterator[list[str]]:
     for (items,), stores in figures_by(rows, "items").items():
-        for name, found in stores.items():
+        for name, figures in stores.items():
             start = [f"{items:,}", f"**{name}**" if name == OURS else name]
-            cells = [_cell(found, "import, rows/s", "import, ratio")]
-            cells += [_cell(found, f"{metric}, ms", f"{metric}, ratio") for metric in _METRICS]
-            recalls = [found.get(f"{metric}, recall") for metric in _METRICS[:2]]
-            cells.append(_short(found["bytes per item"]) if "bytes per item" in found else "")
-            cells.append(", ".join(f"{one:.3f}" for one in recalls if one is not None))
-            if "failed" in found:
-                cells[0] = f"{cells[0]} failed: {found['failed']}".strip()
+            cells = [_cell(figures, "import, rows/s", "import, ratio")]
+            cells += [_cell(figures, f"{metric}, ms", f"{metric}, ratio") for metric in _METRICS]
+            recalls = [figures.get(f"{metric}, recall") for metric in _METRICS[:2]]
+            cells.append(_short(figures["bytes per item"]) if "bytes per item" in figures else "")
+            cells.append(", ".join(f"{recall:.3f}" for recall in recalls if recall is not None))
+            if "failed" in figures:
+                cells[0] = f"{cells[0]} failed: {figures['failed']}".strip()
             yield [*start, *cells]
 
 
-def _cell(found: Mapping[str, Any], metric: str, ratio: str) -> str:
-    if metric not in found:
+def _cell(figures: Mapping[str, Any], metric: str, ratio: str) -> str:
+    if metric not in figures:
         return ""
-    return f"{_short(found[metric])} ({found[ratio]:.2g})" if ratio in found else _short(found[metric])
+    return f"{_short(figures[metric])} ({figures[ratio]:.2g})" if ratio in figures else _short(figures[metric])
 
 
 def _short(value: float) -> str:

@@ -49,7 +49,7 @@ def measure_codes(collection: Collection, data: Data, rounds: int) -> Figures:
     index = faiss.IndexBinaryFlat(64)
     index.add(np.concatenate([page.vectors for page in every_page(collection.items.embed, VIEW, space=CODES)]))
     queries = [Query(VIEW, vector=row) for row in data.queries]
-    ready = np.stack([one.vector for one in collection.embed(queries, space=CODES)])
+    ready = np.stack([answer.vector for answer in collection.embed(queries, space=CODES)])
     rows: Figures = []
     for size in (1, BATCH):
         ours = _by_vector(collection, _blocks(data.queries, size), CODES)
@@ -117,7 +117,7 @@ def _gained(run: Run, rounds: int) -> dict[str, Any]:
             return range(number * each, (number + 1) * each)
 
         runs: dict[str, Run] = {
-            "one": lambda number: [run(one) for one in numbers(number)],
+            "one": lambda number: [run(place) for place in numbers(number)],
             "several": lambda number: list(pool.map(run, numbers(number))),
         }
         seconds = take_turns(runs, max(5, rounds // 20))
@@ -143,14 +143,14 @@ def measure_filtered(collection: Collection, data: Data, index: Any, rounds: int
     """Return the figures of filters, of their first use, and of the ways to search a ready list of items."""
     rows: Figures = []
     norms, blocks = np.einsum("nd,nd->n", data.vectors, data.vectors), _blocks(data.queries, 1)
-    for percent, chosen in FILTERS.items():
-        kept = data.kept(percent)
-        bits = np.packbits(np.isin(np.arange(len(data.vectors)), kept), bitorder="little")
+    for percent, condition in FILTERS.items():
+        members = data.kept(percent)
+        bits = np.packbits(np.isin(np.arange(len(data.vectors)), members), bitorder="little")
         parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))
         runs: dict[str, Run] = {
-            OURS: _filter(collection, data, chosen),
+            OURS: _filter(collection, data, condition),
             BITMAP: _flat(index, blocks, parameters),
-            GATHER: _gather(data, kept, norms),
+            GATHER: _gather(data, members, norms),
             UNFILTERED: _flat(index, blocks),
         }
         task = f"a filter that keeps {percent} %"
@@ -166,18 +166,18 @@ def measure_filtered(collection: Collection, data: Data, index: Any, rounds: int
     return rows
 
 
-def _filter(collection: Collection, data: Data, chosen: Filter) -> Run:
-    requests = [SearchRequest([Query(VIEW, vector=row)], space="raw", k=K, filter=chosen) for row in data.queries]
+def _filter(collection: Collection, data: Data, condition: Filter) -> Run:
+    requests = [SearchRequest([Query(VIEW, vector=row)], space="raw", k=K, filter=condition) for row in data.queries]
     return lambda number: collection.search(requests[number % len(requests)])
 
 
-def _gather(data: Data, kept: NDArray[np.int64], norms: NDArray[np.float32]) -> Run:
+def _gather(data: Data, members: NDArray[np.int64], norms: NDArray[np.float32]) -> Run:
     def search(number: int) -> tuple[NDArray[Any], NDArray[Any]]:
         query = data.queries[number % len(data.queries)]
-        distances = norms[kept] - 2 * (data.vectors[kept] @ query) + query @ query
-        nearest = np.argpartition(distances, K)[:K] if len(kept) > K else np.arange(len(kept))
+        distances = norms[members] - 2 * (data.vectors[members] @ query) + query @ query
+        nearest = np.argpartition(distances, K)[:K] if len(members) > K else np.arange(len(members))
         nearest = nearest[np.argsort(distances[nearest])]
-        return distances[nearest][None], kept[nearest][None]
+        return distances[nearest][None], members[nearest][None]
 
     return search
 
@@ -186,5 +186,7 @@ def _recall(ours: Sequence[HitList], theirs: tuple[NDArray[Any], NDArray[Any]], 
     """Return the share of the neighbours there are that ours found; equal distances count as found."""
     distances, ids = theirs
     most = [scale(max(row[there >= 0], default=0.0)) for row, there in zip(distances, ids, strict=True)]
-    found = sum(hit.distance <= last * 1.0001 for one, last in zip(ours, most, strict=True) for hit in one.hits)
-    return float(found / max(1, (ids >= 0).sum()))
+    count = sum(
+        hit.distance <= last * 1.0001 for hit_list, last in zip(ours, most, strict=True) for hit in hit_list.hits
+    )
+    return float(count / max(1, (ids >= 0).sum()))

@@ -71,9 +71,11 @@ class Crossview:
     def search(self, query: NDArray[np.float32], only: Condition | None) -> list[int]:
         from crossview import Filter, Query, SearchRequest
 
-        chosen = Filter() if only is None else Filter(labels=only[1:])
-        (found,) = self._collection.search(SearchRequest([Query(VIEW, vector=query)], space="raw", k=K, filter=chosen))
-        return [int(hit.key) for hit in found.hits]
+        condition = Filter() if only is None else Filter(labels=only[1:])
+        (hit_list,) = self._collection.search(
+            SearchRequest([Query(VIEW, vector=query)], space="raw", k=K, filter=condition)
+        )
+        return [int(hit.key) for hit in hit_list.hits]
 
     def close(self) -> None:
         self._collection.close()
@@ -100,15 +102,15 @@ class Milvus:
 
     def add(self, batch: Batch) -> None:
         names = ("id", "vector", "first", "second")
-        self._client.insert(NAME, [dict(zip(names, one, strict=True)) for one in zip(*batch, strict=True)])
+        self._client.insert(NAME, [dict(zip(names, values, strict=True)) for values in zip(*batch, strict=True)])
 
     def ready(self) -> None:
         self._client.load_collection(NAME)
 
     def search(self, query: NDArray[np.float32], only: Condition | None) -> list[int]:
-        chosen = "" if only is None else f'{only[0]} == "{only[1]}"'
-        (found,) = self._client.search(NAME, [query.tolist()], filter=chosen, limit=K)
-        return [hit["id"] for hit in found]
+        condition = "" if only is None else f'{only[0]} == "{only[1]}"'
+        (hits,) = self._client.search(NAME, [query.tolist()], filter=condition, limit=K)
+        return [hit["id"] for hit in hits]
 
     def close(self) -> None:
         self._client.close()
@@ -176,8 +178,8 @@ class Chroma:
 
     def search(self, query: NDArray[np.float32], only: Condition | None) -> list[int]:
         where = None if only is None else {only[0]: only[1]}
-        found = self._collection.query(query_embeddings=query[None], n_results=K, where=where, include=["distances"])
-        return [int(one) for one in found["ids"][0]]
+        result = self._collection.query(query_embeddings=query[None], n_results=K, where=where, include=["distances"])
+        return [int(key) for key in result["ids"][0]]
 
     def close(self) -> None:
         pass
@@ -206,12 +208,14 @@ class Qdrant:
     def search(self, query: NDArray[np.float32], only: Condition | None) -> list[int]:
         from qdrant_client import models
 
-        chosen = None
+        condition = None
         if only is not None:
             match = models.MatchValue(value=only[1])
-            chosen = models.Filter(must=[models.FieldCondition(key=only[0], match=match)])
-        found = self._client.query_points(NAME, query=query.tolist(), limit=K, with_payload=False, query_filter=chosen)
-        return [point.id for point in found.points]
+            condition = models.Filter(must=[models.FieldCondition(key=only[0], match=match)])
+        result = self._client.query_points(
+            NAME, query=query.tolist(), limit=K, with_payload=False, query_filter=condition
+        )
+        return [point.id for point in result.points]
 
     def close(self) -> None:
         self._client.close()

@@ -42,5 +42,5 @@ def compared(task: str, seconds: Mapping[str, Seconds], per: int = 1) -> list[di
     The ratio to a method, a median of those of the rounds, stands in the method's rows.
     """
     rows = [figure(task, name, "ms", 1000 * float(np.median(values)) / per) for name, values in seconds.items()]
-    others = [name for name in seconds if name != OURS]
-    return rows + [figure(task, one, "ratio", float(np.median(seconds[OURS] / seconds[one]))) for one in others]
+    rivals = [name for name in seconds if name != OURS]
+    return rows + [figure(task, rival, "ratio", float(np.median(seconds[OURS] / seconds[rival]))) for rival in rivals]

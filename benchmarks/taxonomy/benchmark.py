@@ -88,12 +88,12 @@ def run(task: Task, names: Sequence[str]) -> dict[str, Any]:
     """Return the figures of the named methods on one trial."""
     began = time.perf_counter()
     trial = task.trial()
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name in names:
-        before = found.get(METHODS[name].after)
-        found[name] = measure(METHODS[name], trial, before["settings"] if before else {})
+        before = results.get(METHODS[name].after)
+        results[name] = measure(METHODS[name], trial, before["settings"] if before else {})
     sizes = {"train": len(trial.outer.rows), "test": len(trial.outer.queries), "columns": trial.outer.rows.shape[1]}
-    return {"set": task.set, "seed": task.seed, **sizes, "methods": found, "seconds": time.perf_counter() - began}
+    return {"set": task.set, "seed": task.seed, **sizes, "methods": results, "seconds": time.perf_counter() - began}
 
 
 def _tasks(options: argparse.Namespace) -> list[Task]:

@@ -64,8 +64,8 @@ def letters(folder: Path, seed: int, speakers: int) -> Trial:
     arrays = read_arrays(folder, FILE, "X", "y", "speaker", "class_names")
     labels, spoken_by = arrays["class_names"][arrays["y"]].astype(str), arrays["speaker"]
     drawn = np.random.default_rng(seed).permutation(np.unique(spoken_by))
-    test, known = drawn[:TEST_SPEAKERS], drawn[TEST_SPEAKERS:][:speakers]
-    folds = [np.flatnonzero(np.isin(spoken_by, part)) for part in np.array_split(known, FOLDS)]
+    test, train = drawn[:TEST_SPEAKERS], drawn[TEST_SPEAKERS:][:speakers]
+    folds = [np.flatnonzero(np.isin(spoken_by, part)) for part in np.array_split(train, FOLDS)]
     return _trial(LETTERS, arrays["X"], labels, folds, np.flatnonzero(np.isin(spoken_by, test)), ())
 
 
@@ -89,14 +89,14 @@ def pictures(data: Path, cache: Path, seed: int) -> Trial:
 def all_photographs(data: Path, cache: Path) -> Photographs:
     """Return the photographs of both folders as one set; MissingDataError where one is missing."""
     sets = [photographs(data / folder, cache) for folder in FOLDERS]
-    starts = np.cumsum([0, *(len(one.descriptors) for one in sets)])
+    starts = np.cumsum([0, *(len(part.descriptors) for part in sets)])
     return Photographs(
-        labels=np.concatenate([one.labels for one in sets]),
-        color=np.concatenate([one.color for one in sets]),
-        gist=np.concatenate([one.gist for one in sets]),
-        descriptors=np.concatenate([one.descriptors for one in sets]),
-        ends=np.concatenate([one.ends + start for one, start in zip(sets, starts, strict=False)]),
-        fingerprint="-".join(one.fingerprint for one in sets),
+        labels=np.concatenate([part.labels for part in sets]),
+        color=np.concatenate([part.color for part in sets]),
+        gist=np.concatenate([part.gist for part in sets]),
+        descriptors=np.concatenate([part.descriptors for part in sets]),
+        ends=np.concatenate([part.ends + start for part, start in zip(sets, starts, strict=False)]),
+        fingerprint="-".join(part.fingerprint for part in sets),
     )
 
 
@@ -110,10 +110,10 @@ def _trial(
 ) -> Trial:
     """Return the trial of folds and a test; every division by the principal components of what it learns from."""
 
-    def sample(known: Positions, asked: Positions) -> Sample:
-        chain = Chain([*own_learners([parts]), PCA(VARIANCE), Scale()]).fit([features[known]])
-        rows, queries = (chain.transform(features[chosen], view=0).astype(np.float64) for chosen in (known, asked))
-        return Sample(rows, labels[known], queries, labels[asked])
+    def sample(train: Positions, held_out: Positions) -> Sample:
+        chain = Chain([*own_learners([parts]), PCA(VARIANCE), Scale()]).fit([features[train]])
+        rows, queries = (chain.transform(features[places], view=0).astype(np.float64) for places in (train, held_out))
+        return Sample(rows, labels[train], queries, labels[held_out])
 
     inner = [sample(np.concatenate([*folds[:place], *folds[place + 1 :]]), fold) for place, fold in enumerate(folds)]
     return Trial(tree(name), sample(np.concatenate(folds), test), inner)

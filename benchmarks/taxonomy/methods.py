@@ -43,13 +43,15 @@ class Method:
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     after: str = ""
 
-    def values(self, chosen: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    def values(self, settings: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
         """Return what is tried, given the settings that were chosen for the method before."""
-        found: dict[str, Sequence[Any]] = {name: (value,) for name, value in chosen.items() if name not in self.grid}
+        choices: dict[str, Sequence[Any]] = {
+            name: (value,) for name, value in settings.items() if name not in self.grid
+        }
         for name, tried in self.grid.items():
-            first = chosen.get(name, tried[0])
-            found[name] = (first, *(value for value in tried if value != first))
-        return found
+            first = settings.get(name, tried[0])
+            choices[name] = (first, *(value for value in tried if value != first))
+        return choices
 
 
 def euclidean(sample: Sample, taxonomy: Taxonomy) -> Rows:
@@ -110,8 +112,8 @@ def measure(method: Method, trial: Trial, chosen: Mapping[str, Any]) -> dict[str
     tuned = time.perf_counter()
     factor = method.fit(trial.outer, trial.taxonomy, **settings)
     seconds = time.perf_counter() - tuned
-    found = {NEAREST: nearest(factor, trial.outer), SVM: machine(factor, factors[str(settings)], trial)}
-    figures = {name: judged(votes, trial.outer.query_labels, trial.taxonomy) for name, votes in found.items()}
+    predictions = {NEAREST: nearest(factor, trial.outer), SVM: machine(factor, factors[str(settings)], trial)}
+    figures = {name: judged(votes, trial.outer.query_labels, trial.taxonomy) for name, votes in predictions.items()}
     selection = {"settings": settings, "validated": validated, "tried": len(tried)}
     return {**figures, **selection, "fit seconds": seconds, "tuning seconds": tuned - began}
 
@@ -128,7 +130,7 @@ def machine(factor: Rows, of_folds: Sequence[Rows], trial: Trial) -> Labels:
 
     def score(settings: dict[str, Any]) -> float:
         fitted = zip(of_folds, trial.inner, strict=True)
-        return _mean(trial, [_svm(one, fold, **settings) for one, fold in fitted])
+        return _mean(trial, [_svm(own_factor, fold, **settings) for own_factor, fold in fitted])
 
     best, _, _ = search({"penalty": PENALTIES}, score)
     return _svm(factor, trial.outer, **best)
@@ -143,8 +145,8 @@ def _svm(factor: Rows, sample: Sample, penalty: float) -> Labels:
 
 def _mean(trial: Trial, predicted: Sequence[Labels]) -> float:
     """Return the mean hierarchical accuracy of predictions for the folds."""
-    found = zip(predicted, trial.inner, strict=True)
-    return float(np.mean([judged(one, fold.query_labels, trial.taxonomy)[HIERARCHICAL] for one, fold in found]))
+    pairs = zip(predicted, trial.inner, strict=True)
+    return float(np.mean([judged(labels, fold.query_labels, trial.taxonomy)[HIERARCHICAL] for labels, fold in pairs]))
 
 
 def judged(predicted: Labels, labels: Labels, taxonomy: Taxonomy) -> dict[str, float]:
@@ -157,4 +159,4 @@ def judged(predicted: Labels, labels: Labels, taxonomy: Taxonomy) -> dict[str, f
         LOSS: tables[LCA_LOSS][pairs],
     }
     classes = [labels == name for name in np.unique(labels)]
-    return {name: float(np.mean([found[of].mean() for of in classes])) for name, found in values.items()}
+    return {name: float(np.mean([scores[of].mean() for of in classes])) for name, scores in values.items()}

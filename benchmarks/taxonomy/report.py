@@ -55,37 +55,39 @@ def gains(trials: Trials, pair: tuple[str, str], classifier: str, metric: str) -
 
 def by_set(trials: Trials) -> dict[str, list[Mapping[str, Any]]]:
     """Return the trials of every set."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[str, list[Mapping[str, Any]]] = {}
     for trial in trials:
-        found.setdefault(trial["set"], []).append(trial)
-    return found
+        groups.setdefault(trial["set"], []).append(trial)
+    return groups
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Return mean and deviation of the figures, of paired differences and of the seconds of a fit, set by set."""
-    found: list[dict[str, Any]] = []
+    summaries: list[dict[str, Any]] = []
     for kind, of_set in by_set(trials).items():
         names = list(of_set[0]["methods"])
         for classifier, metric in CELLS:
             row = {"set": kind, "classifier": classifier, "metric": metric}
-            found += [{**row, "method": name, **summary(values(of_set, name, classifier, metric))} for name in names]
-            found += [
+            summaries += [
+                {**row, "method": name, **summary(values(of_set, name, classifier, metric))} for name in names
+            ]
+            summaries += [
                 {**row, "method": pair[0], "against": pair[1], **summary(gains(of_set, pair, classifier, metric))}
                 for pair in _pairs(names)
             ]
         for name in names:
             seconds = [trial["methods"][name]["fit seconds"] for trial in of_set]
-            found.append({"set": kind, "method": name, "metric": "seconds of a fit", **summary(seconds)})
-    return found
+            summaries.append({"set": kind, "method": name, "metric": "seconds of a fit", **summary(seconds)})
+    return summaries
 
 
 def progress(trial: Mapping[str, Any]) -> str:
     """Return accuracy and hierarchical accuracy of every method by nearest neighbours in one line."""
-    shown = [
-        f"{name} {100 * found[NEAREST][ACCURACY]:.1f}/{100 * found[NEAREST][HIERARCHICAL]:.1f}"
-        for name, found in trial["methods"].items()
+    texts = [
+        f"{name} {100 * figures[NEAREST][ACCURACY]:.1f}/{100 * figures[NEAREST][HIERARCHICAL]:.1f}"
+        for name, figures in trial["methods"].items()
     ]
-    return f"{', '.join(shown)}; {trial['seconds']:.0f} s"
+    return f"{', '.join(texts)}; {trial['seconds']:.0f} s"
 
 
 def headline(document: Document) -> tuple[str, str, str]:
@@ -150,9 +152,9 @@ def _chosen(trials: Trials, names: Sequence[str]) -> str:
     tuned = [name for name in names if trials[0]["methods"][name]["settings"]]
     lines = [["split", *tuned]]
     for trial in trials:
-        found = [trial["methods"][name]["settings"].items() for name in tuned]
-        shown = [", ".join(f"{key}={value:g}" for key, value in settings) for settings in found]
-        lines.append([str(trial["seed"]), *shown])
+        choices = [trial["methods"][name]["settings"].items() for name in tuned]
+        cells = [", ".join(f"{key}={value:g}" for key, value in settings) for settings in choices]
+        lines.append([str(trial["seed"]), *cells])
     return table(lines)
 
 

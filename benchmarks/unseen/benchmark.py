@@ -25,7 +25,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     for name in sets_of(options):
         load(name, options.data, cache)  # described once, before trials in several processes need it
     methods = {
-        name: one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for name, one in METHODS.items()
+        name: method if isinstance(method, str) else f"{method.__module__}.{method.__name__}"
+        for name, method in METHODS.items()
     }
     settings = {"seeds": list(seeds), "methods": methods, "looks": DIVISION["looks"], "workers": options.workers}
     tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in sets_of(options)}

@@ -22,11 +22,11 @@ _BEHIND, _WIDE = -0.01, 0.02
 
 def figures_of(trials: Trials) -> Figures:
     """Return the values of all splits."""
-    found: dict[tuple[str, str, str, str, str], dict[str, list[float]]] = {}
+    figures: dict[tuple[str, str, str, str, str], dict[str, list[float]]] = {}
     for trial in trials:
         for method, *key, value in trial["figures"]:
-            found.setdefault((trial["data"], *key), {}).setdefault(method, []).append(value)
-    return {key: {name: np.array(values) for name, values in one.items()} for key, one in found.items()}
+            figures.setdefault((trial["data"], *key), {}).setdefault(method, []).append(value)
+    return {key: {name: np.array(values) for name, values in by_method.items()} for key, by_method in figures.items()}
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
@@ -39,8 +39,8 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
     ]
 
 
-def _rounded(found: Mapping[str, float]) -> dict[str, float]:
-    return {name: round(value, 5) for name, value in found.items()}
+def _rounded(figures: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 5) for name, value in figures.items()}
 
 
 def compared(trials: Trials) -> list[dict[str, Any]]:
@@ -48,7 +48,10 @@ def compared(trials: Trials) -> list[dict[str, Any]]:
 
     These are all mAP among unseen items, the figures beside it across views, all figures of the default, and seconds.
     """
-    return [{**trial, "figures": [_shortened(one) for one in trial["figures"] if _is_read(*one)]} for trial in trials]
+    return [
+        {**trial, "figures": [_shortened(figure) for figure in trial["figures"] if _is_read(*figure)]}
+        for trial in trials
+    ]
 
 
 def _is_read(method: str, database: str, query: str, target: str, metric: str, value: float) -> bool:
@@ -95,7 +98,7 @@ def markdown(document: Document) -> str:
         table(_by_method(standing, figures)),
     ]
     for data in overlaps:
-        parts.append(f"## {data}, {_count(document['trials'], data)} splits")
+        parts.append(f"## {data}, {sum(trial['data'] == data for trial in document['trials'])} splits")
         parts.append(table([_HEAD, *_lines(figures, data, overlaps[data])]))
         parts.append(table(_of_set(standing, figures, data)))
     parts += ["## All sets and directions, unseen", table(means)]
@@ -106,7 +109,7 @@ def headline(document: Document) -> tuple[str, str, str]:
     """Return the mean over sets and directions across views of the default, and the best of the others."""
     figures = figures_of(document["trials"])
     sets = len({trial["data"] for trial in document["trials"]})
-    ours, others = [], []
+    ours, rivals = [], []
     for title, metric in (
         ("mAP", beside.MAP),
         ("own item in the first 10:", beside.RECALL),
@@ -116,18 +119,18 @@ def headline(document: Document) -> tuple[str, str, str]:
         if DEFAULT in means:  # results of earlier versions lack some metrics
             best = max((name for name in means if name != DEFAULT), key=lambda name: means[name])
             ours.append(f"{title} {means[DEFAULT]:.3f}")
-            others.append(f"{means[best]:.3f} ({best})")
+            rivals.append(f"{means[best]:.3f} ({best})")
     task = f"Find items by a query of another view; no learner has seen the items ({sets} data sets)"
-    return task, "; ".join(ours), f"best other learner for each: {'; '.join(others)}"
+    return task, "; ".join(ours), f"best other learner for each: {'; '.join(rivals)}"
 
 
 def _standing(figures: Figures, overlaps: Mapping[str, float]) -> Standing:
     """Return where the default stands, by the mean over the directions across views in each split."""
     values: dict[str, dict[str, NDArray[np.float64]]] = {}
     for data in overlaps:
-        found = [of for (name, *key), of in figures.items() if name == data and _is_across(key)]
-        methods = [name for name in METHODS if found and all(name in of for of in found)]
-        values[data] = {name: np.mean([of[name] for of in found], axis=0) for name in methods}
+        directions = [of for (name, *key), of in figures.items() if name == data and _is_across(key)]
+        methods = [name for name in METHODS if directions and all(name in of for of in directions)]
+        values[data] = {name: np.mean([of[name] for of in directions], axis=0) for name in methods}
     return Standing(values, overlaps, DEFAULT, [name for name in METHODS if name != DEFAULT])
 
 
@@ -159,9 +162,9 @@ def _of_set(standing: Standing, figures: Figures, data: str) -> list[list[str]]:
 
 def _seconds(figures: Figures, sets: Iterable[str], method: str) -> str:
     """Return the mean seconds of a method over some sets; empty for results of earlier versions, which lack them."""
-    found = [figures.get((data, "", "", "", SECONDS), {}).get(method) for data in sets]
-    known = [one.mean() for one in found if one is not None]
-    return f"{np.mean(known):.1f}" if known else ""
+    values = [figures.get((data, "", "", "", SECONDS), {}).get(method) for data in sets]
+    means = [times.mean() for times in values if times is not None]
+    return f"{np.mean(means):.1f}" if means else ""
 
 
 _HEAD = [
@@ -185,10 +188,10 @@ def _lines(figures: Figures, data: str, overlap: float) -> list[list[str]]:
         ours = methods[DEFAULT]
         best = max((other for other in methods if other != DEFAULT), key=lambda other: methods[other].mean())
         mean, half = interval(ours - methods[best], overlap)
-        shown = [f"{ours.mean():.3f}", best, f"{methods[best].mean():.3f}", f"{mean:+.3f} ± {half:.3f}"]
-        others = [(TRAINED, "map"), (MIXED, "map"), (MIXED, SHARE)]
-        further = [f"{figures[data, where, query, target, what][DEFAULT].mean():.3f}" for where, what in others]
-        lines.append([f"{query} → {target}", *shown, "kept" if holds(mean, half) else "missed", *further])
+        cells = [f"{ours.mean():.3f}", best, f"{methods[best].mean():.3f}", f"{mean:+.3f} ± {half:.3f}"]
+        columns = [(TRAINED, "map"), (MIXED, "map"), (MIXED, SHARE)]
+        further = [f"{figures[data, where, query, target, what][DEFAULT].mean():.3f}" for where, what in columns]
+        lines.append([f"{query} → {target}", *cells, "kept" if holds(mean, half) else "missed", *further])
     return lines
 
 
@@ -201,19 +204,15 @@ def _means(figures: Figures) -> list[list[str]]:
 
 def _across(figures: Figures, where: str = UNSEEN, metric: str = "map") -> dict[str, float]:
     """Return the mean of a metric over all sets and directions across views, of methods that answer in all of them."""
-    found = [
+    directions = [
         methods
         for (_, database, query, target, what), methods in figures.items()
         if database == where and what == metric and query != target
     ]
-    if not found:
+    if not directions:
         return {}  # results of earlier versions lack the metric
     return {
-        name: float(np.mean([methods[name].mean() for methods in found]))
+        name: float(np.mean([methods[name].mean() for methods in directions]))
         for name in METHODS
-        if all(name in methods for methods in found)
+        if all(name in methods for methods in directions)
     }
-
-
-def _count(trials: Trials, data: str) -> int:
-    return sum(trial["data"] == data for trial in trials)

@@ -98,8 +98,8 @@ def known(split: Split) -> Known:
 def learn(chain: Chain, split: Split) -> None:
     """Fit a pipeline on the training items of a split."""
     groups = None if split.groups is None else split.groups[split.train]
-    known = Supervision(classes=split.labels[split.train], groups=groups)
-    chain.fit([view[split.train] for view in split.rows.values()], known)
+    supervision = Supervision(classes=split.labels[split.train], groups=groups)
+    chain.fit([view[split.train] for view in split.rows.values()], supervision)
 
 
 def retrieved(chain: Chain, split: Split) -> Iterator[tuple[str, str, str, str, float]]:
@@ -108,8 +108,8 @@ def retrieved(chain: Chain, split: Split) -> Iterator[tuple[str, str, str, str, 
     items = [chain.transform(view, view=number).astype(np.float64) for number, view in enumerate(rows)]
     for query, target in product(range(len(rows)), repeat=2):
         if query == target or (chain.steps and chain.capabilities.cross_view):
-            asked = chain.transform_queries(rows[query][split.held_out], query).astype(np.float64)
-            for database, metric, value in _retrieved(asked, items[target], split):
+            queries = chain.transform_queries(rows[query][split.held_out], query).astype(np.float64)
+            for database, metric, value in _retrieved(queries, items[target], split):
                 if query != target or metric not in beside.OWN:
                     yield database, names[query], names[target], metric, value
 
@@ -123,16 +123,16 @@ def _retrieved(queries: Rows, items: Rows, split: Split) -> Iterator[tuple[str, 
     gaps = whole.copy()
     gaps[np.arange(len(queries)), split.held_out] = np.inf
     relevant = split.labels[split.held_out][:, None] == split.labels[None, :]
-    for database, chosen in ((TRAINED, ~unseen), (UNSEEN, unseen), (MIXED, np.ones(count, bool))):
-        order = np.argsort(gaps[:, chosen], axis=1, kind="stable")
+    for database, members in ((TRAINED, ~unseen), (UNSEEN, unseen), (MIXED, np.ones(count, bool))):
+        order = np.argsort(gaps[:, members], axis=1, kind="stable")
         own = 0 if database == TRAINED else 1  # the query itself is last
         order = order[:, : order.shape[1] - own]
-        ranked = np.take_along_axis(relevant[:, chosen], order, axis=1)
+        ranked = np.take_along_axis(relevant[:, members], order, axis=1)
         yield database, beside.MAP, _mean_average_precision(ranked)
-        found = beside.of_hits(order, int(chosen.sum()))
+        figures = beside.of_hits(order, int(members.sum()))
         if own:
-            found |= beside.of_own(whole[:, chosen], np.cumsum(chosen)[split.held_out] - 1)
-        yield from ((database, metric, value) for metric, value in found.items())
+            figures |= beside.of_own(whole[:, members], np.cumsum(members)[split.held_out] - 1)
+        yield from ((database, metric, value) for metric, value in figures.items())
         if database == MIXED:
             first = np.take_along_axis(np.broadcast_to(unseen, gaps.shape), order, axis=1)[:, :FIRST]
             yield database, SHARE, float(first.mean() / ((unseen.sum() - 1) / (count - 1)))

@@ -45,31 +45,31 @@ def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
     name, seed = task
     began = time.monotonic()
     split = load(name, data, cache)(seed)
-    figures, chosen = [], {}
+    figures, choices = [], {}
     for method, (spec, how) in METHODS.items():
         if method in (BY_LABELS, BY_ITEMS) and name not in UNLABELLED:
             continue
         recipe = Recipe(spec=spec, views=tuple(split.rows), tune=how, seed=seed)
         for figure in _measured(recipe, split):
             figures.append([method, *figure[0]])
-            chosen[method] = figure[1]
+            choices[method] = figure[1]
     sizes = len(split.train), len(split.held_out)
     seconds = time.monotonic() - began
-    return {"data": name, "seed": seed, "sizes": sizes, "figures": figures, "chosen": chosen, "seconds": seconds}
+    return {"data": name, "seed": seed, "sizes": sizes, "figures": figures, "chosen": choices, "seconds": seconds}
 
 
 def _measured(recipe: Recipe, split: Split) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Yield figures of a recipe, and with each the settings that were chosen."""
-    settled, began, chosen = Settled.without_catalog(recipe), time.perf_counter(), {}
+    settled, began, settings = Settled.without_catalog(recipe), time.perf_counter(), {}
     if settled.tune is not None:
         settled, tuning = tuned(settled, settled.tune, examples(split))
-        chosen = dict(tuning.chosen)
+        settings = dict(tuning.chosen)
     chain = settled.pipeline()
     learn(chain, split)
-    yield ("", "", "", "seconds", time.perf_counter() - began), chosen
+    yield ("", "", "", "seconds", time.perf_counter() - began), settings
     for figure in retrieved(chain, split):
         if figure[0] == UNSEEN:
-            yield figure, chosen
+            yield figure, settings
 
 
 def examples(split: Split) -> Examples:
@@ -113,8 +113,8 @@ def markdown(document: Document) -> str:
                 differences = methods[new] - methods[old]
                 mean, half = interval(differences, overlaps[data])
                 error = standard_error(differences, overlaps[data])
-                shown = [f"{methods[name].mean():.3f}" for name in (old, new)]
-                lines.append([data, f"{query} → {target}", *shown, f"{mean:+.3f} ± {half:.3f}", f"{error:.3f}"])
+                cells = [f"{methods[name].mean():.3f}" for name in (old, new)]
+                lines.append([data, f"{query} → {target}", *cells, f"{mean:+.3f} ± {half:.3f}", f"{error:.3f}"])
         parts += [f"## {new}, beside: {old}", table(lines)]
     return "\n\n".join(parts)
 

@@ -59,21 +59,23 @@ def run(task: Task) -> dict[str, Any]:
     began = time.perf_counter()
     trial = task.trial()
     bench = Bench.of(trial, task.options.variance)
-    wanted = [method for method in methods.METHODS if method.name in task.options.methods]
-    euclidean, others = ([one for one in wanted if (one.name == methods.EUCLID) == first] for first in (True, False))
+    selection = [method for method in methods.METHODS if method.name in task.options.methods]
+    euclidean, learned = (
+        [method for method in selection if (method.name == methods.EUCLID) == first] for first in (True, False)
+    )
     figures = Bench.of(trial, None).run(euclidean)
-    figures |= bench.run([method for method in others if method.name != methods.ITML or peers.available()])
+    figures |= bench.run([method for method in learned if method.name != methods.ITML or peers.available()])
     if trial.classes is not None and product.REFIT in task.options.methods:
-        chosen = figures[methods.FANTOPE]["settings"]
-        figures |= product.through_the_product(trial, chosen, task.options.variance)
-    found = {"set": task.kind, "which": task.which, "trial": trial.name, "methods": figures}
-    found |= {"columns": bench.outer.rows.shape[1]}
-    found |= {"train": len(trial.outer.fit.alike), "test": len(trial.outer.check.alike)}
+        settings = figures[methods.FANTOPE]["settings"]
+        figures |= product.through_the_product(trial, settings, task.options.variance)
+    result = {"set": task.kind, "which": task.which, "trial": trial.name, "methods": figures}
+    result |= {"columns": bench.outer.rows.shape[1]}
+    result |= {"train": len(trial.outer.fit.alike), "test": len(trial.outer.check.alike)}
     if task.curves:
-        found["iterations"] = bench.iterations(figures, ITERATIONS)
-        found["weights"] = bench.weights(figures, MUS)
-        found["amounts"] = bench.amounts(figures, [*COUNTS, task.options.pairs])
-    return {**found, "seconds": time.perf_counter() - began}
+        result["iterations"] = bench.iterations(figures, ITERATIONS)
+        result["weights"] = bench.weights(figures, MUS)
+        result["amounts"] = bench.amounts(figures, [*COUNTS, task.options.pairs])
+    return {**result, "seconds": time.perf_counter() - began}
 
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
@@ -88,7 +90,7 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
                 photographs(options.data / kind, cache)
                 which = seeds_of(options)
             curves = 0 if kind == KINSHIP or not {*ITERATED, *THINNED} <= {*options.methods} else options.curves
-            tasks += [Task(options, cache, kind, one, place < curves) for place, one in enumerate(which)]
+            tasks += [Task(options, cache, kind, number, place < curves) for place, number in enumerate(which)]
     except MissingDataError as error:
         message = f"--data {options.data} lacks a data set: {error}; --sets names those to run on"
         raise MissingDataError(message) from None

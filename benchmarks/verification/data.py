@@ -110,8 +110,8 @@ def unseen(data: Path, cache: Path, seed: int, pairs: int) -> Trial:
     codes = np.unique(images.labels, return_inverse=True)[1]
     generator = np.random.default_rng(seed)
     classes = generator.permutation(np.unique(images.labels))
-    known = classes[: round(TRAIN_SHARE * len(classes))]
-    views = _views(images, np.flatnonzero(np.isin(images.labels, known)), cache, seed)
+    train_classes = classes[: round(TRAIN_SHARE * len(classes))]
+    views = _views(images, np.flatnonzero(np.isin(images.labels, train_classes)), cache, seed)
     rows, parts = np.hstack(views), histograms(views)
 
     def draw(names: NDArray[np.str_]) -> Pairs:
@@ -119,8 +119,11 @@ def unseen(data: Path, cache: Path, seed: int, pairs: int) -> Trial:
         items, alike = draw_tuples(likeness_by_class(codes[inside]), "pairs", pairs, generator)
         return Pairs(inside[items], alike)
 
-    outer = Split(rows, draw(known), draw(np.setdiff1d(classes, known)), parts)
-    inner = [Split(rows, draw(np.setdiff1d(known, fold)), draw(fold), parts) for fold in np.array_split(known, FOLDS)]
+    outer = Split(rows, draw(train_classes), draw(np.setdiff1d(classes, train_classes)), parts)
+    inner = [
+        Split(rows, draw(np.setdiff1d(train_classes, fold)), draw(fold), parts)
+        for fold in np.array_split(train_classes, FOLDS)
+    ]
     return Trial(f"seed {seed}", outer, inner, images.labels)
 
 

@@ -130,8 +130,8 @@ def _grid(**values: Sequence[Any]) -> list[dict[str, Any]]:
 def _and_early(name: str, fit: Callable[..., Fitted], grid: Grid) -> tuple[Method, Method]:
     """Return a method, and the same stopped at any of the steps with each setting of its grid."""
 
-    def early(chosen: Chosen) -> list[dict[str, Any]]:
-        return [{**point, "steps": steps} for point in grid(chosen) for steps in STEPS]
+    def early(by_method: Chosen) -> list[dict[str, Any]]:
+        return [{**point, "steps": steps} for point in grid(by_method) for steps in STEPS]
 
     return Method(name, fit, grid), Method(name + EARLY, fit, early)
 
@@ -142,7 +142,7 @@ METHODS = (
     *_and_early(NONE, hinge, lambda _: _grid(rank=RANKS, steps=LONG)),
     *_and_early(TRACE, hinge, lambda _: _grid(rank=RANKS, steps=LONG, gamma=GAMMAS)),
     *_and_early(FANTOPE, hinge, lambda _: _grid(rank=RANKS, steps=LONG, mu=MUS)),
-    *_and_early(BOTH, hinge, lambda chosen: [{**chosen[FANTOPE], "gamma": gamma} for gamma in SMALL_GAMMAS]),
+    *_and_early(BOTH, hinge, lambda by_method: [{**by_method[FANTOPE], "gamma": gamma} for gamma in SMALL_GAMMAS]),
     *_and_early(LOW_RANK, hinge, lambda _: _grid(rank=RANKS, steps=LONG, form=("low-rank",))),
     Method(ITML, itml, lambda _: _grid(gamma=SLACKS), bounded=False),
     *_and_early(LOGISTIC, logistic, lambda _: _grid(rank=RANKS[-1:], steps=LONG, beta=BETAS, full=(True,))),

@@ -29,7 +29,7 @@ NAMES = (REFIT, OWN, ALL)
 _FOLD = Grouping("fold")
 
 
-def through_the_product(trial: Trial, chosen: Mapping[str, Any], variance: float) -> dict[str, dict[str, Any]]:
+def through_the_product(trial: Trial, settings: Mapping[str, Any], variance: float) -> dict[str, dict[str, Any]]:
     """Return the figures of the settings that were chosen for the Fantope, by a collection's own methods.
 
     The collection holds the items of the training pairs when it learns from these, and the others are added then; or it
@@ -51,12 +51,12 @@ def through_the_product(trial: Trial, chosen: Mapping[str, Any], variance: float
             with Home(Path(folder)).create("verification", dims) as collection:
                 _add(collection, views, folds, before)
                 began = time.perf_counter()
-                collection.train(_recipe(tuple(views), chosen, variance, _stated(split.fit)))
+                collection.train(_recipe(tuple(views), settings, variance, _stated(split.fit)))
                 seconds = time.perf_counter() - began
                 _add(collection, views, folds, later)
                 for name, refit in thresholds.items():
                     figures[name] = _calibrated(collection, trial, refit) | {"seconds": seconds}
-                    figures[name]["settings"] = dict(chosen)
+                    figures[name]["settings"] = dict(settings)
     return figures
 
 
@@ -68,8 +68,8 @@ def _calibrated(collection: Collection, trial: Trial, refit: bool) -> dict[str, 
     request = CalibrationRequest(view=view, pairs=_stated(pairs), refit=refit, group_by=_FOLD if refit else None)
     error = collection.spaces.calibrate(request).error_rate
     tuning = time.perf_counter() - began
-    found = collection.evaluate(EvaluationRequest(view=view, pairs=_stated(trial.outer.check)))
-    values = {row.metric: row.value for row in found.rows}
+    evaluation = collection.evaluate(EvaluationRequest(view=view, pairs=_stated(trial.outer.check)))
+    values = {row.metric: row.value for row in evaluation.rows}
     return {
         "accuracy": values["accuracy"],
         "fixed": None,
@@ -86,7 +86,7 @@ def _calibrated(collection: Collection, trial: Trial, refit: bool) -> dict[str, 
 def _pooled(trial: Trial) -> Pairs:
     """Return the validation pairs of all inner splits."""
     checks = [split.check for split in trial.inner]
-    return Pairs(np.concatenate([one.items for one in checks]), np.concatenate([one.alike for one in checks]))
+    return Pairs(np.concatenate([check.items for check in checks]), np.concatenate([check.alike for check in checks]))
 
 
 def _folds(trial: Trial) -> NDArray[np.int64]:
@@ -116,20 +116,20 @@ def _add(
 ) -> None:
     new = []
     for item in items.tolist():
-        rows = {name: found[item] for name, found in views.items()}
+        rows = {name: matrix[item] for name, matrix in views.items()}
         new.append(NewItem(_key(item), rows=rows, attributes={"fold": int(folds[item])}))
     report = collection.items.put(new)
     if report.failures:
         raise ValueError(f"an item was refused: {report.failures[0]}")
 
 
-def _recipe(views: tuple[str, ...], chosen: Mapping[str, Any], variance: float, pairs: ItemComparisons) -> Recipe:
-    settings = {name: value for name, value in chosen.items() if name not in ("rank", "steps")}
-    settings |= {"max_iter": chosen["steps"], "upper": methods.UPPER, "lower": methods.LOWER}
+def _recipe(views: tuple[str, ...], point: Mapping[str, Any], variance: float, pairs: ItemComparisons) -> Recipe:
+    settings = {name: value for name, value in point.items() if name not in ("rank", "steps")}
+    settings |= {"max_iter": point["steps"], "upper": methods.UPPER, "lower": methods.LOWER}
     return Recipe(
         spec=f"pca:{variance},scale,fantope",
         views=("+".join(views),),
-        dim=chosen["rank"],
+        dim=point["rank"],
         settings=settings,
         constraints=pairs,
     )

@@ -29,16 +29,16 @@ COLORS = {"merged20": "#0072B2", "corel1k": "#D55E00"}  # distinct in the common
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """Return mean and standard deviation of every figure, and of the paired differences from the Fantope."""
-    found = []
+    summaries = []
     for kind, own in _sets(trials).items():
         for method in own[0]["methods"]:
             for metric in METRICS:
-                if known := _known(own, method, metric):
-                    found.append({"set": kind, "method": method, "metric": metric, **summary(known)})
+                if numbers := _known(own, method, metric):
+                    summaries.append({"set": kind, "method": method, "metric": metric, **summary(numbers)})
             for metric in ("accuracy", "auc"):
                 gained = summary(gains(own, method, methods.FANTOPE, metric))
-                found.append({"set": kind, "method": method, "metric": f"{metric} lost to Fantope", **gained})
-    return found
+                summaries.append({"set": kind, "method": method, "metric": f"{metric} lost to Fantope", **gained})
+    return summaries
 
 
 def markdown(document: Document) -> str:
@@ -88,13 +88,13 @@ def plot(path: Path, document: Document) -> None:
             color = COLORS.get(kind, "#555555")
             mus = [point["mu"] for point in own[0]["weights"]]
             for axis, name, factor in ((left, "full rank", 1), (middle, "accuracy", 100)):
-                found = factor * np.array([[point[name] for point in trial["weights"]] for trial in own])
-                _band(axis, mus, found, color, kind)
+                matrix = factor * np.array([[point[name] for point in trial["weights"]] for trial in own])
+                _band(axis, mus, matrix, color, kind)
             for method, line in ((methods.FANTOPE, "-"), (methods.PCCA, "--")):
                 points = [trial["iterations"][method] for trial in own]
                 steps = [point["steps"] for point in points[0]]
-                found = 100 * np.array([[point["accuracy"] for point in curve] for curve in points])
-                _band(right, steps, found, color, f"{kind}, {method}", line)
+                matrix = 100 * np.array([[point["accuracy"] for point in curve] for curve in points])
+                _band(right, steps, matrix, color, f"{kind}, {method}", line)
         for axis, label in ((left, "rank before the cut"), (middle, "accuracy, %"), (right, "accuracy, %")):
             axis.set_ylabel(label)
             axis.set_xlabel("iterations at most" if axis is right else "mu")
@@ -102,9 +102,9 @@ def plot(path: Path, document: Document) -> None:
             axis.legend(frameon=False)
 
 
-def _band(axis: Any, x: Sequence[float], found: Any, color: str, label: str, line: str = "-") -> None:
-    mean = found.mean(axis=0)
-    error = found.std(axis=0, ddof=min(1, len(found) - 1)) / np.sqrt(len(found))
+def _band(axis: Any, x: Sequence[float], matrix: Any, color: str, label: str, line: str = "-") -> None:
+    mean = matrix.mean(axis=0)
+    error = matrix.std(axis=0, ddof=min(1, len(matrix) - 1)) / np.sqrt(len(matrix))
     axis.plot(x, mean, line, color=color, marker="o", markersize=3, label=label)
     axis.fill_between(x, mean - error, mean + error, color=color, alpha=0.15, linewidth=0)
 
@@ -132,8 +132,8 @@ def _chosen(trials: Trials) -> list[list[str]]:
             for trial in trials
         ]
         counts = {text: texts.count(text) for text in dict.fromkeys(texts) if text}
-        shown = [f"{count} x ({text})" for text, count in sorted(counts.items(), key=lambda item: -item[1])]
-        lines += [[method, "; ".join(shown)]] if shown else []
+        cells = [f"{count} x ({text})" for text, count in sorted(counts.items(), key=lambda item: -item[1])]
+        lines += [[method, "; ".join(cells)]] if cells else []
     return lines
 
 
@@ -149,8 +149,8 @@ def _curves(trials: Trials) -> list[str]:
         curves = [trial["iterations"][method] for trial in trials]
         iterations.append([f"{method}, accuracy, %", *_line(curves, "accuracy")])
         iterations.append([f"{method}, AUC, %", *_line(curves, "auc")])
-        taken = np.array([[point["taken"] for point in curve] for curve in curves]).mean(axis=0)
-        iterations.append([f"{method}, taken", *(f"{count:,.0f}" for count in taken)])
+        counts = np.array([[point["taken"] for point in curve] for curve in curves]).mean(axis=0)
+        iterations.append([f"{method}, taken", *(f"{count:,.0f}" for count in counts)])
     iterations.append(["PCCA, paper, LFW", *PAPER_ITERATIONS])
     curves = [trial["weights"] for trial in trials]
     weights = [["mu", *(f"{point['mu']:g}" for point in curves[0])]]
@@ -162,13 +162,13 @@ def _curves(trials: Trials) -> list[str]:
     ]
     for method in first["amounts"]:
         amounts.append([method, *_line([trial["amounts"][method] for trial in trials], "accuracy")])
-    named = (("Iterations", iterations), ("Accuracy and rank against mu", weights), ("Number of pairs", amounts))
-    return [remark, *(f"### {title}\n\n{table(lines)}" for title, lines in named)]
+    sections = (("Iterations", iterations), ("Accuracy and rank against mu", weights), ("Number of pairs", amounts))
+    return [remark, *(f"### {title}\n\n{table(lines)}" for title, lines in sections)]
 
 
 def _line(curves: Sequence[Sequence[Mapping[str, Any]]], metric: str) -> list[str]:
-    found = np.array([[point[metric] for point in curve] for curve in curves])
-    return [mean_and_error(column) for column in found.T]
+    matrix = np.array([[point[metric] for point in curve] for curve in curves])
+    return [mean_and_error(column) for column in matrix.T]
 
 
 def _sets(trials: Trials) -> dict[str, list[Mapping[str, Any]]]:

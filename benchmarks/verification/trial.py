@@ -50,19 +50,19 @@ class Bench:
 
     def run(self, chosen_from: Sequence[Method]) -> dict[str, dict[str, Any]]:
         """Return the figures of methods, each with the settings that verify most validation pairs."""
-        chosen: dict[str, Settings] = {}
+        settings: dict[str, Settings] = {}
         figures = {}
         for method in chosen_from:
             began = time.perf_counter()
-            best = self.best(method, method.grid(chosen))
-            chosen[method.name] = best.settings
+            best = self.best(method, method.grid(settings))
+            settings[method.name] = best.settings
             tuning = time.perf_counter() - began
             figures[method.name] = {**self.tested(method, best), "tuning": tuning}
         return figures
 
     def best(self, method: Method, points: Sequence[Settings]) -> Validated:
         """Return the settings that verify most validation pairs, of equally good ones the first."""
-        return max((self.validated(method, point) for point in points), key=lambda found: found.accuracy)
+        return max((self.validated(method, point) for point in points), key=lambda validated: validated.accuracy)
 
     def validated(self, method: Method, settings: Settings) -> Validated:
         """Return how well settings verify the pooled validation pairs of all inner splits."""
@@ -75,22 +75,22 @@ class Bench:
         threshold = calibrate(self._known[key], alike)
         return Validated(settings, float(np.mean((self._known[key] <= threshold) == alike)), threshold)
 
-    def tested(self, method: Method, found: Validated) -> dict[str, Any]:
+    def tested(self, method: Method, validated: Validated) -> dict[str, Any]:
         """Return the figures of the test pairs, after learning from all of the training part."""
         began = time.perf_counter()
-        fitted = method.fit(self.outer, **found.settings)
+        fitted = method.fit(self.outer, **validated.settings)
         seconds = time.perf_counter() - began
         distances, alike = _distances(fitted.factor, self.outer), self.outer.check.alike
         sizes = np.linalg.svd(fitted.factor, compute_uv=False) ** 2
         return {
-            "accuracy": float(np.mean((distances <= found.threshold) == alike)),
+            "accuracy": float(np.mean((distances <= validated.threshold) == alike)),
             "fixed": float(np.mean((distances <= methods.THRESHOLD) == alike)) if method.bounded else None,
             "auc": float(roc_auc_score(alike, -distances)),
             "rank": int((sizes > RANK_TOLERANCE * sizes[0]).sum()),
             "full rank": fitted.full_rank,
             "taken": fitted.taken,
-            "validation": found.accuracy,
-            "settings": dict(found.settings),
+            "validation": validated.accuracy,
+            "settings": dict(validated.settings),
             "seconds": seconds,
         }
 
@@ -100,17 +100,17 @@ class Bench:
         At the rank chosen with all validation parts; mu and beta are chosen again for every number of steps, or stay as
         they were chosen above. Ours go on until ten steps lower the objective by less than the share 1e-6.
         """
-        found = {}
+        curves = {}
         for method in _named(ITERATED, figures):
-            chosen = figures[method.name]["settings"]
-            grid = [point for point in method.grid({}) if point["rank"] == chosen["rank"]]
+            settings = figures[method.name]["settings"]
+            grid = [point for point in method.grid({}) if point["rank"] == settings["rank"]]
             tight = {} if method.name == methods.PCCA else {"tol": 1e-6}
-            for name, points in ((method.name, grid), (f"{method.name}{FIXED}", [chosen])):
-                found[name] = [
+            for name, points in ((method.name, grid), (f"{method.name}{FIXED}", [settings])):
+                curves[name] = [
                     {**self._point(method, [{**point, **tight, "steps": count} for point in points]), "steps": count}
                     for count in steps
                 ]
-        return found
+        return curves
 
     def weights(self, figures: Mapping[str, Any], mus: Sequence[float]) -> list[dict[str, Any]]:
         """Return accuracy and rank against mu, at the rank chosen for the Fantope: figure 2 of the paper."""
@@ -120,16 +120,16 @@ class Bench:
 
     def amounts(self, figures: Mapping[str, Any], counts: Sequence[int]) -> dict[str, list[dict[str, Any]]]:
         """Return the figures of methods with their settings from fewer training pairs."""
-        found: dict[str, list[dict[str, Any]]] = {}
+        curves: dict[str, list[dict[str, Any]]] = {}
         for method in _named(THINNED, figures):
             points = [figures[method.name]["settings"]]
-            found[method.name] = [{**self._point(method, points, count), "pairs": count} for count in counts]
-        return found
+            curves[method.name] = [{**self._point(method, points, count), "pairs": count} for count in counts]
+        return curves
 
     def _point(self, method: Method, points: Sequence[Settings], pairs: int | None = None) -> dict[str, Any]:
         """Return the figures of a point of a curve; the first validation part chooses settings and threshold."""
-        one = Bench(_thinned(self.outer, pairs), [_thinned(self.inner[0], pairs)])
-        return one.tested(method, one.best(method, points))
+        bench = Bench(_thinned(self.outer, pairs), [_thinned(self.inner[0], pairs)])
+        return bench.tested(method, bench.best(method, points))
 
 
 def _thinned(split: Split, pairs: int | None) -> Split:

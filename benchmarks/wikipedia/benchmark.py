@@ -75,13 +75,13 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "grids": {m.name: {**m.grid, "fixed": m.fixed, "exhaustive": m.exhaustive} for m in METHODS},
     }
     tasks = {method.name: method for method in METHODS}
-    found = run_trials(options, settings, tasks, run, documents, progress=_progress)
-    rows = [row for one in found for row in one["rows"]]
-    return {"settings": settings, "rows": rows, "chosen": [one["chosen"] for one in found]}
+    trials = run_trials(options, settings, tasks, run, documents, progress=_progress)
+    rows = [row for trial in trials for row in trial["rows"]]
+    return {"settings": settings, "rows": rows, "chosen": [trial["chosen"] for trial in trials]}
 
 
-def _progress(found: Mapping[str, Any]) -> str:
-    return f"{found['chosen']['spec']} in {found['chosen']['seconds']:.0f} s"
+def _progress(trial: Mapping[str, Any]) -> str:
+    return f"{trial['chosen']['spec']} in {trial['chosen']['seconds']:.0f} s"
 
 
 def read_documents(data: Path) -> Documents:

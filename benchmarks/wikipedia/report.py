@@ -29,17 +29,17 @@ def markdown(document: Document) -> str:
         "the precision at 10. "
         f"Settings: {settings['tuning']}."
     )
-    others = {name: f"mean, {name}" for name in (UNSEEN, TRAINED) if of_database(document["rows"], name, TEST)}
-    if others:
+    databases = {name: f"mean, {name}" for name in (UNSEEN, TRAINED) if of_database(document["rows"], name, TEST)}
+    if databases:
         protocol += " Unseen: without the query's own document; trained: the training documents are the database."
     heads = ["method", "image → text", "text → image", "mean", "mean in cross-validation"]
-    lines = [[*heads, "P@10 image → text", "P@10 text → image", *others.values()]]
-    for one in document["chosen"]:
-        name = one["method"]
-        found = [_cell(document, name, pair) for pair in DIRECTIONS]
+    lines = [[*heads, "P@10 image → text", "P@10 text → image", *databases.values()]]
+    for choice in document["chosen"]:
+        name = choice["method"]
+        cells = [_cell(document, name, pair) for pair in DIRECTIONS]
         precisions = [f"{_rows(document, name, 'precision', pair, k=10)[0]['value']:.4f}" for pair in DIRECTIONS[:2]]
-        means = [_cell(document, name, database=database) for database in others]
-        lines.append([name, *found, f"{one['score']:.4f}", *precisions, *means])
+        means = [_cell(document, name, database=database) for database in databases]
+        lines.append([name, *cells, f"{choice['score']:.4f}", *precisions, *means])
     for name, image, text in PUBLISHED:
         lines.append(
             [
@@ -50,20 +50,20 @@ def markdown(document: Document) -> str:
                 "",
                 "",
                 "",
-                *([""] * len(others)),
+                *([""] * len(databases)),
             ]
         )
-    chosen = [["method", "chain", "settings", "seconds"]]
-    for one in document["chosen"]:
-        given = ", ".join(f"{name}={value}" for name, value in one["settings"].items())
-        chosen.append([one["method"], one["spec"], given, f"{one['seconds']:.0f}"])
+    choices = [["method", "chain", "settings", "seconds"]]
+    for choice in document["chosen"]:
+        values = ", ".join(f"{name}={value}" for name, value in choice["settings"].items())
+        choices.append([choice["method"], choice["spec"], values, f"{choice['seconds']:.0f}"])
     parts = ["# Images and texts of Wikipedia, after Rasiwasia et al. (ACM Multimedia 2010)", protocol, table(lines)]
-    parts += [SOURCE, *_beyond_classes(document), f"## Chosen settings\n\n{table(chosen)}"]
+    parts += [SOURCE, *_beyond_classes(document), f"## Chosen settings\n\n{table(choices)}"]
     return "\n\n".join(parts)
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    best = max((one["method"] for one in document["chosen"]), key=lambda name: _map(document, name)["value"])
+    best = max((choice["method"] for choice in document["chosen"]), key=lambda name: _map(document, name)["value"])
     theirs, *published = max(PUBLISHED, key=lambda row: row[1] + row[2])
     task = "Find texts of Wikipedia by images, and images by texts: mAP"
     return task, f"{_cell(document, best)} ({best})", f"{sum(published) / 2:.3f} ({theirs}, best published)"
@@ -71,11 +71,11 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 def _beyond_classes(document: Document) -> list[str]:
     """Return a table of the figures beside mAP; results of earlier versions have none."""
-    figures: dict[str, dict[str, float]] = {one["method"]: {} for one in document["chosen"]}
+    figures: dict[str, dict[str, float]] = {choice["method"]: {} for choice in document["chosen"]}
     for name, metric in ((name, metric) for name in figures for metric in beside.TITLES):
-        found = [_rows(document, name, metric, pair, UNSEEN) for pair in DIRECTIONS[:2]]
-        if all(found):
-            figures[name][metric] = sum(rows[0]["value"] for rows in found) / len(found)
+        directions = [_rows(document, name, metric, pair, UNSEEN) for pair in DIRECTIONS[:2]]
+        if all(directions):
+            figures[name][metric] = sum(rows[0]["value"] for rows in directions) / len(directions)
     if not any(beside.COVERAGE in of for of in figures.values()):
         return []
     text = f"Means of both directions, without the query's own document for mAP: {beside.EXPLAINED}."
@@ -84,7 +84,7 @@ def _beyond_classes(document: Document) -> list[str]:
 
 def plot(path: Path, document: Document) -> None:
     """Draw interpolated precision at 11 recalls, one panel per direction, one curve per method."""
-    methods = [one["method"] for one in document["chosen"]]
+    methods = [choice["method"] for choice in document["chosen"]]
     with panels(path, 1, 2, (10, 4.5), sharex=True, sharey=True) as figure:
         axes = figure.axes
         for axis, (query, database) in zip(axes, DIRECTIONS, strict=False):
@@ -103,9 +103,9 @@ def plot(path: Path, document: Document) -> None:
 
 def _cell(document: Document, method: str, pair: tuple[str, str] = DIRECTIONS[-1], database: str = TEST) -> str:
     """Return a mAP and its standard error, over the queries."""
-    found = _map(document, method, pair, database)
+    row = _map(document, method, pair, database)
     queries = document["settings"]["test"] * (2 if pair == DIRECTIONS[-1] else 1)
-    return f"{found['value']:.4f} ± {found['std'] / queries**0.5:.4f}"
+    return f"{row['value']:.4f} ± {row['std'] / queries**0.5:.4f}"
 
 
 def _map(document: Document, method: str, pair: tuple[str, str] = DIRECTIONS[-1], database: str = TEST) -> Row:

@@ -100,6 +100,7 @@ class AsyncConnection(Stubs):
         self._check_usable()
         async with (places or self._calls).taken(self.timeout):
             try:
+                # An iterator of requests cannot be sent again.
                 response = await (attempt() if sent else repeated_async(attempt, self.timeout))
             except asyncio.CancelledError:
                 _raise_hidden(sent)

@@ -85,8 +85,8 @@ class HomeScripts(Scripts[C], Generic[C, T]):
     @call
     def set_alias(self, alias: str, collection: str) -> Script[str]:
         """Make a name stand for a collection; return the collection's name. See ``Home.set_alias``."""
-        wanted = names_pb2.Alias(alias_id=alias, collection=collection_name(collection))
-        request = names_pb2.SetAliasRequest(alias=wanted)
+        message = names_pb2.Alias(alias_id=alias, collection=collection_name(collection))
+        request = names_pb2.SetAliasRequest(alias=message)
         return parse_collection((yield from ask(self.stubs.collections.SetAlias, request)).collection)
 
     @call

@@ -45,7 +45,9 @@ _RETRIED = {
 _SERVICE_CONFIG = {
     "methodConfig": [
         {
-            "name": [{"service": one.service, "method": one.name} for one in METHODS.values() if one.repeatable],
+            "name": [
+                {"service": method.service, "method": method.name} for method in METHODS.values() if method.repeatable
+            ],
             "retryPolicy": _RETRIED,
         }
     ],
@@ -150,6 +152,7 @@ class Connection(Stubs):
         self._check_open()
         with (places or self._calls).taken(self.timeout):
             try:
+                # An iterator of requests cannot be sent again.
                 response = attempt() if sent else repeated(attempt, self.timeout)
             except grpc.RpcError as failure:
                 raise self._error(failure, method, sent) from failure
@@ -236,10 +239,10 @@ def error_of(
     """
     call = cast(grpc.Call, failure)  # every RpcError of a channel is also a Call
     code, message = Code[call.code().name], call.details() or ""
-    named = {key: str(value) for key, value in call.trailing_metadata() or ()}.get(ERROR_KEY, "")
-    if named in BY_NAME:
+    name = {key: str(value) for key, value in call.trailing_metadata() or ()}.get(ERROR_KEY, "")
+    if name in BY_NAME:
         details = _details(call)
-        return error_named(named, message_in(details) or message, retry_delay(details))
+        return error_named(name, message_in(details) or message, retry_delay(details))
     if never_began(failure):
         return ServerUnavailableError(f"the server at {address} stopped before {method} began: repeat it")
     if code is Code.RESOURCE_EXHAUSTED and _TOO_MANY in message:

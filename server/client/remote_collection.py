@@ -252,10 +252,10 @@ class RemoteCollection(BaseCollection[Runner]):
         self, request: SearchRequest | None = None, size: int = HITS_A_PAGE, **query: Any
     ) -> Iterator[list[HitList]]:
         """Yield all hits of a search, ``size`` at a time; see ``Collection.search_pages``."""
-        wanted, token = request_of(request, cast(OneQuery, query)), ""
+        search, token = request_of(request, cast(OneQuery, query)), ""
         check_size(size)
         while True:
-            hits, token = self._search_page(wanted, size, token)
+            hits, token = self._search_page(search, size, token)
             yield HitLists(some.illustrated(self.items.thumbnail) for some in hits)
             if not token:
                 return
@@ -291,10 +291,10 @@ class AsyncCollection(BaseCollection[AsyncRunner]):
         self, request: SearchRequest | None = None, size: int = HITS_A_PAGE, **query: Any
     ) -> AsyncIterator[list[HitList]]:
         """Yield all hits of a search, ``size`` at a time; see ``Collection.search_pages``."""
-        wanted, token = request_of(request, cast(OneQuery, query)), ""
+        search, token = request_of(request, cast(OneQuery, query)), ""
         check_size(size)
         while True:
-            hits, token = await self._search_page(wanted, size, token)
+            hits, token = await self._search_page(search, size, token)
             yield hits
             if not token:
                 return

@@ -57,8 +57,8 @@ def index(
     notes = checked_columns(collection.items, annotations.files, options.new_attributes)
     contents = Contents()
     followed, matched = _followed(collection, walked, contents, write=not options.dry_run)
-    known = _known(collection)
-    stored = followed.known if options.dry_run else {key: _stored(item) for key, item in known.items()}
+    items = _known(collection)
+    stored = followed.known if options.dry_run else {key: _stored(item) for key, item in items.items()}
     keyed = dict(matched.files)
     unused = annotations.unused(keyed)
     deleted = () if options.include_deleted else collection.items.deleted()
@@ -72,7 +72,7 @@ def index(
         waiting = _fit(collection, keyed, annotations, progress, options.seed)
         unchanged = {key for key, file in keyed.items() if key in stored and contents.is_unchanged(file, stored[key])}
         with interruptible() as committed:
-            report = _Sending(collection, keyed, known, annotations, unchanged, options.metadata).send(
+            report = _Sending(collection, keyed, items, annotations, unchanged, options.metadata).send(
                 progress, committed
             )
             unfit = fit_texts(collection)
@@ -97,11 +97,11 @@ def index(
 
 def _followed(collection: AnyCollection, walked: Walk, contents: Contents, write: bool) -> tuple[Following, FileKeys]:
     """Let the items follow the files, and return the changes and the item of each file."""
-    for left in range(_ATTEMPTS - 1, -1, -1):
-        known = _known(collection)
-        _check_paths(known)
-        stored = {key: _stored(item) for key, item in known.items()}
-        following = Found(walked.files, walked.folders, stored, _aliases(known), contents).following()
+    for retries in range(_ATTEMPTS - 1, -1, -1):
+        items = _known(collection)
+        _check_paths(items)
+        stored = {key: _stored(item) for key, item in items.items()}
+        following = Found(walked.files, walked.folders, stored, _aliases(items), contents).following()
         matched = following.matched(walked)
         changes = following.changes(matched)
         if not write or not any(changes):
@@ -110,7 +110,7 @@ def _followed(collection: AnyCollection, walked: Walk, contents: Contents, write
             collection.items.follow_files(changes)
             break
         except NotReadyError:  # other calls have changed the items meanwhile
-            if not left:
+            if not retries:
                 raise
     return following, matched
 
@@ -141,9 +141,9 @@ def _known(collection: AnyCollection) -> dict[str, Item]:
     return items
 
 
-def _check_paths(known: Mapping[str, Item]) -> None:
+def _check_paths(items: Mapping[str, Item]) -> None:
     """Raise NotReadyError if the server hides the paths of files: without them, no item can follow its file."""
-    sources = [(item.source, item.key) for item in known.values() if item.source]
+    sources = [(item.source, item.key) for item in items.values() if item.source]
     if any(source == key for source, key in sources) and not any(Path(source).is_absolute() for source, _ in sources):
         raise NotReadyError(
             "the server hides the paths of files from the key, and indexing needs them to recognise the files: use an "
@@ -151,10 +151,10 @@ def _check_paths(known: Mapping[str, Item]) -> None:
         )
 
 
-def _aliases(known: Mapping[str, Item]) -> dict[str, str]:
+def _aliases(items: Mapping[str, Item]) -> dict[str, str]:
     """Return the alias of each root folder by its path, as far as the sources of the items reveal it."""
     roots: dict[str, str] = {}
-    for item in known.values():
+    for item in items.values():
         alias, _, relative = item.key.partition("/")
         if item.source.endswith(f"/{relative}"):
             roots.setdefault(alias, item.source.removesuffix(f"/{relative}"))
@@ -173,16 +173,16 @@ def _fit(
     if not keyed or not names:
         return ()
     files = list(keyed.items())
-    chosen = np.random.default_rng(seed).permutation(len(files))[: sample_size(len(files))]
+    sample = np.random.default_rng(seed).permutation(len(files))[: sample_size(len(files))]
 
     def pictures() -> Iterator[Picture]:
-        for done, number in enumerate(sorted(chosen), 1):
+        for done, number in enumerate(sorted(sample), 1):
             key, file = files[number]
             data = _read(file)
             if isinstance(data, bytes) and data:
                 yield Picture(data, annotations.of(file, key).labels or ())
             if progress:
-                progress("fitting", done, len(chosen))
+                progress("fitting", done, len(sample))
 
     return fit_pictures(collection, pictures(), names, seed)
 
@@ -193,7 +193,7 @@ class _Sending:
 
     collection: AnyCollection
     keyed: Mapping[str, SourceFile]
-    known: Mapping[str, Item]
+    items: Mapping[str, Item]
     annotations: Annotations
     unchanged: Set[str]
     """Keys of files whose items have the same content."""
@@ -213,10 +213,10 @@ class _Sending:
             if new := [entry for entry in batch if isinstance(entry, NewItem)]:
                 reports.append(put := self.collection.items.put(new))
                 failed = {failure.key for failure in put.failures}
-                self.added.update(one.key for one in new if one.key not in self.known and one.key not in failed)
+                self.added.update(item.key for item in new if item.key not in self.items and item.key not in failed)
             if updates := [entry for entry in batch if isinstance(entry, ItemUpdate)]:
                 reports.append(self.collection.items.update(updates))
-            committed.items = sum(one.added + one.updated for one in reports)
+            committed.items = sum(report.added + report.updated for report in reports)
             done, skipped = done + len(batch), skipped + batch.count(None)
             if progress:
                 progress("indexing", min(done, len(self.keyed)), len(self.keyed))
@@ -229,7 +229,7 @@ class _Sending:
         """Yield the entries to send, file by file; None for an unchanged file and for an unreadable one."""
         views = {view.name for view in self.collection.views() if view.fitted and "image" in view.inputs}
         for key, file in self.keyed.items():
-            stored, annotation = self.known.get(key), self.annotations.of(file, key)
+            stored, annotation = self.items.get(key), self.annotations.of(file, key)
             update = annotation.update(key, self.annotations.labels_given)
             before = "" if stored is None else stored.stamp
             stamp = wanted_stamp(file, before, self.metadata)
@@ -255,19 +255,19 @@ def _weight(entry: _Entry) -> int:
     return len(entry.image or b"") if isinstance(entry, NewItem) else 0
 
 
-def _new_item(data: bytes, file: SourceFile, one: ItemUpdate) -> NewItem:
+def _new_item(data: bytes, file: SourceFile, update: ItemUpdate) -> NewItem:
     source = readable(file.path)
     return NewItem(
-        one.key,
+        update.key,
         image=data,
-        labels=one.labels,
-        attributes=one.attributes,
+        labels=update.labels,
+        attributes=update.attributes,
         source=source,
-        text=one.text,
-        text_from_labels=one.text_from_labels,
-        labels_given=one.labels_given,
-        notion_labels=one.notion_labels,
-        capture=one.capture,
+        text=update.text,
+        text_from_labels=update.text_from_labels,
+        labels_given=update.labels_given,
+        notion_labels=update.notion_labels,
+        capture=update.capture,
     )
 
 

@@ -157,10 +157,10 @@ class RemoteItems(CollectionScripts[C]):
     @call
     def thumbnails(self, keys: Sequence[str], size: str = "small") -> Script[list[bytes]]:
         """Return the small or large pictures of many items, JPEG; b"" for an item without one."""
-        wanted, images = one_or_several(keys), list[bytes]()
+        every_key, images = one_or_several(keys), list[bytes]()
         request = pb.GetThumbnailsRequest(parent=self.resource, size=to_thumbnail_size(size))
-        while len(images) < len(wanted):
-            request.keys[:] = wanted[len(images) : len(images) + THUMBNAILS_AT_ONCE]
+        while len(images) < len(every_key):
+            request.keys[:] = every_key[len(images) : len(images) + THUMBNAILS_AT_ONCE]
             response = yield from ask(self.stubs.collections.GetThumbnails, request)
             images += [thumbnail.image for thumbnail in response.thumbnails]
         return images

@@ -42,7 +42,8 @@ class RemoteQuestions(CollectionScripts[C]):
         """Return up to ``limit`` answers with ids above ``after``, fewer if the server's pages are shorter."""
         request = pb.ListAnswersRequest(parent=self.resource, notion=notion, person=person, page_size=limit)
         request.page_token = pages.to_token(str(after)) if after else ""
-        return [to_value(Answer, one) for one in (yield from ask(self.stubs.questions.ListAnswers, request)).answers]
+        response = yield from ask(self.stubs.questions.ListAnswers, request)
+        return [to_value(Answer, answer) for answer in response.answers]
 
 
 class RemoteFeedback(CollectionScripts[C]):
@@ -53,16 +54,15 @@ class RemoteFeedback(CollectionScripts[C]):
         """Store a person's judgements under a name, and return all judgements of that name that count."""
         judged = [pb.Judgement(key=key, weight=weight) for key, weight in weights_of(likes, unlikes).items()]
         request = pb.JudgeRequest(parent=self.resource, feedback=name, person=person, judgements=judged)
-        return [to_value(Judgement, one) for one in (yield from ask(self.stubs.questions.Judge, request)).judgements]
+        response = yield from ask(self.stubs.questions.Judge, request)
+        return [to_value(Judgement, judgement) for judgement in response.judgements]
 
     @call
     def get(self, name: str) -> Script[list[Judgement]]:
         """Return the judgements of a name that count."""
         request = pb.ListJudgementsRequest(parent=self.resource, feedback=name)
-        return [
-            to_value(Judgement, one)
-            for one in (yield from ask(self.stubs.questions.ListJudgements, request)).judgements
-        ]
+        response = yield from ask(self.stubs.questions.ListJudgements, request)
+        return [to_value(Judgement, judgement) for judgement in response.judgements]
 
     @call
     def undo(self, name: str, person: str) -> Script[Judgement]:
@@ -80,9 +80,8 @@ class RemoteFeedback(CollectionScripts[C]):
     def remember(self, name: str, notion: str, person: str = "") -> Script[list[Answer]]:
         """Store the judgements of a name as answers of their persons in a notion, and return these answers."""
         request = pb.RememberFeedbackRequest(parent=self.resource, feedback=name, notion=notion, person=person)
-        return [
-            to_value(Answer, one) for one in (yield from ask(self.stubs.questions.RememberFeedback, request)).answers
-        ]
+        response = yield from ask(self.stubs.questions.RememberFeedback, request)
+        return [to_value(Answer, answer) for answer in response.answers]
 
     @call
     def forget(self, name: str, notion: str = "", person: str = "") -> Script[int]:
@@ -94,7 +93,7 @@ class RemoteFeedback(CollectionScripts[C]):
     def list(self) -> Script[list[FeedbackInfo]]:
         """Return the names, each with the number of its judgements that count."""
         responses = yield from pages_of(self.stubs.questions.ListFeedback, pb.ListFeedbackRequest(parent=self.resource))
-        return [to_value(FeedbackInfo, one) for page in responses for one in page.feedback]
+        return [to_value(FeedbackInfo, info) for page in responses for info in page.feedback]
 
 
 class RemoteDuplicateJudgements(CollectionScripts[C]):
@@ -119,4 +118,4 @@ class RemoteDuplicateJudgements(CollectionScripts[C]):
         responses = yield from pages_of(
             self.stubs.questions.ListPairJudgements, duplicates_pb2.ListPairJudgementsRequest(parent=self.resource)
         )
-        return [to_value(PairJudgement, one) for page in responses for one in page.judgements]
+        return [to_value(PairJudgement, judgement) for page in responses for judgement in page.judgements]

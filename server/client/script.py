@@ -92,7 +92,7 @@ class Stubs:
     def name_of(self, method: Callable[..., Any]) -> str:
         """Return the name of a method of a stub."""
         stubs = (self.collections, self.searches, self.questions, self.jobs_stub, self.operations)
-        return str(next(name for stub in stubs for name, known in vars(stub).items() if known is method))
+        return str(next(name for stub in stubs for name, member in vars(stub).items() if member is method))
 
 
 class Runner(Protocol):
@@ -249,12 +249,12 @@ def pages_of(method: Callable[[Q], R], request: Q) -> Script[list[R]]:
     """Request all pages of a list, each of the maximum size, and return them, as a script."""
     paged: Any = request
     paged.page_size = pages.LARGEST_SIZE
-    found: list[R] = []
+    responses: list[R] = []
     while True:
         page: Any = yield Ask(method, paged)
-        found.append(page)
+        responses.append(page)
         if not page.next_page_token:
-            return found
+            return responses
         paged.page_token = page.next_page_token
 
 

@@ -54,8 +54,8 @@ class AnnotationFiles:
 
         self._notion, self._new_attributes = notion, new_attributes
         self._text_from_labels = str(captions) == LABELS
-        given = ((labels, "label"), (None if self._text_from_labels else captions, "caption"))
-        self._files = {cell: AnnotationFile(path, cell) for path, cell in given if path is not None}
+        sources = ((labels, "label"), (None if self._text_from_labels else captions, "caption"))
+        self._files = {cell: AnnotationFile(path, cell) for path, cell in sources if path is not None}
 
     def check(self, collection: "CollectionBackend") -> None:
         """Raise InvalidInputError for a column that is probably misspelt: call it before anything is written."""
@@ -146,7 +146,7 @@ class FieldOptions:
     def update(self) -> dict[str, Any]:
         """Return the fields of an ItemUpdate that are given; raise BadParameter for one both set and cleared."""
         clear = self.clear or []
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "labels": self.labels and tuple(self.labels),
             "attributes": settings(self.attributes, "--attribute"),
             "text": self.text,
@@ -154,17 +154,17 @@ class FieldOptions:
         }
         for what, empty in zip(CLEARABLE, ((), {}, ""), strict=True):
             if what in clear:
-                if given[what]:
+                if fields[what]:
                     raise typer.BadParameter(f"{what} cannot be both set and cleared")
-                given[what] = empty
-        return {field: value for field, value in given.items() if value is not None and (value or field in clear)}
+                fields[what] = empty
+        return {field: value for field, value in fields.items() if value is not None and (value or field in clear)}
 
 
 def annotate(
     name: NameArgument,
     files: FileOptions,
     fields: FieldOptions,
-    chosen: FilterOptions,
+    conditions: FilterOptions,
     keys: Annotated[
         list[str] | None,
         typer.Argument(metavar="KEY", help="Keys of the items whose fields to set; leave them out to read files."),
@@ -186,12 +186,12 @@ def annotate(
         crossview annotate pets --where 'key prefix photos/paris/' --attribute city=Paris
     """
     update, began = fields.update(), time.monotonic()
-    if keys or chosen.given():
+    if keys or conditions.given():
         if files != FileOptions():
             raise typer.BadParameter("name the items as KEY... or by --where, or in the file of --from or --captions")
         if not update:
             raise typer.BadParameter("nothing to change: give --label, --attribute, --text or --clear")
-        report = _update(name, keys or [], chosen, update, connection)
+        report = _update(name, keys or [], conditions, update, connection)
     else:
         if update:
             raise typer.BadParameter(
@@ -209,19 +209,19 @@ def annotate(
 
 
 def _update(
-    name: str, keys: list[str], chosen: FilterOptions, update: dict[str, Any], connection: ConnectionOptions
+    name: str, keys: list[str], conditions: FilterOptions, update: dict[str, Any], connection: ConnectionOptions
 ) -> "ImportReport":
     """Update the items that fulfil the conditions, of all items or among these keys."""
     from crossview.engine.values.item import ItemUpdate
 
     with connection.collection(name) as collection:
-        found = chosen.keys(collection, tuple(keys)) if chosen.given() else keys
-        return collection.items.update([ItemUpdate(key, **update) for key in dict.fromkeys(found)])
+        every_key = conditions.keys(collection, tuple(keys)) if conditions.given() else keys
+        return collection.items.update([ItemUpdate(key, **update) for key in dict.fromkeys(every_key)])
 
 
-def _read(name: str, files: FileOptions, connection: ConnectionOptions, shown: bool) -> "ImportReport":
+def _read(name: str, files: FileOptions, connection: ConnectionOptions, show_progress: bool) -> "ImportReport":
     from crossview.server.wire.message_batches import merged
 
     read = AnnotationFiles(files.file, files.captions, files.label_notion, files.new_attributes)
-    with connection.collection(name) as collection, progress_bar(shown, "items") as progress:
+    with connection.collection(name) as collection, progress_bar(show_progress, "items") as progress:
         return merged(read.write(collection, progress, files.replace_labels))

@@ -97,9 +97,9 @@ def _export(name: str, options: AskOptions, path: Path, connection: ConnectionOp
     from crossview.engine.catalog.ingest.comparison_files import write_comparisons
 
     with connection.collection(name) as collection:
-        given = answered(collection, options.notion, options.person)
-    write_comparisons(path, given)
-    print_result(WrittenComparisons(path, len(given)), f"wrote {len(given)} comparisons to {path}", as_json)
+        comparisons = answered(collection, options.notion, options.person)
+    write_comparisons(path, comparisons)
+    print_result(WrittenComparisons(path, len(comparisons)), f"wrote {len(comparisons)} comparisons to {path}", as_json)
 
 
 def answered(collection: "CollectionBackend", notion: str = "", person: str = "") -> "ItemComparisons":
@@ -124,30 +124,30 @@ def answered(collection: "CollectionBackend", notion: str = "", person: str = ""
 def _show(collection: "CollectionBackend", options: AskOptions, as_json: bool) -> None:
     from crossview.engine.findings.questions.collected_answers import by_notion, every_answer
 
-    found = by_notion(every_answer(collection.questions, person=options.person))
+    notions = by_notion(every_answer(collection.questions, person=options.person))
     if as_json:
-        print_json(found)
+        print_json(notions)
         return
-    if not found:
+    if not notions:
         say(f"no answers; ask for comparisons with: {hint('ask', collection.name, '--notion', 'NOTION')}")
         return
     rows = table("notion", ">answers", ">comparisons", "by")
-    for one in found:
-        people = ", ".join(f"{who} ({count})" for who, count in one.people.items())
-        rows.add_row(one.notion, str(one.answers), str(one.triplets), people)
-    show(rows, *(one.sentence for one in found))
-    for one in found:
-        _show_disputes(one)
+    for notion in notions:
+        people = ", ".join(f"{who} ({count})" for who, count in notion.people.items())
+        rows.add_row(notion.notion, str(notion.answers), str(notion.triplets), people)
+    show(rows, *(notion.sentence for notion in notions))
+    for notion in notions:
+        _show_disputes(notion)
 
 
-def _show_disputes(found: "NotionAnswers") -> None:
-    if not found.disputes:
+def _show_disputes(notion: "NotionAnswers") -> None:
+    if not notion.disputes:
         return
-    rows = table("anchor", "nearer", "say", "nearer", "say", title=f"{found.notion}: answered differently")
-    for dispute in found.disputes[:DISPUTES_SHOWN]:
+    rows = table("anchor", "nearer", "say", "nearer", "say", title=f"{notion.notion}: answered differently")
+    for dispute in notion.disputes[:DISPUTES_SHOWN]:
         rows.add_row(dispute.anchor, *(cell for key, who in dispute.nearer.items() for cell in (key, ", ".join(who))))
     show(rows)
-    if (more := len(found.disputes) - DISPUTES_SHOWN) > 0:
+    if (more := len(notion.disputes) - DISPUTES_SHOWN) > 0:
         show(f"and {more} more")
 
 

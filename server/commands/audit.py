@@ -67,27 +67,28 @@ def audit(
         raise typer.BadParameter(f"--out writes an HTML page: give a file that ends in .html, not {out}")
     check_report(report)
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
-        found = collection.audit(AuditRequest(space=space, limit=limit), progress=progress)
-        commands = [command_of(name, found, one) for one in found.findings]
-        printed = _printed(found, commands)
-        written = _written(out, report, found, commands, printed, collection)
+        result = collection.audit(AuditRequest(space=space, limit=limit), progress=progress)
+        commands = [command_of(name, result, finding) for finding in result.findings]
+        printed = _printed(result, commands)
+        written = _written(out, report, result, commands, printed, collection)
     if as_json:
         print_json(printed)
         return
-    _print(found, commands)
+    _print(result, commands)
     for path in written:
         say(f"wrote {path}", err=True)
 
 
-def _printed(found: Audit, commands: list[str]) -> PrintedAudit:
-    findings = [AuditedFinding(**vars(one), command=of) for one, of in zip(found.findings, commands, strict=True)]
-    return PrintedAudit(found.collection, found.space, found.items, findings, list(found.notes))
+def _printed(result: Audit, commands: list[str]) -> PrintedAudit:
+    pairs = zip(result.findings, commands, strict=True)
+    findings = [AuditedFinding(**vars(finding), command=command) for finding, command in pairs]
+    return PrintedAudit(result.collection, result.space, result.items, findings, list(result.notes))
 
 
 def _written(
     out: Path | None,
     report: Path | None,
-    found: Audit,
+    result: Audit,
     commands: list[str],
     printed: PrintedAudit,
     collection: "CollectionBackend",
@@ -98,19 +99,19 @@ def _written(
     from crossview.server.commands.drawing.audit_report import AuditReport
     from crossview.server.commands.drawing.page import write_at_once, write_files
 
-    made, drawn = made_now(), AuditReport(found, commands, collection.items)
+    origin, drawn = made_now(), AuditReport(result, commands, collection.items)
     written = []
     if out is not None:
-        write_at_once(out, lambda path: path.write_text(drawn.html(made), encoding="utf-8"))
+        write_at_once(out, lambda path: path.write_text(drawn.html(origin), encoding="utf-8"))
         written.append(out)
     if report is not None:
-        written.append(write_files(report, drawn.files(json_text(printed) + "\n", made)))
+        written.append(write_files(report, drawn.files(json_text(printed) + "\n", origin)))
     return written
 
 
-def command_of(name: str, found: Audit, finding: Finding) -> str:
+def command_of(name: str, result: Audit, finding: Finding) -> str:
     """Return the command line that mends a finding, or shows its items."""
-    return _COMMANDS[finding.kind](name, found, finding)
+    return _COMMANDS[finding.kind](name, result, finding)
 
 
 def _delete(name: str, _: Audit, finding: Finding) -> str:
@@ -141,12 +142,12 @@ def _index(name: str, _: Audit, finding: Finding) -> str:
     return hint("index", name, "--", *(finding.values or ("PATH",)))
 
 
-def _train(name: str, found: Audit, finding: Finding) -> str:
+def _train(name: str, result: Audit, finding: Finding) -> str:
     from crossview.engine.values.labels import as_list
 
-    learner = ("--learner", found.spec) if found.spec else ()
+    learner = ("--learner", result.spec) if result.spec else ()
     ignored = ("--ignore-labels", as_list(finding.values)) if finding.values else ()
-    return hint("train", name, "--space", found.space, *learner, *ignored)
+    return hint("train", name, "--space", result.space, *learner, *ignored)
 
 
 _COMMANDS: Mapping[str, Callable[[str, Audit, Finding], str]] = {
@@ -166,8 +167,8 @@ _COMMANDS: Mapping[str, Callable[[str, Audit, Finding], str]] = {
 }
 
 
-def _print(found: Audit, commands: list[str]) -> None:
-    for finding, command in zip(found.findings, commands, strict=True):
+def _print(result: Audit, commands: list[str]) -> None:
+    for finding, command in zip(result.findings, commands, strict=True):
         say(f"{finding.kind.replace('_', ' ')}: {finding.sentence}")
         for key, detail in zip_longest(finding.keys, finding.details, fillvalue=""):
             say("  " + ": ".join(filter(None, (key, detail))))
@@ -175,7 +176,7 @@ def _print(found: Audit, commands: list[str]) -> None:
         if more > 0 and (finding.keys or finding.details):
             say(f"  and {more:,} more")
         say(f"  {command}")
-    if not found.findings:
-        say(f"nothing found in {found.items:,} items of {found.collection}, space {found.space}")
-    for note in found.notes:
+    if not result.findings:
+        say(f"nothing found in {result.items:,} items of {result.collection}, space {result.space}")
+    for note in result.notes:
         say(f"note: {note}", err=True)

@@ -121,12 +121,12 @@ def changes(
             with picture_file(do.image, "pair.png") as picture:
                 LabellingSession(versions, request, learn.important, picture, do.questions).run()
             request = replace(request, labels=read_labels(learn.important))
-        found = versions.collection.changes(request)
-        page = None if do.out is None else _report(do.out, versions, found)
+        result = versions.collection.changes(request)
+        page = None if do.out is None else _report(do.out, versions, result)
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        _show(found, page)
+        _show(result, page)
 
 
 def _check(learn: LearnOptions, do: DoOptions) -> None:
@@ -142,25 +142,25 @@ def _check(learn: LearnOptions, do: DoOptions) -> None:
         Period.parse(learn.period)
 
 
-def _report(folder: Path, versions: "Versions", found: "Changes") -> Path:
+def _report(folder: Path, versions: "Versions", result: "Changes") -> Path:
     from crossview.server.commands.drawing.change_report import write_report
 
-    return write_report(folder, versions.drawn(), found, made_now())
+    return write_report(folder, versions.drawn(), result, made_now())
 
 
-def _show(found: "Changes", page: Path | None) -> None:
-    learned = found.learned
+def _show(result: "Changes", page: Path | None) -> None:
+    learned = result.learned
     order = "" if learned.order is None else f", {learned.order:.0%} of comparisons held out in time in order"
     labels = f" and {learned.labels} labels" if learned.labels else ""
     say(
-        f"{found.versions} versions from {found.first:%Y-%m-%d %H:%M} to {found.last:%Y-%m-%d %H:%M} by their "
-        f"{found.source}, period {found.period}\nlearned from {learned.quadruplets:,} comparisons of pairs{labels}: "
+        f"{result.versions} versions from {result.first:%Y-%m-%d %H:%M} to {result.last:%Y-%m-%d %H:%M} by their "
+        f"{result.source}, period {result.period}\nlearned from {learned.quadruplets:,} comparisons of pairs{labels}: "
         f"{learned.form} metric, C={learned.weight:g}{order}"
     )
-    for note in found.notes:
+    for note in result.notes:
         say(f"note: {note}")
-    important = sorted((change for change in found.changes if change.important), key=lambda one: -one.importance)
-    say(f"{len(important)} of {len(found.changes)} changes are important" + (":" if important else ""))
+    important = sorted((change for change in result.changes if change.important), key=lambda change: -change.importance)
+    say(f"{len(important)} of {len(result.changes)} changes are important" + (":" if important else ""))
     if important:
         rows = table("time", ">importance", "earlier", "later", "where")
         for change in important[:SHOWN]:
@@ -189,10 +189,10 @@ class Printer:
 
     as_json: bool
 
-    def begun(self, found: "Changes") -> None:
+    def begun(self, result: "Changes") -> None:
         """Print a summary of the learned state."""
-        count = sum(change.important for change in found.changes)
-        text = f"{found.versions} versions, {count} important changes so far; waiting for more (Ctrl-C ends)"
+        count = sum(change.important for change in result.changes)
+        text = f"{result.versions} versions, {count} important changes so far; waiting for more (Ctrl-C ends)"
         say(text, err=True)
 
     def change(self, change: "Change") -> None:

@@ -161,8 +161,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(show_version: bool) -> None:
+    if show_version:
         from importlib.metadata import version
 
         say(f"crossview {version('crossview')}")

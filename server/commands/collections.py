@@ -113,8 +113,8 @@ def rename(
         backend.rename(name, new, keep_alias=keep)
         if keep and keys:
             keep_alias_of_keys(backend, name)
-    kept = f"; {name} is now its alias" if keep else ""
-    print_result(Renamed(name, new), f"renamed {name} to {new}{kept}", as_json)
+    alias_note = f"; {name} is now its alias" if keep else ""
+    print_result(Renamed(name, new), f"renamed {name} to {new}{alias_note}", as_json)
     old = f"keep the alias {name}" if keep else f"have no right to a new collection {name}"
     note_keys(keys, f"follow it to {new}, and {old}")
 
@@ -150,8 +150,8 @@ def alias(
         elif collection is None:
             raise typer.BadParameter(f"which collection is {name} an alias of? crossview alias {name} NAME")
         else:
-            named = backend.set_alias(name, collection)
-            print_result(Alias(name, named), f"{name} is now an alias of {named}", as_json)
+            target = backend.set_alias(name, collection)
+            print_result(Alias(name, target), f"{name} is now an alias of {target}", as_json)
 
 
 def _list_aliases(aliases: dict[str, str], as_json: bool) -> None:

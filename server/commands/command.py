@@ -3,7 +3,6 @@
 import inspect
 import shlex
 from collections import Counter
-from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Annotated, Any, NamedTuple
 
@@ -87,15 +86,16 @@ class Command(TyperCommand):
             return super().parse_args(ctx, args)
         _command.set(_path(ctx))
         _words.set(("crossview", *_path(ctx).split(), *args))
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-        for parameter, times in Counter(given).items():
+        _, _, parameters = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter, times in Counter(parameters).items():
             if times > 1 and not (getattr(parameter, "multiple", False) or getattr(parameter, "count", False)):
                 raise typer.BadParameter(f"{parameter.opts[0]} is given {times} times, but has one value: give it once")
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the arguments, optional ones in brackets, and the place of the options."""
-        return [*map(_argument, _arguments(self.params)), "[OPTIONS]"]
+        arguments = (parameter for parameter in self.params if parameter.param_type_name == "argument")
+        return [*map(_argument, arguments), "[OPTIONS]"]
 
     def get_short_help_str(self, limit: int = 0) -> str:
         """Return the summary; a test holds that it fits its line."""
@@ -180,25 +180,25 @@ def _renamed(earlier: str, words: tuple[str, ...], count: int) -> list[str]:
 
 def panels(command: Any, ctx: typer.Context) -> dict[str, list[tuple[str, str]]]:
     """Return the arguments and options of a command with their meaning, by panel; the panel of the help comes last."""
-    found: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+    by_panel: dict[str, list[tuple[str, str]]] = {"Arguments": []}
     general: list[tuple[str, str]] = []
     for parameter in command.get_params(ctx):
         if parameter.hidden:
             continue
         if parameter.param_type_name == "argument":
-            found["Arguments"].append((_argument(parameter), _described(parameter, ctx)))
+            by_panel["Arguments"].append((_argument(parameter), _described(parameter, ctx)))
             continue
         panel = getattr(parameter, "rich_help_panel", None)
         names, _ = parameter.get_help_record(ctx)
-        rows = found.setdefault(panel, []) if panel else general
+        rows = by_panel.setdefault(panel, []) if panel else general
         rows.append((names, _described(parameter, ctx)))
-    return {name: rows for name, rows in {**found, _GENERAL: general}.items() if rows}
+    return {name: rows for name, rows in {**by_panel, _GENERAL: general}.items() if rows}
 
 
-def write_panels(formatter: Any, found: dict[str, list[tuple[str, str]]]) -> None:
+def write_panels(formatter: Any, by_panel: dict[str, list[tuple[str, str]]]) -> None:
     """Write panels, whose second columns are aligned."""
-    width = max(len(name) for rows in found.values() for name, _ in rows)
-    for panel, rows in found.items():
+    width = max(len(name) for rows in by_panel.values() for name, _ in rows)
+    for panel, rows in by_panel.items():
         formatter.write(f"{panel}:\n")
         with formatter.indentation():
             formatter.write_dl([(name.ljust(width), meaning) for name, meaning in rows], col_max=width)
@@ -235,10 +235,6 @@ def _path(ctx: typer.Context) -> str:
     return " ".join(reversed(names))
 
 
-def _arguments(parameters: Iterable[Any]) -> list[Any]:
-    return [one for one in parameters if one.param_type_name == "argument"]
-
-
 def _argument(parameter: Any) -> str:
     name = parameter.metavar or parameter.name.upper()
     return (name if parameter.required else f"[{name}]") + ("..." if parameter.nargs != 1 else "")
@@ -258,5 +254,5 @@ def _metavar(parameter: Any) -> str | None:
         return None
     described = parameter.type_descriptor
     if described.is_choice:
-        return "|".join(str(getattr(one, "value", one)) for one in described.choices or ())
+        return "|".join(str(getattr(choice, "value", choice)) for choice in described.choices or ())
     return _METAVARS.get(described.annotation, "FILE" if described.is_path else str(parameter.name).upper())

@@ -83,11 +83,11 @@ def _notes_printed() -> Iterator[None]:
     """Print each InputWarning once on stderr: notes on files that are not in the documented form."""
     from crossview.engine.values.errors import InputWarning
 
-    shown = set[str]()  # Python prints a warning again after any change of its filters
+    texts = set[str]()  # Python prints a warning again after any change of its filters
 
     def show_once(message: Warning | str, *_: object, **__: object) -> None:
-        if str(message) not in shown:
-            shown.add(str(message))
+        if str(message) not in texts:
+            texts.add(str(message))
             say(f"note: {message}", err=True)
 
     with warnings.catch_warnings():
@@ -104,7 +104,7 @@ def utf8(value: _Value) -> _Value:
     if isinstance(value, str):
         return cast(_Value, os.fsencode(value).decode("utf-8", "backslashreplace"))
     if isinstance(value, list):
-        return cast(_Value, [utf8(one) for one in value])
+        return cast(_Value, [utf8(element) for element in value])
     return value
 
 
@@ -163,13 +163,13 @@ def _value(text: str) -> Any:
     return json_or_text(text)
 
 
-def tuning(made: "Tuning") -> str:
+def tuning(result: "Tuning") -> str:
     """Return a sentence on how settings were chosen."""
-    chosen = ", ".join(f"{name}={value}" for name, value in made.chosen.items())
-    database = f" among {made.database} items" if made.database else ""
+    values = ", ".join(f"{name}={value}" for name, value in result.chosen.items())
+    database = f" among {result.database} items" if result.database else ""
     return (
-        f"tuned to {chosen} ({made.measure} {made.score:.3f}{database}, the best of {len(made.tried)} candidates "
-        f"by {made.folds}-fold cross-validation on {made.items} items)"
+        f"tuned to {values} ({result.measure} {result.score:.3f}{database}, the best of {len(result.tried)} candidates "
+        f"by {result.folds}-fold cross-validation on {result.items} items)"
     )
 
 

@@ -78,8 +78,8 @@ class ConnectionOptions:
             object.__setattr__(self, "server", os.environ.get("CROSSVIEW_SERVER") or None)
         if self.server is not None and not self.server.startswith(("unix:", "grpc://")):
             for name in _TLS_FILES:
-                named = getattr(self, name) or os.environ.get(f"CROSSVIEW_{name.upper()}")
-                object.__setattr__(self, name, Path(named) if named else None)
+                path = getattr(self, name) or os.environ.get(f"CROSSVIEW_{name.upper()}")
+                object.__setattr__(self, name, Path(path) if path else None)
         if self.timeout is not None and not 0 < self.timeout < math.inf:
             raise typer.BadParameter(f"--timeout takes a positive number of seconds, not {self.timeout:g}")
 

@@ -80,11 +80,11 @@ def copy(
         crossview copy pets pets-2 --server localhost:50051
     """
     with connection.backend() as backend, progress_bar(not quiet and not as_json) as progress:
-        made = backend.copy(name, new, progress)
+        collection = backend.copy(name, new, progress)
         try:
-            info = made.info()
+            info = collection.info()
         finally:
-            made.close()
+            collection.close()
     print_result(info, f"copied {name} to {new}: {info.items} items, {len(info.spaces)} spaces", as_json)
 
 
@@ -107,17 +107,17 @@ def restore(
     """
     from crossview.engine.collections.home import Home
 
-    chosen = Home(home)
-    keys = key_names(chosen, name)
-    if name in chosen.names() and not yes:
+    local = Home(home)
+    keys = key_names(local, name)
+    if name in local.names() and not yes:
         confirm(f"Replace {name}, all that it has now, by {file}?", f"replacing {name} needs --yes")
-    with progress_bar(not quiet and not as_json) as progress, chosen.restore(name, file, True, progress) as collection:
+    with progress_bar(not quiet and not as_json) as progress, local.restore(name, file, True, progress) as collection:
         info = collection.info()
     print_result(info, f"restored {name}: {info.items} items, {len(info.spaces)} spaces", as_json)
     note_keys(keys, "keep it")
     if not keys:
         note_keys(
-            lost_keys(chosen, name), f"for a deleted one, not for this copy; {hint('key grant', 'KEY-NAME', name)}"
+            lost_keys(local, name), f"for a deleted one, not for this copy; {hint('key grant', 'KEY-NAME', name)}"
         )
 
 
@@ -137,6 +137,6 @@ def compact(name: NameArgument, home: HomeOption = None, as_json: JsonOption = F
         before = collection.info().bytes_on_disk
         collection.storage.compact()
         after = collection.info().bytes_on_disk
-    made = Compacted(before, after)
-    sentence = f"{name}: {made.bytes_before / 1e6:,.1f} MB before, {made.bytes_after / 1e6:,.1f} MB now"
-    print_result(made, sentence, as_json)
+    sizes = Compacted(before, after)
+    sentence = f"{name}: {sizes.bytes_before / 1e6:,.1f} MB before, {sizes.bytes_after / 1e6:,.1f} MB now"
+    print_result(sizes, sentence, as_json)

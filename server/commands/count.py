@@ -71,14 +71,14 @@ def print_counts(
 def _rows(items: int, facets: list[Facet]) -> list[tuple[object, ...]]:
     if not facets:
         return [("", items)]
-    rows = [(facet.field, one.value, one.items) for facet in facets for one in facet.values]
+    rows = [(facet.field, count.value, count.items) for facet in facets for count in facet.values]
     return [row[len(facets) < 2 :] for row in rows]
 
 
 def _print(facet: Facet) -> None:
     rows = table(facet.field, ">items")
-    for one in facet.values:
-        rows.add_row(one.value if isinstance(one.value, str) else json.dumps(one.value), f"{one.items:,}")
+    for count in facet.values:
+        rows.add_row(count.value if isinstance(count.value, str) else json.dumps(count.value), f"{count.items:,}")
     show(rows)
     if facet.other_values:
         say(f"{facet.other_values:,} further values")

@@ -58,7 +58,7 @@ class PageOptions:
 
 
 def list_(
-    chosen: FilterOptions,
+    conditions: FilterOptions,
     page: PageOptions,
     counts: CountOptions,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="List the items of this collection.")] = None,
@@ -83,7 +83,7 @@ def list_(
     if name is None:
         _list_collections(connection, as_json, as_csv)
         return
-    condition = chosen.filter()
+    condition = conditions.filter()
     with connection.collection(name) as collection:
         if counts.counted:
             form = "json" if as_json else "csv" if as_csv else ""
@@ -114,7 +114,7 @@ def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool
     if as_json:
         print_json(names)
     elif as_csv:
-        print_csv(["name"], ([one] for one in names))
+        print_csv(["name"], ([name] for name in names))
     else:
         say("\n".join(names) if names else f"no collections; create one with: {hint('create', 'NAME')}")
 
@@ -129,10 +129,10 @@ def _print_csv(collection: "CollectionBackend", condition: "Filter", page: PageO
 
 def _every_item(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> "Iterator[Item]":
     """Yield items, fetched page by page."""
-    after, left = page.after, page.limit or sys.maxsize
-    while left and (items := collection.items(condition, after=after, limit=min(left, _PAGE), **page.order())):
+    after, rest = page.after, page.limit or sys.maxsize
+    while rest and (items := collection.items(condition, after=after, limit=min(rest, _PAGE), **page.order())):
         yield from items
-        after, left = items[-1].key, left - len(items)
+        after, rest = items[-1].key, rest - len(items)
 
 
 def _print_items(items: "list[Item]", total: int) -> None:

@@ -43,12 +43,13 @@ def doctor(home: HomeOption = None, config: ConfigOption = None, as_json: JsonOp
     except InvalidInputError as error:  # the other checks use the defaults
         settings = ServerSettings(home=home)
         checks = [Diagnosis("settings", "error", str(error), "crossview serve --print-config, after the correction")]
-    checks += (replace(one, message=completed(one.message)) for one in diagnoses(settings))
-    healthy = all(one.level != "error" for one in checks)
+    checks += (replace(check, message=completed(check.message)) for check in diagnoses(settings))
+    healthy = all(check.level != "error" for check in checks)
     if as_json:
         print_json(PrintedDiagnoses(healthy, checks))
     else:
-        for one in checks:
-            say(f"{one.level:<8} {one.check}: {one.message}" + (f"\n         -> {one.remedy}" if one.remedy else ""))
+        for check in checks:
+            remedy = f"\n         -> {check.remedy}" if check.remedy else ""
+            say(f"{check.level:<8} {check.check}: {check.message}{remedy}")
     if not healthy:
         raise typer.Exit(1)

@@ -78,31 +78,31 @@ def _machine() -> Iterator[Diagnosis]:
         message = f"{hard} file descriptors: few connections and open collections"
         yield Diagnosis("descriptors", "warning", message, "ulimit -n 65536")
     else:
-        shown = "no limit" if hard == resource.RLIM_INFINITY else f"{hard:,}"
-        yield Diagnosis("descriptors", "ok", f"file descriptors: {shown}")
+        limit = "no limit" if hard == resource.RLIM_INFINITY else f"{hard:,}"
+        yield Diagnosis("descriptors", "ok", f"file descriptors: {limit}")
 
 
 def _available_memory() -> int | None:
     """Return the available bytes of memory, within the limit of a container; None if the system does not say."""
-    found = []
+    limits = []
     with suppress(OSError, ValueError):
         lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-        found.append(int(lines["MemAvailable"].split()[0]) * 1024)
+        limits.append(int(lines["MemAvailable"].split()[0]) * 1024)
     with suppress(OSError, ValueError):
         group = Path("/sys/fs/cgroup")
-        found.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
-    return min(found, default=None)
+        limits.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    return min(limits, default=None)
 
 
 def _libraries(settings: ServerSettings) -> Iterator[Diagnosis]:
     extras = ("engine", "http") if settings.http_port is not None else ("engine",)
     old, missing = [], dict[str, list[str]]()
     for line in importlib.metadata.requires("crossview") or ():
-        named = re.search(r"extra == ['\"](\w+)['\"]", line)
+        marker = re.search(r"extra == ['\"](\w+)['\"]", line)
         needed = _REQUIREMENT.match(line)
-        if needed is None or (named is not None and named[1] not in extras):
+        if needed is None or (marker is not None and marker[1] not in extras):
             continue
-        extra = extras[0] if named is None else named[1]
+        extra = extras[0] if marker is None else marker[1]
         try:
             installed = importlib.metadata.version(needed[1])
         except importlib.metadata.PackageNotFoundError:
@@ -125,13 +125,13 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _packages() -> Iterator[Diagnosis]:
-    for one in additions():
-        check = f"package {one.package}"
-        if one.fault:
-            remedy = f"pip install --upgrade {one.package}, or pip uninstall {one.package}"
-            yield Diagnosis(check, "error", one.fault, remedy)
+    for addition in additions():
+        check = f"package {addition.package}"
+        if addition.fault:
+            remedy = f"pip install --upgrade {addition.package}, or pip uninstall {addition.package}"
+            yield Diagnosis(check, "error", addition.fault, remedy)
         else:
-            yield Diagnosis(check, "ok", one.what)
+            yield Diagnosis(check, "ok", addition.what)
 
 
 def _folder(path: Path) -> Iterator[Diagnosis]:
@@ -154,11 +154,11 @@ def _folder(path: Path) -> Iterator[Diagnosis]:
         level: Literal["warning", "error"] = "warning" if free >= _FULL_DISK else "error"
         message = f"{free / _GIB:.2f} GiB free for {path}"
         yield Diagnosis("disk", level, message, "free space, or move the home to a larger disk")
-    for left in sorted(one.name for one in path.iterdir() if _LEFTOVER.fullmatch(one.name)):
-        message = f"{left} is of a process that was killed, or that works now"
+    for leftover in sorted(child.name for child in path.iterdir() if _LEFTOVER.fullmatch(child.name)):
+        message = f"{leftover} is of a process that was killed, or that works now"
         yield Diagnosis("leftovers", "warning", message, "the next command that opens a collection removes dead ones")
-    for left in sorted(one.name for one in path.iterdir() if one.name.startswith(".import-")):
-        name = left.removeprefix(".import-")
+    for leftover in sorted(child.name for child in path.iterdir() if child.name.startswith(".import-")):
+        name = leftover.removeprefix(".import-")
         yield Diagnosis("leftovers", "warning", f"an unfinished import of {name}", f"crossview import {name} EXPORT")
 
 
@@ -187,7 +187,7 @@ def _collections(home: Home) -> Iterator[Diagnosis]:
 
 def _models(home: Home) -> Iterator[Diagnosis]:
     names, install = home.models.names(), install_command("onnx")
-    if missing := [one for one in ("onnxruntime", "tokenizers") if not installed(one)]:
+    if missing := [library for library in ("onnxruntime", "tokenizers") if not installed(library)]:
         message = f"not installed: {', '.join(missing)}, without which no model runs"
         yield Diagnosis("models", "warning" if names else "ok", message, install)
     else:

@@ -51,10 +51,10 @@ move() {{
 
 def check_files(paths: Sequence[Path], to: Path | None) -> None:
     """Raise BadParameter for a file of an unknown kind, a missing folder, and a script without a folder to move to."""
-    known = (PAGE, TABLE, SCRIPT, *_SHEETS)
+    kinds = (PAGE, TABLE, SCRIPT, *_SHEETS)
     for path in paths:
-        if path.suffix.lower() not in known:
-            raise typer.BadParameter(f"--out {path} is of an unknown kind: end its name in {', '.join(known)}")
+        if path.suffix.lower() not in kinds:
+            raise typer.BadParameter(f"--out {path} is of an unknown kind: end its name in {', '.join(kinds)}")
         if not path.parent.is_dir():
             raise typer.BadParameter(f"--out {path} cannot be written: the folder {path.parent} does not exist")
     scripts = any(path.suffix.lower() == SCRIPT for path in paths)
@@ -80,15 +80,15 @@ class Pictures:
             yield {"": self.collection.items} | ({} if other is None else {self.against: other.items})
 
 
-def write_files(paths: Sequence[Path], to: Path | None, found: "Duplicates", where: Pictures) -> list[str]:
+def write_files(paths: Sequence[Path], to: Path | None, duplicates: "Duplicates", where: Pictures) -> list[str]:
     """Write each file, and return a sentence about each."""
     if not paths:
         return []
     with where.opened() as pictures:
-        return [_write(path, to, found, pictures, where.name) for path in paths]
+        return [_write(path, to, duplicates, pictures, where.name) for path in paths]
 
 
-def write_report(folder: Path | None, found: "Duplicates", where: Pictures) -> list[str]:
+def write_report(folder: Path | None, duplicates: "Duplicates", where: Pictures) -> list[str]:
     """Write a report into a folder, and return a sentence about it; without a folder, do nothing."""
     if folder is None:
         return []
@@ -96,56 +96,56 @@ def write_report(folder: Path | None, found: "Duplicates", where: Pictures) -> l
     from crossview.server.commands.drawing.duplicate_report import files
 
     with where.opened() as pictures:
-        made = files(found, pictures, where.name, json_text(found) + "\n", made_now(against=where.against))
-    return [f"wrote {page.write_files(folder, made)}"]
+        report = files(duplicates, pictures, where.name, json_text(duplicates) + "\n", made_now(against=where.against))
+    return [f"wrote {page.write_files(folder, report)}"]
 
 
-def rows_of(found: "Duplicates") -> "Iterator[list[object]]":
+def rows_of(duplicates: "Duplicates") -> "Iterator[list[object]]":
     """Yield the rows of the CSV."""
-    for number, group in enumerate(found.groups, 1):
-        for one in (group.keeper, *group.members):
-            keeper = one is group.keeper
-            values = {name: getattr(one, name, "") for name in COLUMNS}
+    for number, group in enumerate(duplicates.groups, 1):
+        for picture in (group.keeper, *group.members):
+            keeper = picture is group.keeper
+            values = {name: getattr(picture, name, "") for name in COLUMNS}
             values |= {"group": number, "kind": group.kind, "keeper": keeper, "reason": group.reason if keeper else ""}
             yield list(values.values())
 
 
-def _write(path: Path, to: Path | None, found: "Duplicates", pictures: "Mapping[str, Items]", name: str) -> str:
+def _write(path: Path, to: Path | None, duplicates: "Duplicates", pictures: "Mapping[str, Items]", name: str) -> str:
     from crossview.server.commands.drawing.duplicate_report import page, sheet
 
     suffix = path.suffix.lower()
     if suffix == PAGE:
-        path.write_text(page(found, pictures, name, made_now()), encoding="utf-8")
+        path.write_text(page(duplicates, pictures, name, made_now()), encoding="utf-8")
     elif suffix == TABLE:
         with path.open("w", newline="", encoding="utf-8") as file:
-            write_csv(file, COLUMNS, rows_of(found))
+            write_csv(file, COLUMNS, rows_of(duplicates))
     elif suffix == SCRIPT and to is not None:
-        path.write_text(script(found, to), encoding="utf-8", errors="surrogateescape")
+        path.write_text(script(duplicates, to), encoding="utf-8", errors="surrogateescape")
         return f"wrote {path}: read it, then run it with: sh {shlex.quote(str(path))} (--undo moves the files back)"
     else:
-        sheet(path, found, pictures)
+        sheet(path, duplicates, pictures)
     return f"wrote {path}"
 
 
-def script(found: "Duplicates", to: Path) -> str:
+def script(duplicates: "Duplicates", to: Path) -> str:
     """Return the text of a shell script that moves the files of copies to a folder; bursts stay."""
     folder = to.expanduser().absolute()
     lines = [_HEAD.format(folder=_comment(str(folder)), to=shlex.quote(str(folder)))]
-    for number, group in enumerate(found.groups, 1):
+    for number, group in enumerate(duplicates.groups, 1):
         if group.kind == "copies":
             lines.append(f"\n# {number}: keep {_comment(group.keeper.key)}: {_comment(group.reason)}")
             lines += _moves(number, group.members, group.keeper.source)
     return "\n".join(lines) + "\n"
 
 
-def _moves(number: int, members: "Sequence[DuplicatePicture]", kept: str) -> Iterator[str]:
-    for place, one in enumerate(members, 1):
-        if not one.source or one.source == kept:
-            yield f"# {_comment(one.key)} has no file of its own"
+def _moves(number: int, members: "Sequence[DuplicatePicture]", keeper_file: str) -> Iterator[str]:
+    for place, picture in enumerate(members, 1):
+        if not picture.source or picture.source == keeper_file:
+            yield f"# {_comment(picture.key)} has no file of its own"
             continue
-        target = f"{number:05}-{place:03}-{Path(one.source).name}"
-        words = f"{', '.join(one.relations)}, {one.confidence:.1%}"
-        yield f"move {shlex.quote(one.source)} {shlex.quote(target)}  # {words}"
+        target = f"{number:05}-{place:03}-{Path(picture.source).name}"
+        words = f"{', '.join(picture.relations)}, {picture.confidence:.1%}"
+        yield f"move {shlex.quote(picture.source)} {shlex.quote(target)}  # {words}"
 
 
 def _comment(text: str) -> str:

@@ -114,7 +114,7 @@ class SpreadLabels:
 
 def duplicates(
     name: NameArgument,
-    chosen: FilterOptions,
+    conditions: FilterOptions,
     find: FindOptions,
     judge: JudgeOptions,
     do: DoOptions,
@@ -144,26 +144,26 @@ def duplicates(
     check_files(do.out or (), do.to)
     check_report(do.report)
     request = DuplicatesRequest(
-        against=find.against, filter=chosen.filter(), relations=_relations(find), limit=find.limit or 0
+        against=find.against, filter=conditions.filter(), relations=_relations(find), limit=find.limit or 0
     )
     with connection.backend() as backend:
         collection = backend.open(name)
         try:
-            found = collection.duplicates(request)
+            result = collection.duplicates(request)
             if do.spread_labels:
-                _spread(collection, found, do.yes, as_json)
+                _spread(collection, result, do.yes, as_json)
                 return
             where = Pictures(name, collection, backend, find.against)
-            written = write_files(do.out or (), do.to, found, where)
-            written += write_report(do.report, found, where)
+            written = write_files(do.out or (), do.to, result, where)
+            written += write_report(do.report, result, where)
         finally:
             collection.close()
     if as_json:
-        print_json(found)
+        print_json(result)
     elif as_csv:
-        print_csv(COLUMNS, rows_of(found))
+        print_csv(COLUMNS, rows_of(result))
     else:
-        _show(found)
+        _show(result)
     for sentence in () if as_json or as_csv else written:
         say(sentence)
 
@@ -171,10 +171,10 @@ def duplicates(
 def _relations(find: FindOptions) -> "Sequence[Relation]":
     from crossview.engine.values.duplicate import RELATIONS
 
-    for one in find.relation or ():
-        if one not in RELATIONS:
-            raise typer.BadParameter(f"--relation is one of {', '.join(RELATIONS)}, not {one!r}")
-    return [known for known in RELATIONS if known in (find.relation or ())]
+    for name in find.relation or ():
+        if name not in RELATIONS:
+            raise typer.BadParameter(f"--relation is one of {', '.join(RELATIONS)}, not {name!r}")
+    return [relation for relation in RELATIONS if relation in (find.relation or ())]
 
 
 def _check(judge: JudgeOptions, do: DoOptions) -> None:
@@ -193,82 +193,82 @@ def _judge(name: str, judge: JudgeOptions, connection: ConnectionOptions, as_jso
             _list(collection.duplicate_judgements.list(), as_json)
             return
         if judge.undo:
-            made = collection.duplicate_judgements.undo(person)
-            print_result(made, f"undone: {_sentence(made)}", as_json)
+            judgement = collection.duplicate_judgements.undo(person)
+            print_result(judgement, f"undone: {_sentence(judgement)}", as_json)
             return
         pair = judge.same or judge.different or ("", "")
-        made = collection.duplicate_judgements.judge(*pair, judge.same is not None, person=person)
-    print_result(made, _sentence(made), as_json)
+        judgement = collection.duplicate_judgements.judge(*pair, judge.same is not None, person=person)
+    print_result(judgement, _sentence(judgement), as_json)
 
 
-def _sentence(made: "PairJudgement") -> str:
-    return f"{made.first} and {made.second} are {'' if made.same else 'not '}the same photograph, by {made.person}"
+def _sentence(pair: "PairJudgement") -> str:
+    return f"{pair.first} and {pair.second} are {'' if pair.same else 'not '}the same photograph, by {pair.person}"
 
 
-def _list(found: "list[PairJudgement]", as_json: bool) -> None:
+def _list(judgements: "list[PairJudgement]", as_json: bool) -> None:
     if as_json:
-        print_json(found)
-    elif not found:
+        print_json(judgements)
+    elif not judgements:
         say("no judgements; state some with --same A B and --not A B")
     else:
         rows = table("judgement", "item", "item", "person", "created")
-        for one in found:
-            said = "same" if one.same else "not"
-            rows.add_row(said, one.first, one.second, one.person, one.created[:19].replace("T", " "))
+        for pair in judgements:
+            said = "same" if pair.same else "not"
+            rows.add_row(said, pair.first, pair.second, pair.person, pair.created[:19].replace("T", " "))
         show(rows)
 
 
-def what(one: "DuplicatePicture") -> str:
+def what(picture: "DuplicatePicture") -> str:
     """Return the relations of a picture to its keeper, in words."""
     words = []
-    for relation in one.relations:
+    for relation in picture.relations:
         if relation == "rotated":
-            turned = f"{abs(one.degrees):g} degrees {'clockwise' if one.degrees > 0 else 'counterclockwise'}"
+            turned = f"{abs(picture.degrees):g} degrees {'clockwise' if picture.degrees > 0 else 'counterclockwise'}"
             words.append(f"rotated by {turned}")
         elif relation == "cropped":
-            words.append(f"cropped to {one.share:.0%}" if one.share < 1 else f"uncropped, {one.share:.0%}")
+            words.append(f"cropped to {picture.share:.0%}" if picture.share < 1 else f"uncropped, {picture.share:.0%}")
         elif relation == "resized":
-            words.append(f"resized to {one.width} x {one.height}")
+            words.append(f"resized to {picture.width} x {picture.height}")
         else:
             words.append("the same, as judged" if relation == "judged" else relation)
     return ", ".join(words)
 
 
-def _show(found: "Duplicates") -> None:
-    for note in found.notes:
+def _show(result: "Duplicates") -> None:
+    for note in result.notes:
         say(f"note: {note}")
-    say(_summary(found))
-    if not found.groups:
+    say(_summary(result))
+    if not result.groups:
         return
     rows = table(">group", "keep", "why", "copy", "relation", ">sure")
-    for number, group in enumerate(found.groups[:SHOWN], 1):
-        for place, one in enumerate(group.members):
+    for number, group in enumerate(result.groups[:SHOWN], 1):
+        for place, picture in enumerate(group.members):
             first = (str(number), group.keeper.key, group.reason) if place == 0 else ("", "", "")
-            rows.add_row(*first, one.key, what(one), f"{one.confidence:.1%}")
+            rows.add_row(*first, picture.key, what(picture), f"{picture.confidence:.1%}")
     show(rows)
-    if len(found.groups) > SHOWN:
-        say(f"and {len(found.groups) - SHOWN} more groups; --csv, --json and --out list them all")
+    if len(result.groups) > SHOWN:
+        say(f"and {len(result.groups) - SHOWN} more groups; --csv, --json and --out list them all")
 
 
-def _summary(found: "Duplicates") -> str:
-    copies: list[DuplicateGroup] = [group for group in found.groups if group.kind == "copies"]
-    bursts = len(found.groups) - len(copies)
+def _summary(result: "Duplicates") -> str:
+    copies: list[DuplicateGroup] = [group for group in result.groups if group.kind == "copies"]
+    bursts = len(result.groups) - len(copies)
     members = sum(len(group.members) for group in copies)
     more = f"; {bursts:,} bursts" if bursts else ""
     if not copies:
-        return f"no copies among {found.pictures:,} pictures{more}"
-    taken = size(sum(group.size for group in copies))
-    return f"{found.pictures:,} pictures: {members:,} copies in {len(copies):,} groups take {taken}{more}"
+        return f"no copies among {result.pictures:,} pictures{more}"
+    disk_space = size(sum(group.size for group in copies))
+    return f"{result.pictures:,} pictures: {members:,} copies in {len(copies):,} groups take {disk_space}{more}"
 
 
-def _spread(collection: "CollectionBackend", found: "Duplicates", yes: bool, as_json: bool) -> None:
+def _spread(collection: "CollectionBackend", result: "Duplicates", yes: bool, as_json: bool) -> None:
     """Give the unlabelled pictures of groups of copies the labels on which the labelled ones agree."""
     from crossview.engine.values.item import ItemUpdate
 
-    planned = _planned(collection, found)
+    planned = _planned(collection, result)
     if not as_json:
-        for one in planned.changed:
-            say(f"{one.key}: {', '.join(one.labels)}")
+        for label in planned.changed:
+            say(f"{label.key}: {', '.join(label.labels)}")
         for key in planned.disagreeing:
             say(f"left out: the copies of {key} have different labels")
         if not planned.changed:
@@ -276,21 +276,21 @@ def _spread(collection: "CollectionBackend", found: "Duplicates", yes: bool, as_
     if planned.changed:
         if not yes:
             confirm(f"Label {len(planned.changed)} pictures?", f"labelling {len(planned.changed)} pictures needs --yes")
-        collection.items.update([ItemUpdate(one.key, labels=one.labels) for one in planned.changed])
+        collection.items.update([ItemUpdate(label.key, labels=label.labels) for label in planned.changed])
     if as_json:
         print_json(planned)
     elif planned.changed:
         say(f"labelled {len(planned.changed)} pictures")
 
 
-def _planned(collection: "CollectionBackend", found: "Duplicates") -> SpreadLabels:
+def _planned(collection: "CollectionBackend", result: "Duplicates") -> SpreadLabels:
     changed, disagreeing = [], []
-    for group in found.groups:
-        own = [one for one in (group.keeper, *group.members) if not one.collection]
-        labels = {one.key: collection.items.get(one.key).labels for one in own if group.kind == "copies"}
-        known = {some for some in labels.values() if some}
-        if len(known) > 1:
+    for group in result.groups:
+        own = [picture for picture in (group.keeper, *group.members) if not picture.collection]
+        labels_of = {picture.key: collection.items.get(picture.key).labels for picture in own if group.kind == "copies"}
+        label_sets = {labels for labels in labels_of.values() if labels}
+        if len(label_sets) > 1:
             disagreeing.append(group.keeper.key)
-        elif known:
-            changed += [SpreadLabel(key, next(iter(known))) for key, some in labels.items() if not some]
+        elif label_sets:
+            changed += [SpreadLabel(key, next(iter(label_sets))) for key, labels in labels_of.items() if not labels]
     return SpreadLabels(changed, disagreeing)

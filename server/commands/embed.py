@@ -29,7 +29,7 @@ SHOWN = 4
 def embed(
     name: NameArgument,
     query: QueryOptions,
-    chosen: FilterOptions,
+    conditions: FilterOptions,
     every: Annotated[bool, typer.Option("--all", help="Embed every item with the view, in the order of keys.")] = False,
     out: Annotated[
         Path | None,
@@ -53,13 +53,13 @@ def embed(
         crossview embed pets --all --view color --targets sift --out rows.npz
         crossview embed pets --where 'label = cat' --view color --out cats.parquet
     """
-    if every or chosen.given():
+    if every or conditions.given():
         if query.given():
             raise typer.BadParameter("--all and --where embed items: leave out IMAGE, --text, --key and --vector")
         if out is None:
             raise typer.BadParameter("--all and --where write a file: give --out FILE.npy, .npz, .parquet or .csv")
         with connection.collection(name) as collection, progress_bar(not as_json) as progress:
-            written = _write_all(collection, query, chosen.filter(), out, progress)
+            written = _write_all(collection, query, conditions.filter(), out, progress)
         _report(written, as_json)
         return
     if not query.view:
@@ -72,13 +72,13 @@ def embed(
     if out is not None:
         _report(_write(out, embeddings), as_json)
     elif as_json:
-        print_json([_described(one) for one in embeddings])
+        print_json([_described(embedding) for embedding in embeddings])
     else:
         _print(embeddings)
 
 
 def _write_all(
-    collection: "CollectionBackend", query: QueryOptions, chosen: "Filter", path: Path, progress: "Progress | None"
+    collection: "CollectionBackend", query: QueryOptions, condition: "Filter", path: Path, progress: "Progress | None"
 ) -> "Written":
     from crossview.engine.spaces.item_files import every_page, write_vectors
 
@@ -87,9 +87,9 @@ def _write_all(
         raise typer.BadParameter(f"a file holds the vectors of one target, not of {', '.join(targets)}")
 
     def counted() -> "Iterator[ItemEmbeddings]":
-        done, total = 0, collection.count(chosen)
+        done, total = 0, collection.count(condition)
         for page in every_page(
-            collection.items.embed, query.view, space=query.space, target="".join(targets), filter=chosen
+            collection.items.embed, query.view, space=query.space, target="".join(targets), filter=condition
         ):
             yield page
             done += len(page.keys)
@@ -135,10 +135,12 @@ def _write(path: Path, embeddings: "Sequence[Embedding]") -> "Written":
 
     from crossview.engine.spaces.item_files import Written
 
-    made = sorted({one.target for one in embeddings})
-    if len(made) > 1:
-        raise typer.BadParameter(f"a file holds the rows of one target: choose it with --targets, of {', '.join(made)}")
-    rows = np.stack([one.vector for one in embeddings])
+    targets = sorted({embedding.target for embedding in embeddings})
+    if len(targets) > 1:
+        raise typer.BadParameter(
+            f"a file holds the rows of one target: choose it with --targets, of {', '.join(targets)}"
+        )
+    rows = np.stack([embedding.vector for embedding in embeddings])
     with path.open("wb") as file:
         np.save(file, rows)
     return Written(path, len(rows), rows.shape[1], embeddings[0].bits)
@@ -166,17 +168,18 @@ class PrintedEmbedding:
     vector: list[float] | None
 
 
-def _described(one: "Embedding") -> PrintedEmbedding:
-    if one.bits:
-        return PrintedEmbedding(one.query, one.target, one.bits, one.vector.tobytes().hex(), None)
-    return PrintedEmbedding(one.query, one.target, 0, None, one.vector.tolist())
+def _described(embedding: "Embedding") -> PrintedEmbedding:
+    codes = embedding.vector.tobytes().hex() if embedding.bits else None
+    numbers = None if embedding.bits else embedding.vector.tolist()
+    return PrintedEmbedding(embedding.query, embedding.target, embedding.bits, codes, numbers)
 
 
 def _print(embeddings: "Sequence[Embedding]") -> None:
     rows = table(">query", "target", ">size", "begins")
-    for one in embeddings:
-        size, first = f"{len(one.vector)} numbers", " ".join(f"{value:.4g}" for value in one.vector[:SHOWN])
-        if one.bits:
-            size, first = f"{one.bits} bits", one.vector[:SHOWN].tobytes().hex()
-        rows.add_row(str(one.query), one.target, size, first + (" ..." if len(one.vector) > SHOWN else ""))
+    for embedding in embeddings:
+        size, first = f"{len(embedding.vector)} numbers", " ".join(f"{value:.4g}" for value in embedding.vector[:SHOWN])
+        if embedding.bits:
+            size, first = f"{embedding.bits} bits", embedding.vector[:SHOWN].tobytes().hex()
+        dots = " ..." if len(embedding.vector) > SHOWN else ""
+        rows.add_row(str(embedding.query), embedding.target, size, first + dots)
     show(rows)

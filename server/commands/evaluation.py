@@ -152,10 +152,10 @@ def read_constraints(paths: Sequence[Path] | None, weights: Sequence[float] | No
         return None
     from crossview.engine.catalog.ingest.comparison_files import read_comparisons
 
-    found = [read_comparisons(path) for path in paths]
+    comparisons = [read_comparisons(path) for path in paths]
     if weights:
-        found = [one.weighted(weight) for one, weight in zip(found, weights, strict=True)]
-    return replace(found[0], others=tuple(found[1:]))
+        comparisons = [of_file.weighted(weight) for of_file, weight in zip(comparisons, weights, strict=True)]
+    return replace(comparisons[0], others=tuple(comparisons[1:]))
 
 
 def read_tree(path: Path | None) -> "Taxonomy | None":
@@ -183,7 +183,7 @@ def read_grouping(text: str | None) -> "Grouping | None":
 def evaluate(
     name: NameArgument,
     options: EvaluationOptions,
-    chosen: FilterOptions,
+    conditions: FilterOptions,
     files: EvaluationFiles = NO_FILES,
     detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
@@ -207,8 +207,8 @@ def evaluate(
     """
     check_format(as_json, as_csv)
     check_detached(detach, connection)
-    request = replace(files.request(options.request()), where=chosen.filter())
-    if chosen.given() and options.copies is not None:
+    request = replace(files.request(options.request()), where=conditions.filter())
+    if conditions.given() and options.copies is not None:
         raise typer.BadParameter("--where chooses queries among the held-out items, and not copies: leave out one")
     if detach and files.report is not None:
         raise typer.BadParameter("--report is written at the end: leave out --detach")
@@ -268,8 +268,8 @@ def _print_databases(evaluation: "Evaluation") -> None:
 def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
     """Print a column of figures for each space, with paired differences to the first space in the other columns."""
     cells = {_key(row): _number(row.value, row.standard_error) for row in evaluation.rows}
-    for one in evaluation.differences:
-        cells[_key(one)] += f" ({_number(one.value, one.standard_error, '+')})"
+    for difference in evaluation.differences:
+        cells[_key(difference)] += f" ({_number(difference.value, difference.standard_error, '+')})"
     places = ("database",) if evaluation.databases else ()
     rows = table("query", "target", *places, "metric", ">k", *(f">{space}" for space in spaces))
     for query, target, database, metric, k in dict.fromkeys(key[1:] for key in map(_key, evaluation.rows)):
@@ -280,12 +280,12 @@ def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
     say(f"{_MEANS}{brackets}")
 
 
-def _figure(one: "EvaluationRow") -> tuple[str, str, str, int | None]:
-    return one.query_view, one.database_view, one.metric, one.k
+def _figure(row: "EvaluationRow") -> tuple[str, str, str, int | None]:
+    return row.query_view, row.database_view, row.metric, row.k
 
 
-def _key(one: "EvaluationRow | EvaluationDifference") -> tuple[str, str, str, str, str, int | None]:
-    return one.space, one.query_view, one.database_view, one.database, one.metric, one.k
+def _key(row: "EvaluationRow | EvaluationDifference") -> tuple[str, str, str, str, str, int | None]:
+    return row.space, row.query_view, row.database_view, row.database, row.metric, row.k
 
 
 def _number(value: float, error: float | None, sign: str = "") -> str:
@@ -293,10 +293,9 @@ def _number(value: float, error: float | None, sign: str = "") -> str:
 
 
 def _print_csv(evaluation: "Evaluation") -> None:
-    """Print a line for each figure of each space."""
-    differences = {_key(one): (one.value, one.standard_error) for one in evaluation.differences}
+    differences = {_key(row): (row.value, row.standard_error) for row in evaluation.differences}
     none = (None, None)
     print_csv(
         COLUMNS,
-        ((*_key(one), one.value, one.standard_error, *differences.get(_key(one), none)) for one in evaluation.rows),
+        ((*_key(row), row.value, row.standard_error, *differences.get(_key(row), none)) for row in evaluation.rows),
     )

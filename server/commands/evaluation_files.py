@@ -89,17 +89,17 @@ class EvaluationFiles:
 
     def write(self, request: EvaluationRequest, evaluation: "Evaluation") -> None:
         """Write the files of the result of a request, and print their names on stderr."""
-        found = evaluation.per_query
+        tables = evaluation.per_query
         if self.per_query is not None:
-            names = list(dict.fromkeys(name for one in found for name in one.figures))
+            names = list(dict.fromkeys(name for table in tables for name in table.figures))
             with _new(self.per_query) as file:
-                write_csv(file, [*COLUMNS, *names], _rows(found, names))
+                write_csv(file, [*COLUMNS, *names], _rows(tables, names))
         if self.trec_qrels is not None:
             with _new(self.trec_qrels) as file:
-                file.writelines(_qrels(found[0]))
-        for one in found if self.trec_run is not None else ():
-            with _new(self._run_of(one.space, request)) as file:
-                file.writelines(_run(one))
+                file.writelines(_qrels(tables[0]))
+        for table in tables if self.trec_run is not None else ():
+            with _new(self._run_of(table.space, request)) as file:
+                file.writelines(_run(table))
 
     def write_report(
         self, request: EvaluationRequest, evaluation: "Evaluation", collection: "CollectionBackend", name: str
@@ -112,8 +112,8 @@ class EvaluationFiles:
 
         spaces = [collection.spaces.get(space) for space in dict.fromkeys(row.space for row in evaluation.rows)]
         figures = json_text(replace(evaluation, per_query=())) + "\n"
-        made = made_now(collection=name, seed=request.seed)
-        files = evaluation_files(name, evaluation, spaces, collection.items, figures, made)
+        origin = made_now(collection=name, seed=request.seed)
+        files = evaluation_files(name, evaluation, spaces, collection.items, figures, origin)
         say(f"wrote {write_files(self.report, files)}", err=True)
 
     def _run_of(self, space: str, request: EvaluationRequest) -> Path:
@@ -138,24 +138,26 @@ def _new(path: Path) -> Iterator[TextIO]:
     say(f"wrote {path}", err=True)
 
 
-def _rows(found: Sequence["PerQuery"], names: Sequence[str]) -> Iterator[Sequence[Any]]:
+def _rows(tables: Sequence["PerQuery"], names: Sequence[str]) -> Iterator[Sequence[Any]]:
     """Yield a row for each query; a figure that does not count the query is None."""
-    for one in found:
-        place = one.space, one.query_view, one.database_view, one.database, one.split
-        columns = [one.figures[name].tolist() if name in one.figures else [math.nan] * len(one.keys) for name in names]
-        for key, *values in zip(one.keys, *columns, strict=True):
+    for table in tables:
+        place = table.space, table.query_view, table.database_view, table.database, table.split
+        columns = [
+            table.figures[name].tolist() if name in table.figures else [math.nan] * len(table.keys) for name in names
+        ]
+        for key, *values in zip(table.keys, *columns, strict=True):
             yield *place, key, *(None if math.isnan(value) else value for value in values)
 
 
-def _run(one: "PerQuery") -> Iterator[str]:
-    for query, hits in one.run():
+def _run(table: "PerQuery") -> Iterator[str]:
+    for query, hits in table.run():
         name = _escaped(query)
         for rank, (item, score) in enumerate(hits.items(), 1):
-            yield f"{name} Q0 {_escaped(item)} {rank} {score:.0f} {one.space}\n"
+            yield f"{name} Q0 {_escaped(item)} {rank} {score:.0f} {table.space}\n"
 
 
-def _qrels(one: "PerQuery") -> Iterator[str]:
-    for query, relevant in one.qrels():
+def _qrels(table: "PerQuery") -> Iterator[str]:
+    for query, relevant in table.qrels():
         name = _escaped(query)
         for item, grade in relevant.items():
             yield f"{name} 0 {_escaped(item)} {grade}\n"
@@ -163,4 +165,4 @@ def _qrels(one: "PerQuery") -> Iterator[str]:
 
 def _escaped(key: str) -> str:
     """Return a key without white space, as one column of a TREC file; ``urllib.parse.unquote`` returns the key."""
-    return _SEPARATING.sub(lambda found: quote(found[0]), key)
+    return _SEPARATING.sub(lambda match: quote(match[0]), key)

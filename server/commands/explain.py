@@ -51,7 +51,7 @@ class ExplainOptions:
         typer.Option(metavar="FILE", help="Draw the agreement over both pictures: .png, .jpg, .jpeg, .webp or .pdf."),
     ] = None
 
-    def request(self, query: QueryOptions, chosen: FilterOptions) -> "ExplainRequest":
+    def request(self, query: QueryOptions, conditions: FilterOptions) -> "ExplainRequest":
         """Return the request of these options."""
         from crossview.engine.values.explanation import ExplainRequest
         from crossview.engine.values.query import SearchRequest
@@ -61,7 +61,7 @@ class ExplainOptions:
             targets=names(query.targets),
             k=max(SearchRequest.k, self.hits),
             space=query.space,
-            filter=chosen.filter(),
+            filter=conditions.filter(),
             merge=self.merge,
         )
         return ExplainRequest(search, keys=tuple(self.hit or ()), hits=self.hits, parts=PARTS)
@@ -71,7 +71,7 @@ def explain(
     name: NameArgument,
     query: QueryOptions,
     options: ExplainOptions,
-    chosen: FilterOptions,
+    conditions: FilterOptions,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
@@ -89,16 +89,16 @@ def explain(
         from crossview.server.commands.drawing.sheet import check_sheet
 
         check_sheet(options.out)
-    request = options.request(query, chosen)
+    request = options.request(query, conditions)
     with connection.collection(name) as collection:
-        found = collection.explain(request)
+        explanations = collection.explain(request)
         if options.out is not None:
-            draw(options.out, drawable(collection, connection), request.search, found, query.image)
+            draw(options.out, drawable(collection, connection), request.search, explanations, query.image)
     if as_json:
-        print_json(found)
+        print_json(explanations)
         return
-    for target in dict.fromkeys(one.target for one in found):
-        print_explanations([one for one in found if one.target == target])
+    for target in dict.fromkeys(explanation.target for explanation in explanations):
+        print_explanations([explanation for explanation in explanations if explanation.target == target])
     if options.out is not None:
         say(f"wrote {options.out}")
 
@@ -109,13 +109,13 @@ def drawable(collection: "CollectionBackend", connection: PictureConnection) -> 
 
 
 def draw(
-    path: Path, items: DrawableItems, search: "SearchRequest", found: "Sequence[Explanation]", picture: Path | None
+    path: Path, items: DrawableItems, search: "SearchRequest", parts: "Sequence[Explanation]", picture: Path | None
 ) -> None:
     """Write the drawing of explanations; ``picture`` is the file of the query."""
     from crossview.server.commands.drawing.explanation_sheet import write_explanations
 
     name = picture.name if picture is not None else ""
-    warn_of_unknown(write_explanations(path, items, search.queries[0], found, name))
+    warn_of_unknown(write_explanations(path, items, search.queries[0], parts, name))
 
 
 def warn_of_unknown(unknown: str) -> None:
@@ -128,21 +128,21 @@ def warn_of_unknown(unknown: str) -> None:
         )
 
 
-def print_explanations(found: "Sequence[Explanation]") -> None:
+def print_explanations(explanations: "Sequence[Explanation]") -> None:
     """Print a table of the explanations of one list: a row for each view and target."""
-    if not found:
+    if not explanations:
         return
-    target = found[0].target or "all targets, merged"
+    target = explanations[0].target or "all targets, merged"
     rows = table(
         *(">hit", "key", "view", "target", ">rank", ">of", ">distance", ">match", ">contribution", "agreement"),
         title=f"explanation of {target}",
     )
-    for one in found:
-        for number, (part, share) in enumerate(zip(one.contributions, one.shares(), strict=True)):
-            first = (str(one.rank or "-"), one.key) if number == 0 else ("", "")
-            rows.add_row(*first, part.view, part.target, *_numbers(part), _percent(share), _agreeing(one, part))
+    for explanation in explanations:
+        for number, (part, share) in enumerate(zip(explanation.contributions, explanation.shares(), strict=True)):
+            first = (str(explanation.rank or "-"), explanation.key) if number == 0 else ("", "")
+            rows.add_row(*first, part.view, part.target, *_numbers(part), _percent(share), _agreeing(explanation, part))
     show(rows)
-    say(_SUMS[found[0].measure])
+    say(_SUMS[explanations[0].measure])
 
 
 def _percent(share: float) -> str:
@@ -157,7 +157,7 @@ def _numbers(part: "Contribution") -> tuple[str, str, str, str]:
     return str(part.rank), str(part.items), f"{part.distance:.5g}", match
 
 
-def _agreeing(one: "Explanation", part: "Contribution") -> str:
+def _agreeing(explanation: "Explanation", part: "Contribution") -> str:
     """Return what agrees most between the query and the item in a target, or which bits differ."""
     texts = []
     if part.differing_bits is not None:
@@ -165,13 +165,13 @@ def _agreeing(one: "Explanation", part: "Contribution") -> str:
         dots = ", ..." if len(part.differing_bits) > _BITS_SHOWN else ""
         texts.append(f"{len(part.differing_bits)} of {part.bits} bits differ" + (f": {bits}{dots}" if bits else ""))
     if part.view == part.target.partition(":")[0]:
-        texts += [_parts(each, part.view) for each in one.agreements if each.view in part.view.split("+")]
+        texts += [_parts(each, part.view) for each in explanation.agreements if each.view in part.view.split("+")]
     return "; ".join(texts)
 
 
 def _parts(agreement: "Agreement", view: str) -> str:
     """Return the share of two rows that agrees, and the parts that agree most."""
-    most = [one for one in agreement.parts if one.agreement][:_PARTS_SHOWN]
-    parts = ", ".join(f"{one.name} ({100 * one.agreement:.0f} %)" for one in most)
+    most = [part for part in agreement.parts if part.agreement][:_PARTS_SHOWN]
+    parts = ", ".join(f"{part.name} ({100 * part.agreement:.0f} %)" for part in most)
     name = f"{agreement.view} " if agreement.view != view else ""
     return f"{name}{100 * agreement.agreement:.0f} %" + (f": {parts}" if parts else "")

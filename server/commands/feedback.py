@@ -61,17 +61,17 @@ def list_(name: NameArgument, connection: ConnectionOptions = HERE, as_json: Jso
         crossview feedback list pets --json
     """
     with connection.collection(name) as collection:
-        found = collection.feedback.list()
+        infos = collection.feedback.list()
     if as_json:
-        print_json(found)
+        print_json(infos)
         return
-    if not found:
+    if not infos:
         say(f"no feedback; keep some with: {hint('search', name, '--like', 'KEY', '--feedback', 'FEEDBACK')}")
         return
     rows = table("feedback", ">examples", ">counter-examples", "by")
-    for one in found:
-        people = ", ".join(f"{who} ({count})" for who, count in one.people.items())
-        rows.add_row(one.name, str(one.examples), str(one.counter_examples), people)
+    for info in infos:
+        people = ", ".join(f"{who} ({count})" for who, count in info.people.items())
+        rows.add_row(info.name, str(info.examples), str(info.counter_examples), people)
     show(rows)
 
 
@@ -92,15 +92,16 @@ def show_(
     """
     check_format(as_json, as_csv)
     with connection.collection(name) as collection:
-        found = collection.feedback.get(feedback)
+        judgements = collection.feedback.get(feedback)
     if as_json:
-        print_json(found)
+        print_json(judgements)
     elif as_csv:
-        print_csv(COLUMNS, ([getattr(one, column) for column in COLUMNS] for one in found))
+        print_csv(COLUMNS, ([getattr(judgement, column) for column in COLUMNS] for judgement in judgements))
     else:
         rows = table("judgement", *(f">{column}" if column == "weight" else column for column in COLUMNS))
-        for one in found:
-            rows.add_row(_said(one), one.key, f"{one.weight:g}", one.person, one.created[:19].replace("T", " "))
+        for judgement in judgements:
+            created = judgement.created[:19].replace("T", " ")
+            rows.add_row(_said(judgement), judgement.key, f"{judgement.weight:g}", judgement.person, created)
         show(rows)
 
 
@@ -173,12 +174,12 @@ def remember(
         crossview feedback remember pets cats --notion species --person ann
     """
     with connection.collection(name) as collection:
-        made = collection.feedback.remember(feedback, notion, person)
+        answers = collection.feedback.remember(feedback, notion, person)
         view = collection.views()[0].name
-    kept = RememberedAnswers(feedback, notion, len(made), sum(len(one.triplets) for one in made))
+    report = RememberedAnswers(feedback, notion, len(answers), sum(len(answer.triplets) for answer in answers))
     learn = hint("train", name, "--answers", "--views", view)
-    sentence = f"{kept.answers} answers in {notion}: {kept.comparisons} comparisons; learn from them with: {learn}"
-    print_result(kept, sentence, as_json)
+    sentence = f"{report.answers} answers in {notion}: {report.comparisons} comparisons; learn from them with: {learn}"
+    print_result(report, sentence, as_json)
 
 
 def forget(

@@ -42,8 +42,8 @@ class FilterOptions:
 
     def keys(self, collection: "CollectionBackend", among: tuple[str, ...] = ()) -> list[str]:
         """Return the keys of the items that fulfil the conditions, of all items or among some keys, in order."""
-        found, after, chosen = list[str](), "", self.filter(among)
-        while page := collection.items(chosen, after=after, limit=_PAGE):
-            found += [item.key for item in page]
-            after = found[-1]
-        return found
+        keys, after, condition = list[str](), "", self.filter(among)
+        while page := collection.items(condition, after=after, limit=_PAGE):
+            keys += [item.key for item in page]
+            after = keys[-1]
+        return keys

@@ -71,8 +71,8 @@ _collection: ContextVar[str | None] = ContextVar("collection", default=None)
 def remember_where(options: Mapping[str, Any]) -> None:
     """Remember the home or server of the running command, so that its hints use the same collections."""
     names = ("home", "server", "tls_ca", "tls_client_cert", "tls_client_key")
-    given = [(f"--{name.replace('_', '-')}", str(options[name])) for name in names if options.get(name) is not None]
-    _where.set(tuple(word for pair in given for word in pair))
+    flags = [(f"--{name.replace('_', '-')}", str(options[name])) for name in names if options.get(name) is not None]
+    _where.set(tuple(word for pair in flags for word in pair))
 
 
 def remember_collection(name: str | None) -> None:
@@ -104,8 +104,8 @@ def _line(remedy: Remedy) -> str:
     if isinstance(remedy, Argument):
         return OPTIONS[remedy.name] if remedy.value is ... else shlex.join(_option(remedy.name, remedy.value))
     _, command, option = STEPS[remedy.name]
-    named = [_collection.get() or "NAME"] if remedy.name.startswith("collection.") else []
-    return hint(command, *named, *filter(None, [option]), *_words(remedy))
+    collection = [_collection.get() or "NAME"] if remedy.name.startswith("collection.") else []
+    return hint(command, *collection, *filter(None, [option]), *_words(remedy))
 
 
 def _words(call: Call) -> Iterator[str]:
@@ -123,8 +123,8 @@ def _option(name: str, value: object) -> Iterator[str]:
     """Yield an option and its value, as the command line takes it."""
     yield OPTIONS[name]
     if isinstance(value, dict):
-        several = {key: tried if isinstance(tried, list) else [tried] for key, tried in value.items()}
-        yield from (f"{key}={','.join(map(str, tried))}" for key, tried in several.items())
+        lists = {key: tried if isinstance(tried, list) else [tried] for key, tried in value.items()}
+        yield from (f"{key}={','.join(map(str, tried))}" for key, tried in lists.items())
     elif isinstance(value, list):
         yield as_list(map(str, value))
     elif name == "max_pixels":

@@ -75,13 +75,13 @@ def _places(moved: Mapping[str, str]) -> Iterator[str]:
     """Yield a line for each moved file, or for each moved folder with several."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for former, new in moved.items():
-        left, right = former.split("/"), new.split("/")
-        while len(left) > 1 and len(right) > 1 and left[-1] == right[-1]:
-            left.pop()
-            right.pop()
-        groups.setdefault(("/".join(left), "/".join(right)), []).append((former, new))
-    for (left_folder, right_folder), pairs in groups.items():
+        old_parts, new_parts = former.split("/"), new.split("/")
+        while len(old_parts) > 1 and len(new_parts) > 1 and old_parts[-1] == new_parts[-1]:
+            old_parts.pop()
+            new_parts.pop()
+        groups.setdefault(("/".join(old_parts), "/".join(new_parts)), []).append((former, new))
+    for (old_folder, new_folder), pairs in groups.items():
         if len(pairs) == 1:
             yield f"{pairs[0][0]} -> {pairs[0][1]}"
         else:
-            yield f"{left_folder}/ -> {right_folder}/ ({len(pairs)} items)"
+            yield f"{old_folder}/ -> {new_folder}/ ({len(pairs)} items)"

@@ -67,10 +67,10 @@ def index(
                 report = since(began, _index_vectors(collection, options, rows, as_json))
                 print_json(report) if as_json else show_report(report, name)
             else:
-                chosen = IndexOptions(
+                index_options = IndexOptions(
                     **vars(options) | {"exclude": tuple(options.exclude or ())}, dry_run=follow.dry_run
                 )
-                follower = Follower(collection, name, paths or [], chosen, follow, as_json)
+                follower = Follower(collection, name, paths or [], index_options, follow, as_json)
                 if follow.watch:
                     follower.watch()
                 report, refusal = follower.once()
@@ -92,22 +92,22 @@ def _opened(
     """Yield the collection, which is created for pictures if no collection has a similar name."""
     remember_collection(name)
     with connection.backend() as backend:
-        known = {*backend.names(), *backend.aliases()}
-        if name in known or follow.no_create or follow.dry_run or not paths:
+        existing_names = {*backend.names(), *backend.aliases()}
+        if name in existing_names or follow.no_create or follow.dry_run or not paths:
             collection = backend.open(name)
         else:
             from crossview.engine.catalog.ingest.near_names import near_names
 
             if absent := [path for path in paths if not path.expanduser().exists()]:
                 fail(f"the file or folder {absent[0]} does not exist")
-            if near := near_names(name, known, _TYPING_ERROR):
+            if near := near_names(name, existing_names, _TYPING_ERROR):
                 fail(f"no collection {name!r}, but {near[0]!r}. Create the new one with: {hint('create', name)}")
             collection = backend.create(name)
             say(f"created {name} with views {', '.join(view.name for view in collection.views())}", err=True)
         try:
             yield collection
         except Exception:
-            if name not in known and not collection.items.count():
+            if name not in existing_names and not collection.items.count():
                 backend.delete(name)  # for example, its views cannot be fitted to the pictures
             raise
         finally:

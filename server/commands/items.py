@@ -52,7 +52,7 @@ def show_(
 
 def delete(
     name: NameArgument,
-    chosen: FilterOptions,
+    conditions: FilterOptions,
     keys: Annotated[
         list[str] | None,
         typer.Argument(metavar="KEY", help="Keys of the items; write -- before keys that begin with -."),
@@ -69,15 +69,15 @@ def delete(
         crossview item delete pets photos/cat-1.jpg photos/cat-2.jpg
         crossview item delete pets --where 'key prefix photos/drafts/' --yes
     """
-    if not keys and not chosen.given():
+    if not keys and not conditions.given():
         raise typer.BadParameter("name the items to delete: give KEY... or --where CONDITION")
-    condition = chosen.filter(tuple(keys or ()))
+    condition = conditions.filter(tuple(keys or ()))
     with connection.collection(name) as collection:
         if not yes and (count := collection.count(condition)):
             confirm_deletion(f"{count} items of {name}")
         # Delete by keys in one write: with a lookup first, an item that another process adds meanwhile would stay.
-        deleted = _delete(collection, condition) if chosen.given() else collection.items.delete(list(keys or ()))
-    missing = 0 if chosen.given() else len(set(keys or ())) - deleted
+        deleted = _delete(collection, condition) if conditions.given() else collection.items.delete(list(keys or ()))
+    missing = 0 if conditions.given() else len(set(keys or ())) - deleted
     sentence = f"deleted {deleted} items" + (f"; {missing} did not exist" if missing else "")
     print_result(DeletedItems(deleted, missing), sentence, as_json)
 
@@ -96,7 +96,7 @@ def _show(item: "Item") -> None:
     for field, value in (
         ("key", item.key),
         ("labels", ", ".join(item.labels)),
-        *((f"labels in {notion}", ", ".join(found)) for notion, found in item.notion_labels.items()),
+        *((f"labels in {notion}", ", ".join(labels)) for notion, labels in item.notion_labels.items()),
         ("attributes", _values(item.attributes)),
         ("file", _values(item.file)),
         ("text", item.text),

@@ -64,14 +64,14 @@ def list_(
         crossview job list pets --server localhost:50051
     """
     with _server(connection) as client:
-        found = list(client.jobs.list(collection or ""))
+        jobs = list(client.jobs.list(collection or ""))
     if as_json:
-        print_json(found)
+        print_json(jobs)
         return
     rows = table("job", "kind", "collection", "state", "created", "progress")
-    for one in found:
-        rows.add_row(one.id, one.kind, one.collection, _state(one), _time(one.created), _progress(one))
-    show(rows) if found else say("no jobs")
+    for job in jobs:
+        rows.add_row(job.id, job.kind, job.collection, _state(job), _time(job.created), _progress(job))
+    show(rows) if jobs else say("no jobs")
 
 
 def show_(job: JobArgument, connection: ConnectionOptions = HERE, as_json: JsonOption = False) -> None:
@@ -107,25 +107,25 @@ def wait(job: JobArgument, connection: ConnectionOptions = HERE, as_json: JsonOp
         crossview job wait 5f0c9a1e --server localhost:50051 --json
     """
     with _server(connection) as client, progress_bar(not as_json) as progress:
-        found = client.jobs.wait(job, progress)
-    _print(found, as_json)
+        ended_job = client.jobs.wait(job, progress)
+    _print(ended_job, as_json)
 
 
-def _print(found: "Job", as_json: bool, log: bool = False) -> None:
+def _print(job: "Job", as_json: bool, log: bool = False) -> None:
     if as_json:
-        print_json(found)
+        print_json(job)
         return
-    say(f"{found.id}: {found.kind} of {found.collection}, {_state(found)}")
-    times = (("created", found.created), ("started", found.started), ("ended", found.ended))
+    say(f"{job.id}: {job.kind} of {job.collection}, {_state(job)}")
+    times = (("created", job.created), ("started", job.started), ("ended", job.ended))
     say("; ".join(f"{name} {_time(time)}" for name, time in times if time))
-    if log and found.call_id:
-        say(f"submitted by the call {found.call_id}")
-    for step in found.log if log else ():
+    if log and job.call_id:
+        say(f"submitted by the call {job.call_id}")
+    for step in job.log if log else ():
         say(f"  {numbered(step.what, step.done, step.total, step.note)}")
-    if _progress(found):
-        say(_progress(found))
-    if found.error:
-        say(found.error)
+    if _progress(job):
+        say(_progress(job))
+    if job.error:
+        say(job.error)
 
 
 def _state(job: "Job") -> str:

@@ -75,8 +75,8 @@ def create(
     keys = _keys(home)
     only = None if collections is None else names(collections)
     first = not keys.path.exists()
-    secret, made = keys.create(key_name, scope, only, expires)
-    printed = _printed(made, keys.path.parent)
+    secret, key = keys.create(key_name, scope, only, expires)
+    printed = _printed(key, keys.path.parent)
     if as_json:
         print_json(CreatedKey(**vars(printed), key=secret))
     else:
@@ -104,18 +104,18 @@ def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
     keys = _keys(home)
     with suppress(StorageError):  # a home that cannot be written
         keys.bind()
-    found = [_printed(one, keys.path.parent) for one in keys.all()]
+    printed = [_printed(key, keys.path.parent) for key in keys.all()]
     if as_json:
-        print_json(found)
+        print_json(printed)
         return
-    if not found:
+    if not printed:
         required = "; servers of this home refuse every call" if keys.path.exists() else ""
         say(f"no keys{required}; create one with: {hint('key create', 'website', '--scope', 'read')}")
         return
     rows = table("key", "scope", "collections", "created", "expires")
-    for one in found:
-        expires = "never" if one.expires is None else f"{_time(one.expires)}{' (expired)' if one.expired else ''}"
-        rows.add_row(one.name, one.scope, _reach(one, "all"), _time(one.created), expires)
+    for key in printed:
+        expires = "never" if key.expires is None else f"{_time(key.expires)}{' (expired)' if key.expired else ''}"
+        rows.add_row(key.name, key.scope, _reach(key, "all"), _time(key.created), expires)
     show(rows)
 
 
@@ -163,8 +163,8 @@ def _printed(key: "Key", home: "Path") -> PrintedKey:
     from crossview.server.core.keys.grants import HomeNames
 
     names, grants = HomeNames.of(home), key.collections
-    now = None if grants is None else tuple(sorted({name for one in grants for name in one.shown(names)}))
-    deleted = tuple(one.name for one in grants or () if not one.shown(names))
+    now = None if grants is None else tuple(sorted({name for grant in grants for name in grant.shown(names)}))
+    deleted = tuple(grant.name for grant in grants or () if not grant.shown(names))
     expired = time.time() >= key.ends
     return PrintedKey(key.name, key.scope, now, deleted, key.created, key.expires, expired=expired)
 
@@ -185,8 +185,8 @@ def _note_missing(home: "Path | None", only: tuple[str, ...]) -> None:
     from crossview.engine.collections.home import Home
 
     opened = Home(home)
-    known = {*opened.names(), *opened.aliases()}
-    if new := [one for one in only if one not in known]:
+    existing_names = {*opened.names(), *opened.aliases()}
+    if new := [name for name in only if name not in existing_names]:
         say(f"note: the home has no collection {', '.join(new)} yet", err=True)
 
 

@@ -181,10 +181,10 @@ class RecipeOptions(OfRequest):
 
     def _comparisons(self, orderings: "Orderings | None") -> "ItemComparisons | None":
         """Return the comparisons of files of constraints, and those of items in orderings."""
-        found = read_constraints(self.constraints, self.constraint_weights)
+        comparisons = read_constraints(self.constraints, self.constraint_weights)
         if orderings is None or orderings.items is None:
-            return found
-        return orderings.items if found is None else replace(orderings.items, others=found.sets)
+            return comparisons
+        return orderings.items if comparisons is None else replace(orderings.items, others=comparisons.sets)
 
     def _orderings(self) -> "Orderings | None":
         """Return the orderings in the file, for the learner of attributes."""
@@ -250,7 +250,7 @@ class SpaceOptions:
 def train(
     name: NameArgument,
     options: RecipeOptions,
-    made: SpaceOptions,
+    into: SpaceOptions,
     detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
@@ -266,14 +266,14 @@ def train(
         crossview train pets --sample 20000
         crossview train pets --learner multi-npp,itq:32 --views color,sift --space codes
     """
-    _train(name, options.recipe, made, detach, connection, as_json)
+    _train(name, options.recipe, into, detach, connection, as_json)
 
 
 def tune(
     name: NameArgument,
     options: RecipeOptions,
     tuning: TuneOptions,
-    made: SpaceOptions,
+    into: SpaceOptions,
     detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
@@ -287,66 +287,66 @@ def tune(
         crossview tune pets --learner kcca --views color,sift
         crossview tune pets --learner multi-npp --views color,sift --try mu=0.1,1 --folds 5
     """
-    _train(name, partial(options.recipe, tuning.tune()), made, detach, connection, as_json)
+    _train(name, partial(options.recipe, tuning.tune()), into, detach, connection, as_json)
 
 
 def _train(
     name: str,
     recipe: "Callable[[], Recipe]",
-    made: SpaceOptions,
+    into: SpaceOptions,
     detach: bool,
     connection: ConnectionOptions,
     as_json: bool,
 ) -> None:
     check_detached(detach, connection)
-    given = recipe()
+    request = recipe()
     if detach:
         with connection.detached(name) as server:
-            job = server.train(given, space=made.space, activate=made.activate)
+            job = server.train(request, space=into.space, activate=into.activate)
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
-        trained = collection.train(given, space=made.space, activate=made.activate, progress=progress)
+        trained = collection.train(request, space=into.space, activate=into.activate, progress=progress)
     show_trained(name, trained, as_json)
 
 
-def show_trained(collection: str, made: "SpaceInfo", as_json: bool) -> None:
+def show_trained(collection: str, space: "SpaceInfo", as_json: bool) -> None:
     """Print the result of a training."""
     if as_json:
-        print_json(made)
+        print_json(space)
         return
-    targets = ", ".join(f"{target} ({made.size(target)})" for target in made.targets)
-    held_out = f", {made.held_out} held out" if made.held_out else ""
-    activate = hint("space activate", collection, made.name)
-    state = f"searches without --space use {'it' if made.active else made.active_space}"
-    if not made.active:
+    targets = ", ".join(f"{target} ({space.size(target)})" for target in space.targets)
+    held_out = f", {space.held_out} held out" if space.held_out else ""
+    activate = hint("space activate", collection, space.name)
+    state = f"searches without --space use {'it' if space.active else space.active_space}"
+    if not space.active:
         state += f"; make them use it with: {activate}"
-    part = f" of {made.cost.items}" if made.cost is not None and made.cost.sample < made.cost.items else ""
-    items = f"{made.trained_items}{part} items{held_out}"
-    say(f"trained {made.name} generation {made.generation}: {made.spec} on {items}, from {', '.join(made.views)}")
-    if made.tuning is not None:
-        say(tuning(made.tuning))
-    if made.constraints is not None:
-        say(made.constraints.sentence())
-    for note in made.notes:
+    part = f" of {space.cost.items}" if space.cost is not None and space.cost.sample < space.cost.items else ""
+    items = f"{space.trained_items}{part} items{held_out}"
+    say(f"trained {space.name} generation {space.generation}: {space.spec} on {items}, from {', '.join(space.views)}")
+    if space.tuning is not None:
+        say(tuning(space.tuning))
+    if space.constraints is not None:
+        say(space.constraints.sentence())
+    for note in space.notes:
         say(f"warning: {completed(note)}", err=True)
-    _show_labels(made)
-    say(f"targets: {targets}; {'across views' if made.cross_view else 'within each view'}; {state}")
+    _show_labels(space)
+    say(f"targets: {targets}; {'across views' if space.cross_view else 'within each view'}; {state}")
 
 
-def _show_labels(made: "SpaceInfo") -> None:
+def _show_labels(space: "SpaceInfo") -> None:
     """Print how well the space recognises its labels, and which of them are perhaps not classes."""
     from crossview.engine.values.labels import advice
 
-    if made.label_test:
-        rows = table("label", ">items", ">tested", ">recall", ">by chance", title=f"labels, {made.label_test}")
-        for one in made.labels[:SHOWN]:
-            shares = ("-" if share is None else f"{share:.2f}" for share in (one.recall, one.chance))
-            rows.add_row(one.label, str(one.items), str(one.tested), *shares)
+    if space.label_test:
+        rows = table("label", ">items", ">tested", ">recall", ">by chance", title=f"labels, {space.label_test}")
+        for label in space.labels[:SHOWN]:
+            shares = ("-" if share is None else f"{share:.2f}" for share in (label.recall, label.chance))
+            rows.add_row(label.label, str(label.items), str(label.tested), *shares)
         show(rows)
-        if len(made.labels) > SHOWN:
-            say(f"and {len(made.labels) - SHOWN} more labels; --json lists them all")
-    elif made.labels:
+        if len(space.labels) > SHOWN:
+            say(f"and {len(space.labels) - SHOWN} more labels; --json lists them all")
+    elif space.labels:
         say("labels: not tested, because no labelled item is outside the training: train with --holdout 0.2")
-    if warning := advice(made.labels):
+    if warning := advice(space.labels):
         say(f"warning: {completed(warning)}", err=True)

@@ -28,26 +28,27 @@ def learners(
     """
     from crossview.engine.training.guide import learner_guide, learner_guides, packages_of_learners
 
-    chosen = None if learner is None else learner_guide(learner)
+    guide = None if learner is None else learner_guide(learner)
     if as_json:
-        print_json(chosen or learner_guides())
-    elif chosen is not None:
-        _describe(chosen)
+        print_json(guide or learner_guides())
+    elif guide is not None:
+        _describe(guide)
     else:
         rows = table("learner", "what it does", "needs", "gives")
-        for one in learner_guides():
-            rows.add_row(f"{one.name} (stage)" if one.stage else one.name, one.summary, one.needs(), one.gives())
+        for entry in learner_guides():
+            name = f"{entry.name} (stage)" if entry.stage else entry.name
+            rows.add_row(name, entry.summary, entry.needs(), entry.gives())
         show(rows, *(f"{name}: a learner of the package {origin}" for name, origin in packages_of_learners().items()))
 
 
-def _describe(one: "LearnerGuide") -> None:
-    show(f"{one.name}: {one.summary}", "", *(part for text in one.description for part in (text, "")))
-    show(f"needs: {one.needs()}", f"gives: {one.gives()}")
-    if one.argument is not None:
-        show(f"{one.name}:VALUE sets {one.argument}")
-    if one.kernels:
-        show(f"tune also tries kernel stages before it (setting kernel): {', '.join(one.kernels)}")
-    if not one.settings:
+def _describe(guide: "LearnerGuide") -> None:
+    show(f"{guide.name}: {guide.summary}", "", *(part for text in guide.description for part in (text, "")))
+    show(f"needs: {guide.needs()}", f"gives: {guide.gives()}")
+    if guide.argument is not None:
+        show(f"{guide.name}:VALUE sets {guide.argument}")
+    if guide.kernels:
+        show(f"tune also tries kernel stages before it (setting kernel): {', '.join(guide.kernels)}")
+    if not guide.settings:
         show("no settings")
         return
     rows = table(
@@ -58,7 +59,7 @@ def _describe(one: "LearnerGuide") -> None:
         "tune tries",
         title="Settings (--set KEY=VALUE; write null for None)",
     )
-    for setting in one.settings:
+    for setting in guide.settings:
         tried = ", ".join(map(_shown, setting.tuned))
         rows.add_row(setting.name, setting.meaning, setting.values, _shown(setting.default), tried)
     show(rows)

@@ -54,15 +54,15 @@ class MapOptions:
         """Return the request; raise typer.BadParameter for several targets or an unknown method."""
         from crossview.engine.values.map import METHODS, MapRequest
 
-        found = names(self.targets)
-        if len(found) > 1:
-            raise typer.BadParameter(f"a map shows one target, not {', '.join(found)}")
+        targets = names(self.targets)
+        if len(targets) > 1:
+            raise typer.BadParameter(f"a map shows one target, not {', '.join(targets)}")
         if self.method not in ("", *METHODS):
             raise typer.BadParameter(f"--method takes {' or '.join(METHODS)}, not {self.method!r}")
         return MapRequest(
             space=self.space,
             view=self.view,
-            target="".join(found),
+            target="".join(targets),
             filter=condition,
             method=self.method,
             seed=self.seed,
@@ -96,7 +96,7 @@ class MapFile:
 def map_(
     name: NameArgument,
     options: MapOptions,
-    chosen: FilterOptions,
+    conditions: FilterOptions,
     file: MapFile,
     listed: Annotated[bool, typer.Option("--list", help="List the maps of the collection and compute none.")] = False,
     detach: DetachOption = False,
@@ -114,7 +114,7 @@ def map_(
     """
     check_detached(detach, connection)
     file.check(detach)
-    request = options.request(chosen.filter())
+    request = options.request(conditions.filter())
     with connection.collection(name) as collection:
         if listed:
             _list(collection.maps(), as_json)
@@ -124,32 +124,32 @@ def map_(
                 print_detached(client.open(name).detached().maps.make(request), as_json)
             return
         with progress_bar(not as_json) as progress:
-            made = collection.maps.make(request, progress=progress)
+            info = collection.maps.make(request, progress=progress)
         if file.out is not None:
-            _write(file.out, collection, made, file.color)
+            _write(file.out, collection, info, file.color)
     if as_json:
-        print_json(made)
+        print_json(info)
         return
-    say(sentence(made))
-    if made.missing:
-        say(f"note: {made.missing:,} items came after the map and have no place: place them with --renew", err=True)
+    say(sentence(info))
+    if info.missing:
+        say(f"note: {info.missing:,} items came after the map and have no place: place them with --renew", err=True)
     if file.out is not None:
         say(f"wrote {file.out}")
 
 
-def sentence(made: "MapInfo") -> str:
+def sentence(info: "MapInfo") -> str:
     """Return a sentence about a map."""
-    text = f"map {made.id}: {made.items:,} items by {_METHODS[made.method]} of {_place(made)}"
-    if made.explained is not None:
-        text += f", {made.explained:.0%} of the variance"
-    if made.recall is not None and made.trustworthiness is not None:
-        text += f"; recall of {made.neighbors} neighbours {made.recall:.3f}, trustworthiness {made.trustworthiness:.3f}"
-    return f"{text} ({made.seconds:.1f} s)"
+    text = f"map {info.id}: {info.items:,} items by {_METHODS[info.method]} of {_place(info)}"
+    if info.explained is not None:
+        text += f", {info.explained:.0%} of the variance"
+    if info.recall is not None and info.trustworthiness is not None:
+        text += f"; recall of {info.neighbors} neighbours {info.recall:.3f}, trustworthiness {info.trustworthiness:.3f}"
+    return f"{text} ({info.seconds:.1f} s)"
 
 
-def _place(made: "MapInfo") -> str:
-    target = "" if made.target == made.view else f" in {made.target}"
-    return f"{made.view}{target} in space {made.space}, generation {made.generation}"
+def _place(info: "MapInfo") -> str:
+    target = "" if info.target == info.view else f" in {info.target}"
+    return f"{info.view}{target} in space {info.space}, generation {info.generation}"
 
 
 def _list(maps: "tuple[MapInfo, ...]", as_json: bool) -> None:
@@ -157,36 +157,36 @@ def _list(maps: "tuple[MapInfo, ...]", as_json: bool) -> None:
         print_json(list(maps))
         return
     rows = table("map", "space", "view", "target", "method", ">items", ">later", ">recall", "where")
-    for one in maps:
-        recall = "" if one.recall is None else f"{one.recall:.3f}"
-        place = (f"{one.space} {one.generation}", one.view, one.target, one.method)
-        rows.add_row(str(one.id), *place, f"{one.items:,}", f"{one.missing:,}", recall, one.where)
+    for info in maps:
+        recall = "" if info.recall is None else f"{info.recall:.3f}"
+        place = (f"{info.space} {info.generation}", info.view, info.target, info.method)
+        rows.add_row(str(info.id), *place, f"{info.items:,}", f"{info.missing:,}", recall, info.where)
     show(rows)
 
 
-def _write(out: Path, collection: "AnyCollection", made: "MapInfo", field: str) -> None:
+def _write(out: Path, collection: "AnyCollection", info: "MapInfo", field: str) -> None:
     from crossview.engine.spaces.item_files import replacing
 
-    keys, points, values = _points(collection, made, field)
+    keys, points, values = _points(collection, info, field)
     with replacing(out) as part:
         if out.suffix.lower() == ".json":
             with part.open("w", encoding="utf-8") as file:
-                file.writelines(_lines(made, keys, points, values))
+                file.writelines(_lines(info, keys, points, values))
             return
         from crossview.server.commands.drawing.map_picture import map_picture
 
-        title = sentence(made).partition(": ")[2].rpartition(" (")[0]
+        title = sentence(info).partition(": ")[2].rpartition(" (")[0]  # without its id and the time
         map_picture(points, values, title, field).save(part, format="PNG")
 
 
 def _points(
-    collection: "AnyCollection", made: "MapInfo", field: str
+    collection: "AnyCollection", info: "MapInfo", field: str
 ) -> "tuple[list[str], NDArray[np.float32], list[Any]]":
     import numpy as np
 
     keys, parts, values, after = list[str](), [np.empty((0, 2), np.float32)], list[Any](), 0
     while True:
-        page = collection.maps.points(made.id, field=field, after=after)
+        page = collection.maps.points(info.id, field=field, after=after)
         keys += page.keys
         parts.append(page.points)
         values += page.values
@@ -195,9 +195,9 @@ def _points(
         after = page.after
 
 
-def _lines(made: "MapInfo", keys: list[str], points: "NDArray[np.float32]", values: list[Any]) -> Iterator[str]:
+def _lines(info: "MapInfo", keys: list[str], points: "NDArray[np.float32]", values: list[Any]) -> Iterator[str]:
     """Yield the lines of a file: the map, then one line for each point."""
-    yield f'{{"map": {json.dumps(asdict(made))}, "points": ['
+    yield f'{{"map": {json.dumps(asdict(info))}, "points": ['
     for number, (key, (x, y), value) in enumerate(zip(keys, points.tolist(), values, strict=True)):
         point = {"key": key, "x": x, "y": y, "value": value}
         yield f"{',' if number else ''}\n{json.dumps(point)}"

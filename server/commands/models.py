@@ -75,12 +75,13 @@ def add(
         crossview model add clip ./clip-folder
         crossview model add clip ./clip-folder --json
     """
-    made, trials = _models(home).add(model, folder)
+    entry, trials = _models(home).add(model, folder)
     if as_json:
-        print_json(_checked(made, trials))
+        print_json(_checked(entry, trials))
         return
-    _show(made, trials)
-    views = f"color,{_view_name(model)}=onnx:{model}"
+    _show(entry, trials)
+    view = model if model[0].isalpha() else f"m{model}"  # the name of a view begins with a letter
+    views = f"color,{view}=onnx:{model}"
     say(f"use it in a view, for example: {hint('create', 'art', '--views', views)}", err=True)
 
 
@@ -92,18 +93,18 @@ def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
         crossview model list --json
     """
     models = _models(home)
-    found = list(_undamaged(models))
+    entries = list(_undamaged(models))
     if as_json:
-        print_json([_printed(one) for one in found])
+        print_json([_printed(model) for model in entries])
         return
     if not models.names():
         say(f"no models; add one with: {hint('model add', 'clip', './clip-folder')}")
         return
     rows = table("model", "rows of", "numbers", "MB", "added")
-    for one in found:
-        printed = _printed(one)
+    for model in entries:
+        printed = _printed(model)
         dims = ", ".join(str(printed.dims[kind]) for kind in printed.inputs)
-        rows.add_row(one.name, _rows_of(printed), dims, f"{one.size / _MEGABYTE:.0f}", _time(one.added))
+        rows.add_row(model.name, _rows_of(printed), dims, f"{model.size / _MEGABYTE:.0f}", _time(model.added))
     show(rows)
 
 
@@ -114,11 +115,11 @@ def show_(model: ModelNameArgument, home: HomeOption = None, as_json: JsonOption
         crossview model show clip
         crossview model show clip --json
     """
-    found = _models(home).get(model)
+    entry = _models(home).get(model)
     if as_json:
-        print_json(_printed(found))
+        print_json(_printed(entry))
         return
-    _show(found, {})
+    _show(entry, {})
 
 
 def check(
@@ -134,11 +135,11 @@ def check(
         from crossview.features.models.session import use_device
 
         use_device(device)
-    found, trials = _models(home).check(model)
+    entry, trials = _models(home).check(model)
     if as_json:
-        print_json(_checked(found, trials))
+        print_json(_checked(entry, trials))
         return
-    _show(found, trials)
+    _show(entry, trials)
 
 
 def remove(
@@ -160,8 +161,8 @@ def remove(
         using = f" (needed for new rows of {few(users)})" if users else ""
         confirm_deletion(f"model {model}{using}")
     models.remove(model)
-    kept = f"; the stored rows of {few(users)} stay" if users else ""
-    print_result(Deleted(model), f"deleted model {model}{kept}", as_json)
+    rows_note = f"; the stored rows of {few(users)} stay" if users else ""
+    print_result(Deleted(model), f"deleted model {model}{rows_note}", as_json)
 
 
 def _models(home: Path | None) -> "Models":
@@ -198,7 +199,7 @@ def _printed(model: "Model") -> PrintedModel:
 
 
 def _checked(model: "Model", trials: Mapping[Any, "Trial"]) -> CheckedModel:
-    return CheckedModel(**vars(_printed(model)), trials={kind: one._asdict() for kind, one in trials.items()})
+    return CheckedModel(**vars(_printed(model)), trials={kind: trial._asdict() for kind, trial in trials.items()})
 
 
 def _show(model: "Model", trials: Mapping[Any, "Trial"]) -> None:
@@ -207,8 +208,8 @@ def _show(model: "Model", trials: Mapping[Any, "Trial"]) -> None:
     say(f"model {printed.name}: rows of {_rows_of(printed)}, {size}, added {added}")
     for kind in model.inputs:
         tower, trial = model.manifest.towers[kind], trials.get(kind)
-        found = "" if trial is None else _found(trial)
-        say(f"  {kind}: {tower.file}, output {tower.output}, {tower.dim} numbers{found}")
+        figures = "" if trial is None else _found(trial)
+        say(f"  {kind}: {tower.file}, output {tower.output}, {tower.dim} numbers{figures}")
     if printed.class_count:
         say(f"  classes: {printed.class_count:,}, output {model.manifest.logits}")
     say(f"  licence: {printed.licence or 'the folder states none'}")
@@ -221,12 +222,8 @@ def _found(trial: "Trial") -> str:
 
 def _rows_of(printed: PrintedModel) -> str:
     words = {"image": "pictures", "text": "texts"}
-    named = " and ".join(words[kind] for kind in printed.inputs)
-    return f"{named} in one space" if printed.shared else named
-
-
-def _view_name(model: str) -> str:
-    return model if model[0].isalpha() else f"m{model}"
+    kinds = " and ".join(words[kind] for kind in printed.inputs)
+    return f"{kinds} in one space" if printed.shared else kinds
 
 
 def _time(text: str) -> str:

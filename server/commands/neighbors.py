@@ -44,16 +44,16 @@ class NeighborOptions:
     @property
     def target(self) -> str:
         """The only target; raises typer.BadParameter for several."""
-        found = names(self.targets)
-        if len(found) > 1:
-            raise typer.BadParameter(f"a graph has the distances of one target, not of {', '.join(found)}")
-        return "".join(found)
+        targets = names(self.targets)
+        if len(targets) > 1:
+            raise typer.BadParameter(f"a graph has the distances of one target, not of {', '.join(targets)}")
+        return "".join(targets)
 
 
 def neighbors(
     name: NameArgument,
     query: NeighborOptions,
-    chosen: FilterOptions,
+    conditions: FilterOptions,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Write the graph to this file, such as graph.npz.")],
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
@@ -71,7 +71,7 @@ def neighbors(
     target = query.target
     from crossview.engine.spaces.item_files import every_page, write_graph
 
-    condition = chosen.filter()
+    condition = conditions.filter()
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
 
         def counted() -> "Iterator[ItemNeighbors]":
@@ -84,10 +84,10 @@ def neighbors(
                 if progress is not None:
                     progress("finding neighbours", done, total)
 
-        made = write_graph(out, counted())
+        graph = write_graph(out, counted())
     if as_json:
-        print_json(WrittenNeighbors(**made._asdict()))
+        print_json(WrittenNeighbors(**graph._asdict()))
         return
-    say(f"wrote {made.edges:,} neighbours of {made.items:,} items to {made.path}, and their keys to {made.keys}")
-    if not made.exact:
+    say(f"wrote {graph.edges:,} neighbours of {graph.items:,} items to {graph.path}, and their keys to {graph.keys}")
+    if not graph.exact:
         say("note: the index of this target is not exact: distances are right, but near items may be missing", err=True)

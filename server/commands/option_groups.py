@@ -114,11 +114,11 @@ def _fields_of_request(group: Any) -> dict[str, Any]:
         return {}
     # ``dataclasses.fields`` leaves out the arguments that are no attributes, such as ``exact``.
     fields = {name: field for name, field in group.REQUEST.__dataclass_fields__.items() if field.init}
-    taken = {name for name, flag in group.FLAGS.items() if flag is not None}
+    field_names = {name for name, flag in group.FLAGS.items() if flag is not None}
     if group.ELSEWHERE is not None:
         own = {field.name for field in dataclasses.fields(group)}
-        taken |= fields.keys() - group.ELSEWHERE - group.FLAGS.keys() - own - {"_"}
-    return {name: field for name, field in fields.items() if name in taken}
+        field_names |= fields.keys() - group.ELSEWHERE - group.FLAGS.keys() - own - {"_"}
+    return {name: field for name, field in fields.items() if name in field_names}
 
 
 def _option(field: Any, group: Any, panel: str | None) -> tuple[Any, Any]:

@@ -28,12 +28,12 @@ def say(text: str = "", err: bool = False) -> None:
 
 def escaped(text: str) -> str:
     """Return a text with unsafe characters written as escapes, such as ``\\x1b``."""
-    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _UNSAFE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def escaped_json(text: str) -> str:
     """Return JSON with unsafe characters written as JSON escapes, such as ``\\u009b``."""
-    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 _BREAKS = re.compile(r"[\t\r\n\v\f]+")
@@ -62,12 +62,12 @@ class Table:
         from rich import box
         from rich.table import Table as Drawn
 
-        made = Drawn(title=self.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+        grid = Drawn(title=self.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
         for column in self.columns:
-            made.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
+            grid.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
         for row in self.rows:
-            made.add_row(*map(escaped, row))
-        return made
+            grid.add_row(*map(escaped, row))
+        return grid
 
 
 def table(*columns: str, title: str | None = None) -> Table:

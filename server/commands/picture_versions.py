@@ -32,7 +32,7 @@ _MULTIPLE = 8
 class Printer(Protocol):
     """The reports on new versions."""
 
-    def begun(self, found: "Changes") -> None:
+    def begun(self, result: "Changes") -> None:
         """Take the learned state."""
 
     def change(self, change: "Change") -> None:
@@ -89,8 +89,8 @@ class Versions:
         from crossview.engine.catalog.ingest.walk import readable, walk
 
         here = None if not self.remote else frozenset[str]()
-        found = here if self.folder is None else {readable(file.path) for file in walk([self.folder]).files}
-        return DrawableItems(self.collection, found)
+        files = here if self.folder is None else {readable(file.path) for file in walk([self.folder]).files}
+        return DrawableItems(self.collection, files)
 
     def watch(self, request: "ChangesRequest", every: float, printer: Printer) -> None:
         """Print important changes as pictures arrive, until interrupted; learn the importance once, at the start."""
@@ -103,17 +103,17 @@ class Versions:
                 printed.add(text)
                 printer.note(text)
 
-        found: Changes | None = None
+        learned: Changes | None = None
         while True:
             for failure in self.index(show_progress=False):
                 note(f"left out: {failure}")
             try:
-                if found is None:
-                    found = self.collection.changes(replace(request, gone=self.gone))
-                    last = found.changes[-1].later
-                    printer.begun(found)
+                if learned is None:
+                    learned = self.collection.changes(replace(request, gone=self.gone))
+                    last = learned.changes[-1].later
+                    printer.begun(learned)
                 else:
-                    later = replace(request, gone=self.gone, learned=found.learned, after=last, labels=())
+                    later = replace(request, gone=self.gone, learned=learned.learned, after=last, labels=())
                     newer = self.collection.changes(later)
                     for change in newer.changes:
                         last = change.later
@@ -122,9 +122,9 @@ class Versions:
             except NotReadyError as error:
                 note(f"waiting: {error}")
             except InvalidInputError:
-                if found is None:
+                if learned is None:
                     raise
-                found = None  # the last version has disappeared: learn again
+                learned = None  # the last version has disappeared: learn again
             time.sleep(every)
 
 
@@ -185,11 +185,11 @@ def _collection(backend: "Backend", folder: Path, name: str, spec: str) -> "Coll
     from crossview.engine.values.errors import NotFoundError
 
     description = f"versions of {folder}"
-    known = backend.names()
-    for one in [name] if name else _names(folder):
-        if one not in known:
-            return backend.create(one, views=[spec], description=description)
-        collection = backend.open(one)
+    existing_names = backend.names()
+    for candidate in [name] if name else _names(folder):
+        if candidate not in existing_names:
+            return backend.create(candidate, views=[spec], description=description)
+        collection = backend.open(candidate)
         if name or collection.info().description == description:
             if spec.partition("=")[0] not in {view.name for view in collection.views()}:
                 collection.views.add(spec)
@@ -199,7 +199,6 @@ def _collection(backend: "Backend", folder: Path, name: str, spec: str) -> "Coll
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """Yield names for the collection of a folder."""
     plain = re.sub(r"[^a-z0-9_-]+", "-", folder.name.lower()).strip("-_")[:40] or "pictures"
     yield f"{plain}-changes"
     for number in range(2, 1_000):

@@ -59,8 +59,8 @@ def plan(
         views = views or {view.name: view.dim for view in info.views if view.dim}
     if items is None or not views:
         raise InvalidInputError("a plan needs a collection, or --size and --widths")
-    found = planned(items, views, available_memory())
-    print_json(found) if as_json else _print(found)
+    costs = planned(items, views, available_memory())
+    print_json(costs) if as_json else _print(costs)
 
 
 def _widths(text: str) -> dict[str, int]:
@@ -68,23 +68,23 @@ def _widths(text: str) -> dict[str, int]:
     from crossview.engine.values.errors import InvalidInputError
 
     pairs = [part.rpartition(":") for part in text.split(",") if part]
-    if wrong := ["".join(one) for one in pairs if not one[0] or not one[2].isdigit()]:
+    if wrong := ["".join(part) for part in pairs if not part[0] or not part[2].isdigit()]:
         raise InvalidInputError(f"{wrong[0]!r} is not a view with its columns, such as color:64")
     return {view: int(columns) for view, _, columns in pairs}
 
 
-def _print(found: "Plan") -> None:
+def _print(costs: "Plan") -> None:
     rows = table("view", "index", ">memory", ">disk", ">build", ">search")
-    for one in found.indexes:
-        kind = one.kind + ("" if one.vectors == "float32" else f" {one.vectors}") + (" *" if one.suits else "")
-        rows.add_row(
-            one.view, kind, size(one.memory), size(one.disk), _time(one.build_seconds), f"{one.search_ms:.2f} ms"
-        )
-    available = "" if found.available is None else f"; {size(found.available)} of memory available"
+    for index in costs.indexes:
+        kind = index.kind + ("" if index.vectors == "float32" else f" {index.vectors}") + (" *" if index.suits else "")
+        times = _time(index.build_seconds), f"{index.search_ms:.2f} ms"
+        rows.add_row(index.view, kind, size(index.memory), size(index.disk), *times)
+    available = "" if costs.available is None else f"; {size(costs.available)} of memory available"
     show(
-        f"{found.items:,} items: catalog {size(found.catalog)}, loaded in {_time(found.load_seconds)}{available}", rows
+        f"{costs.items:,} items: catalog {size(costs.catalog)}, loaded in {_time(costs.load_seconds)}{available}",
+        rows,
     )
-    for note in found.notes:
+    for note in costs.notes:
         say(f"note: {note}")
 
 

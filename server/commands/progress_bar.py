@@ -23,8 +23,8 @@ class Notes:
         if what != self._what:
             self._what, self._began = what, time.monotonic()
         if note:
-            left = (time.monotonic() - self._began) * (total - done) / max(done, 1)
-            say(numbered(what, done, total, note) + (f"; about {duration(left)} left" if left else ""), err=True)
+            seconds = (time.monotonic() - self._began) * (total - done) / max(done, 1)
+            say(numbered(what, done, total, note) + (f"; about {duration(seconds)} left" if seconds else ""), err=True)
 
 
 def numbered(what: str, done: int, total: int, note: str) -> str:
@@ -41,12 +41,12 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def progress_bar(wanted: bool = True, unit: str = "") -> Iterator["Progress | None"]:
+def progress_bar(visible: bool = True, unit: str = "") -> Iterator["Progress | None"]:
     """Yield a function that shows progress on stderr: always as notes, and on a terminal also as a bar.
 
-    Yields None unless ``wanted``. With a ``unit``, such as images, the bar shows the rate per second.
+    Yields None unless ``visible``. With a ``unit``, such as images, the bar shows the rate per second.
     """
-    if not wanted:
+    if not visible:
         yield None
         return
     from rich.console import Console

@@ -102,8 +102,8 @@ def add(
             dry_run=options.dry_run,
         )
         with progress_bar(not quiet and not as_json) as progress:
-            found = publish(collection, request, progress)
-        print_result(found, described_publication(found, options.dry_run), as_json)
+            publication = publish(collection, request, progress)
+        print_result(publication, described_publication(publication, options.dry_run), as_json)
         if options.follow and not options.dry_run:
             _follow(collection, request, as_json)
 
@@ -114,8 +114,8 @@ def _follow(collection: "Collection", request: "PublishRequest", as_json: bool) 
 
     stopping = threading.Event()
     try:
-        for found in follow(collection, request, stopping):
-            print_result(found, described_publication(found, False), as_json)
+        for publication in follow(collection, request, stopping):
+            print_result(publication, described_publication(publication, False), as_json)
     except KeyboardInterrupt:
         stopping.set()
         say("stopped: the same command sends later changes", err=True)
@@ -153,24 +153,24 @@ def list_(engine: EngineOption, as_json: JsonOption = False) -> None:
     from crossview.engine.publishing.milvus import Milvus
 
     with closing(Milvus(engine_address(engine))) as connection:
-        found = [PublishedName(**one) for one in listed(connection)]
-    lines = [f"{one.name}: space {one.space}, {one.items:,} items, bundle {one.bundle}" for one in found]
+        rows = [PublishedName(**description) for description in listed(connection)]
+    lines = [f"{row.name}: space {row.space}, {row.items:,} items, bundle {row.bundle}" for row in rows]
     if as_json:
-        print_json(found)
+        print_json(rows)
     else:
         say("\n".join(lines) or f"engine {engine} has no published collection")
 
 
-def described_publication(found: "Publication", planned: bool) -> str:
+def described_publication(result: "Publication", planned: bool) -> str:
     """Return a publication as sentences."""
     verb = "would publish" if planned else "published"
-    lines = [f"{verb} space {found.space} of {found.items:,} items as {found.name}: bundle {found.bundle}"]
-    for one in found.targets:
-        recall = "" if one.recall is None else f", finds {one.recall:.1%} of the nearest items"
-        lines.append(f"  {one.target}: {one.items:,} items, index {one.index}{recall}")
-    if found.kept:
-        lines.append(f"  {found.kept:,} items that servers wrote were taken over")
-    lines += [f"  not published: {one.key}: {one.reason}" for one in found.failures[:_SHOWN]]
-    if len(found.failures) > _SHOWN:
-        lines.append(f"  and {len(found.failures) - _SHOWN:,} more")
+    lines = [f"{verb} space {result.space} of {result.items:,} items as {result.name}: bundle {result.bundle}"]
+    for target in result.targets:
+        recall = "" if target.recall is None else f", finds {target.recall:.1%} of the nearest items"
+        lines.append(f"  {target.target}: {target.items:,} items, index {target.index}{recall}")
+    if result.kept:
+        lines.append(f"  {result.kept:,} items that servers wrote were taken over")
+    lines += [f"  not published: {failure.key}: {failure.reason}" for failure in result.failures[:_SHOWN]]
+    if len(result.failures) > _SHOWN:
+        lines.append(f"  and {len(result.failures) - _SHOWN:,} more")
     return "\n".join(lines)

@@ -53,7 +53,7 @@ class QueryOptions:
 
     def given(self) -> bool:
         """Return whether there is any query."""
-        return any(one is not None for one in self._inputs())
+        return any(value is not None for value in self._inputs())
 
     def _inputs(self) -> tuple[object, ...]:
         return self.image, self.text, self.key, self.vector, self.by_label
@@ -64,7 +64,7 @@ class QueryOptions:
             from crossview.engine.values.query import Query
 
             return [Query(self.view)]
-        if sum(one is not None for one in self._inputs()) != 1:
+        if sum(value is not None for value in self._inputs()) != 1:
             raise typer.BadParameter(
                 "give exactly one of IMAGE, --text WORDS, --key KEY, --vector FILE.npy and --by-label LABEL"
             )
@@ -100,7 +100,7 @@ class ExampleOptions(QueryOptions):
     def named(self) -> list[tuple[str, float]]:
         """The examples and counter-examples with their weights; raises typer.BadParameter for a weight of 0 or less."""
         signed = ((self.like or (), 1.0), (self.unlike or (), -1.0))
-        return [_weighted(one, sign) for names, sign in signed for one in names]
+        return [_weighted(example, sign) for names, sign in signed for example in names]
 
     def queries(self, listing: bool = False) -> "list[Query]":
         """Return the queries of the input, which is optional beside examples; without one, feedback has only a view."""
@@ -127,32 +127,32 @@ class ExampleOptions(QueryOptions):
         return {"combine": combine, "with_examples": self.with_examples, "feedback": self.feedback}
 
 
-def _weighted(given: str, sign: float) -> tuple[str, float]:
+def _weighted(example: str, sign: float) -> tuple[str, float]:
     """Return the name of an example and its weight, negative for a counter-example."""
-    name, equals, text = given.rpartition("=")
+    name, equals, text = example.rpartition("=")
     try:
         weight = float(text) if equals else 1.0
     except ValueError:  # a key or a path with an equals sign
-        return given, sign
+        return example, sign
     if not equals:
-        return given, sign
+        return example, sign
     if not (math.isfinite(weight) and weight > 0):
         raise typer.BadParameter(f"the weight of {name!r} is a number above 0, not {text}: use --unlike for less")
     return name, sign * weight
 
 
-def judge(collection: "CollectionBackend", feedback: str, named: Sequence[tuple[str, float]], person: str) -> None:
+def judge(collection: "CollectionBackend", feedback: str, examples: Sequence[tuple[str, float]], person: str) -> None:
     """Store examples and counter-examples, items by key or by the path of their file, under the name of feedback.
 
     Raises InvalidInputError for a picture that is not an item, which a later search would not have.
     """
-    if not named:
+    if not examples:
         return
     from crossview.engine.values.errors import InvalidInputError
 
-    keys = existing_keys(collection, [name for name, _ in named])
+    keys = existing_keys(collection, [name for name, _ in examples])
     likes, unlikes = dict[str, float](), dict[str, float]()
-    for name, weight in named:
+    for name, weight in examples:
         key = name if name in keys else _key_of_file(collection, name)
         if not key and Path(name).is_file():
             raise InvalidInputError(
@@ -173,8 +173,8 @@ def _key_of_file(collection: "CollectionBackend", name: str) -> str:
 
     if not Path(name).is_file():
         return ""
-    found = collection.items(field("path") == str(Path(name).resolve()), limit=2)
-    return found[0].key if len(found) == 1 else ""
+    items = collection.items(field("path") == str(Path(name).resolve()), limit=2)
+    return items[0].key if len(items) == 1 else ""
 
 
 def existing_keys(collection: "CollectionBackend", inputs: Sequence[str]) -> set[str]:
@@ -182,14 +182,14 @@ def existing_keys(collection: "CollectionBackend", inputs: Sequence[str]) -> set
     from crossview.engine.values.conditions.filter import Filter
     from crossview.server.wire.errors import NotServedError
 
-    found: set[str] = set()
+    keys: set[str] = set()
     try:
         for start in range(0, len(inputs), _KEYS_AT_ONCE):
-            keys = tuple(inputs[start : start + _KEYS_AT_ONCE])
-            found |= {item.key for item in collection.items(Filter(keys=keys), limit=_KEYS_AT_ONCE)}
+            batch = tuple(inputs[start : start + _KEYS_AT_ONCE])
+            keys |= {item.key for item in collection.items(Filter(keys=batch), limit=_KEYS_AT_ONCE)}
     except NotServedError:  # a server without a catalog lists no items
         return {key for key in inputs if _exists(collection, key)}
-    return found
+    return keys
 
 
 def _exists(collection: "CollectionBackend", key: str) -> bool:

@@ -183,17 +183,17 @@ def types_below(annotation: Any) -> Iterator[type]:
     if is_dataclass(annotation):
         yield annotation  # type: ignore[misc]  # a class, never an instance
         hints = field_types(annotation)  # type: ignore[arg-type]
-        for one in fields(annotation):
-            yield from types_below(hints[one.name])
+        for field in fields(annotation):
+            yield from types_below(hints[field.name])
     else:
-        for one in get_args(annotation):
-            yield from types_below(one)
+        for part in get_args(annotation):
+            yield from types_below(part)
 
 
 def field_types(kind: type) -> dict[str, Any]:
     """Return the types of a dataclass's fields. Modules that the help of commands loads import no numpy for theirs."""
-    known = {"np": np, "NDArray": NDArray, "Meaning": Meaning, "ImportReport": ImportReport, "Diagnosis": Diagnosis}
-    return get_type_hints(kind, localns={**known, "Input": Input, "QueryWords": QueryWords})
+    names = {"np": np, "NDArray": NDArray, "Meaning": Meaning, "ImportReport": ImportReport, "Diagnosis": Diagnosis}
+    return get_type_hints(kind, localns={**names, "Input": Input, "QueryWords": QueryWords})
 
 
 def named(annotation: Any) -> str:
@@ -202,7 +202,7 @@ def named(annotation: Any) -> str:
     if origin in (Union, UnionType):
         return ", or ".join(dict.fromkeys(map(named, parts)))
     if origin is Literal:
-        return " or ".join(f'"{one}"' for one in parts)
+        return " or ".join(f'"{value}"' for value in parts)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return f"object of {named(parts[1])}"
     if isinstance(origin, type) and issubclass(origin, Sequence):

@@ -33,7 +33,7 @@ def search(
     name: NameArgument,
     query: ExampleOptions,
     options: SearchOptions,
-    chosen: HitFilter,
+    conditions: HitFilter,
     scores: ScoreOptions,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
@@ -56,7 +56,7 @@ def search(
         check_sheet(options.out)
     elif options.truth is not None:
         raise typer.BadParameter("--class marks the hits on a contact sheet: give --out FILE as well")
-    request = options.request(query, chosen, scores)
+    request = options.request(query, conditions, scores)
     with connection.collection(name) as collection:
         if query.named:
             request = replace(request, queries=[*request.queries, *query.examples(collection)])
@@ -67,7 +67,7 @@ def search(
             print_csv(COLUMNS, _lines(collection.search_pages(request)))
             return
         results = joined(collection.search_pages(request)) if options.every else collection.search(request)
-        kept = _kept(collection, query.feedback) if query.feedback and not (as_json or as_csv) else []
+        judgements = _kept(collection, query.feedback) if query.feedback and not (as_json or as_csv) else []
         explained = _explained(collection, request) if options.explain else []
         if options.out is not None and options.explain:
             draw(options.out, drawable(collection, connection), request, explained, query.image)
@@ -83,7 +83,7 @@ def search(
     elif as_csv:
         print_csv(COLUMNS, _lines([results]))
     else:
-        _print(request, results, scores, kept, explained)
+        _print(request, results, scores, judgements, explained)
         if options.out is not None:
             say(f"wrote {options.out}")
 
@@ -100,34 +100,34 @@ _UNLIKELY = 0.5
 
 def nothing_similar(hits: "Sequence[Hit]") -> bool:
     """Return whether no hit of a list is likely to be relevant: the greatest match is below one half."""
-    found = [hit.match for hit in hits if hit.match is not None]
-    return bool(found) and len(found) == len(hits) and max(found) < _UNLIKELY
+    matches = [hit.match for hit in hits if hit.match is not None]
+    return bool(matches) and len(matches) == len(hits) and max(matches) < _UNLIKELY
 
 
 def _kept(collection: "CollectionBackend", feedback: str) -> "list[Judgement]":
     """Return the judgements of feedback that a search counts: those of existing items."""
     judged = collection.feedback.get(feedback)
-    keys = existing_keys(collection, [one.key for one in judged])
-    return [one for one in judged if one.key in keys]
+    keys = existing_keys(collection, [judgement.key for judgement in judged])
+    return [judgement for judgement in judged if judgement.key in keys]
 
 
-def _say_how(request: "SearchRequest", hit_list: "HitList", kept: "Sequence[Judgement]") -> None:
+def _say_how(request: "SearchRequest", hit_list: "HitList", judgements: "Sequence[Judgement]") -> None:
     """Print what the table cannot show: that nothing is similar, and how a search merged its targets."""
     from crossview.engine.values.strategy import MATCH, way_of
 
     hits, least = hit_list.hits, request.min_match
     if combine := request.combine:
         weights = [query.weight for query in request.queries if query.inputs()]
-        own, of_feedback = _counted(weights), _counted([one.weight for one in kept])
-        total = _counted([*weights, *(one.weight for one in kept)]) if kept else own
+        own, of_feedback = _counted(weights), _counted([judgement.weight for judgement in judgements])
+        total = _counted([*weights, *(judgement.weight for judgement in judgements)]) if judgements else own
         name = request.feedback
-        parts = f" ({name} keeps {of_feedback})" if kept and weights else f" (kept by {name})" if kept else ""
-        say(f"searched by {combine}; {total}{parts}")
+        parts = f" ({name} keeps {of_feedback})" if weights else f" (kept by {name})"
+        say(f"searched by {combine}; {total}{parts if judgements else ''}")
     elif way := way_of(hit_list.target):
         every = "" if request.queries[hit_list.query].view else "every view of the query, and "
         missing = ", because no match is calibrated: train the space (again) with labels, or use --fuse learn"
-        given = request.fuse or way == MATCH
-        say(f"searched by {every or 'several targets, and '}merged by {way}{'' if given else missing}")
+        has_fusion = request.fuse or way == MATCH
+        say(f"searched by {every or 'several targets, and '}merged by {way}{'' if has_fusion else missing}")
     most = request.max_distance
     if not hits and most is not None:
         say(f"no hit is within a distance of {most:g}: leave out --max-distance to see how far the nearest are")
@@ -157,9 +157,9 @@ def joined(pages: "Iterable[Sequence[HitList]]") -> "list[HitList]":
     """Return the lists of all pages, each whole."""
     whole: dict[tuple[int, str], tuple[HitList, list[Hit]]] = {}
     for results in pages:
-        for one in results:
-            whole.setdefault((one.query, one.target), (one, []))[1].extend(one.hits)
-    return [replace(one, hits=tuple(hits)) for one, hits in whole.values()]
+        for hit_list in results:
+            whole.setdefault((hit_list.query, hit_list.target), (hit_list, []))[1].extend(hit_list.hits)
+    return [replace(hit_list, hits=tuple(hits)) for hit_list, hits in whole.values()]
 
 
 @dataclass(frozen=True)
@@ -172,32 +172,32 @@ class HitCount:
 
 
 def _print_counts(request: "SearchRequest", results: "Sequence[HitList]", as_json: bool, as_csv: bool) -> None:
-    counts = [HitCount(one.query, one.target, one.total or 0) for one in results]
+    counts = [HitCount(hit_list.query, hit_list.target, hit_list.total or 0) for hit_list in results]
     if as_json:
         print_json(counts)
     elif as_csv:
-        print_csv(("query", "target", "hits"), [(one.query, one.target, one.hits) for one in counts])
+        print_csv(("query", "target", "hits"), [(count.query, count.target, count.hits) for count in counts])
     else:
-        for one in counts:
-            number = f"query {one.query}, " if len(request.queries) > 1 else ""
-            say(f"{number}{one.target or 'all targets, merged'}: {one.hits:,} hits")
+        for count in counts:
+            number = f"query {count.query}, " if len(request.queries) > 1 else ""
+            say(f"{number}{count.target or 'all targets, merged'}: {count.hits:,} hits")
 
 
 def _print_words(results: "Sequence[HitList]") -> None:
     """Print the words of each query by text that has unknown ones."""
     from crossview.engine.values.errors import few
 
-    words = {one.query: one.words for one in results if one.words is not None and one.words.unknown}
-    for query, one in words.items():
-        number = f"query {query}: " if len(words) > 1 else ""
-        say(f"{number}known words: {few(one.known)}; unknown words, which do not count: {few(one.unknown)}")
+    by_query = {hits.query: hits.words for hits in results if hits.words is not None and hits.words.unknown}
+    for query, words in by_query.items():
+        number = f"query {query}: " if len(by_query) > 1 else ""
+        say(f"{number}known words: {few(words.known)}; unknown words, which do not count: {few(words.unknown)}")
 
 
 def _print(
     request: "SearchRequest",
     results: "Sequence[HitList]",
     options: ScoreOptions,
-    kept: "Sequence[Judgement]",
+    judgements: "Sequence[Judgement]",
     explained: "Sequence[Explanation]" = (),
 ) -> None:
     _print_words(results)
@@ -211,15 +211,15 @@ def _print(
         sources = ["source"] if any(hit.source for hit in hit_list.hits) else []
         missing = ["file"] if any(hit.missing for hit in hit_list.hits) else []
         probable = [">probability"] if any(hit.probability is not None for hit in hit_list.hits) else []
-        shown = options.shown(request.axes, hit_list.hits)
-        columns = [*probable, "key", "labels", *(f">{name}" for name in shown), *merged, *texts, *sources, *missing]
+        names = options.shown(request.axes, hit_list.hits)
+        columns = [*probable, "key", "labels", *(f">{name}" for name in names), *merged, *texts, *sources, *missing]
         matched = [">match"] if any(hit.match is not None for hit in hit_list.hits) else []
-        _say_how(request, hit_list, kept)
+        _say_how(request, hit_list, judgements)
         rows = table(">rank", *matched, ">distance", *columns, title=title)
         for rank, hit in enumerate(hit_list.hits, 1):
             more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts] + [hit.source for _ in sources]
             more += ["missing" if hit.missing else "" for _ in missing]
-            likely, cells = [f"{hit.probability:.3f}" for _ in probable], score_cells(hit, shown)
+            likely, cells = [f"{hit.probability:.3f}" for _ in probable], score_cells(hit, names)
             matches = ["" if hit.match is None else f"{hit.match:.3f}" for _ in matched]
             first = [str(rank), *matches, f"{hit.distance:.5g}", *likely]
             rows.add_row(*first, hit.key, ", ".join(hit.labels), *cells, *more)
@@ -230,4 +230,4 @@ def _print(
                 f"probability: that a hit and the query are the same, if {shares} of all pairs are; "
                 "--base-rate P assumes another share"
             )
-        print_explanations([one for one in explained if one.target == hit_list.target])
+        print_explanations([explanation for explanation in explained if explanation.target == hit_list.target])

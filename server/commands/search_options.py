@@ -71,9 +71,9 @@ class ScoreOptions:
         return tuple(name for name in requested if any(name in hit.scores or name in hit.attributes for hit in hits))
 
 
-def score_cells(hit: "Hit", shown: Sequence[str]) -> list[str]:
+def score_cells(hit: "Hit", names: Sequence[str]) -> list[str]:
     """Return the cells of a hit's scores, and of the attributes by which a search sorts."""
-    return [f"{hit.scores[name]:+.2f}" if name in hit.scores else str(hit.attributes.get(name, "")) for name in shown]
+    return [f"{hit.scores[name]:+.2f}" if name in hit.scores else str(hit.attributes.get(name, "")) for name in names]
 
 
 def _numbers(pairs: Amounts, flag: str, default: float) -> dict[str, float]:
@@ -148,13 +148,13 @@ class SearchOptions(OfRequest):
         ),
     ] = None
 
-    def request(self, query: ExampleOptions, chosen: FilterOptions, scores: ScoreOptions) -> SearchRequest:
+    def request(self, query: ExampleOptions, conditions: FilterOptions, scores: ScoreOptions) -> SearchRequest:
         """Return the request of these options, without the examples themselves."""
         return SearchRequest(
             query.queries(listing=bool(scores.sort_by)),
             targets=names(query.targets),
             space=query.space,
-            filter=chosen.filter(),
+            filter=conditions.filter(),
             weights=self._weights(),
             **scores.fields(),
             **query.fields(),

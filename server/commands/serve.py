@@ -157,9 +157,9 @@ class SettingsOptions:
 
 def configuration_of(flags: Mapping[str, object], file: Path | None) -> Configuration:
     """Return the settings of a server for its flags and file, with the file of the environment as default."""
-    named = os.environ.get("CROSSVIEW_CONFIG")
+    default_file = os.environ.get("CROSSVIEW_CONFIG")
     defaults = {"workers": os.cpu_count() or 1}
-    return configured(flags, os.environ, file or (Path(named) if named else None), defaults)
+    return configured(flags, os.environ, file or (Path(default_file) if default_file else None), defaults)
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
@@ -261,7 +261,7 @@ def serve(
         crossview serve --bundle s3://models/crossview --engine milvus://milvus:19530
     """
     options = {
-        **{name: value for one in (network, load, access, watch, published) for name, value in asdict(one).items()},
+        **{name: value for group in (network, load, access, watch, published) for name, value in asdict(group).items()},
         "home": home,
     }
     configuration = configuration_of(

@@ -91,12 +91,12 @@ class QuestionSession:
         return Question(notion=last.notion, anchor=last.anchor, candidates=candidates)
 
     def _answer(self, question: Question, near: set[int]) -> Answer:
-        chosen = {key: place in near for place, key in enumerate(question.candidates)}
+        judged = {key: place in near for place, key in enumerate(question.candidates)}
         return Answer(
             notion=question.notion,
             anchor=question.anchor,
-            near=tuple(key for key, is_near in chosen.items() if is_near),
-            far=tuple(key for key, is_near in chosen.items() if not is_near),
+            near=tuple(key for key, is_near in judged.items() if is_near),
+            far=tuple(key for key, is_near in judged.items() if not is_near),
             person=self.request.person,
         )
 
@@ -128,11 +128,11 @@ class LabellingSession:
         from crossview.engine.findings.changes.label_file import read_labels
 
         while len(self.sizes) < self.most:
-            found = self.versions.collection.changes(replace(self.request, labels=read_labels(self.file)))
-            if not found.questions:
+            result = self.versions.collection.changes(replace(self.request, labels=read_labels(self.file)))
+            if not result.questions:
                 say("every change has a label")
                 return
-            if not self._asked(found.changes[found.questions[0]]):
+            if not self._asked(result.changes[result.questions[0]]):
                 return
 
     def _asked(self, change: "Change") -> bool:

@@ -41,14 +41,14 @@ def list_(name: NameArgument, connection: ConnectionOptions = HERE, as_json: Jso
         crossview space list pets --json
     """
     with connection.collection(name) as collection:
-        found = collection.spaces()
-    print_json(found) if as_json else show_spaces(found)
+        spaces = collection.spaces()
+    print_json(spaces) if as_json else show_spaces(spaces)
 
 
-def show_spaces(found: "Iterable[SpaceInfo]", title: str | None = None) -> None:
+def show_spaces(spaces: "Iterable[SpaceInfo]", title: str | None = None) -> None:
     """Print a table of spaces."""
     rows = table("space", ">generation", "learner", "targets", ">items", ">held out", title=title)
-    for space in found:
+    for space in spaces:
         name = f"{space.name} (active)" if space.active else space.name
         targets = ", ".join(f"{target} ({space.size(target)})" for target in space.targets)
         counts = str(space.trained_items), str(space.held_out)
@@ -72,8 +72,8 @@ def activate(
         crossview space activate pets cca --generation 1
     """
     with connection.collection(name) as collection:
-        made = collection.spaces.activate(space, generation)
-    print_result(made, f"active: {made.name} generation {made.generation}", as_json)
+        info = collection.spaces.activate(space, generation)
+    print_result(info, f"active: {info.name} generation {info.generation}", as_json)
 
 
 def extend(
@@ -105,8 +105,8 @@ def extend(
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
-        made = collection.spaces.extend(space, added, name=into, activate=activate, progress=progress)
-    show_trained(name, made, as_json)
+        info = collection.spaces.extend(space, added, name=into, activate=activate, progress=progress)
+    show_trained(name, info, as_json)
 
 
 def assign(
@@ -132,8 +132,8 @@ def assign(
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection:
-        made = collection.spaces.assign(space, label)
-    print_result(made, f"{label} has a metric in {made.name} generation {made.generation}", as_json)
+        info = collection.spaces.assign(space, label)
+    print_result(info, f"{label} has a metric in {info.name} generation {info.generation}", as_json)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,8 +191,8 @@ def reindex(
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
-        made = collection.spaces.reindex(**options.arguments(), progress=progress)
-    print_result(made, "\n".join(one.sentence() for one in made.indexes), as_json)
+        info = collection.spaces.reindex(**options.arguments(), progress=progress)
+    print_result(info, "\n".join(index.sentence() for index in info.indexes), as_json)
 
 
 def delete(

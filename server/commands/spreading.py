@@ -113,8 +113,8 @@ def extract(
         max_pixels=int(options.max_megapixels * 1e6),
     )
     with progress_bar(not quiet and not as_json, "pictures") as progress:
-        found = extract_rows(request, cluster.executor(), progress)
-    print_result(found, _extracted(found), as_json)
+        extraction = extract_rows(request, cluster.executor(), progress)
+    print_result(extraction, _extracted(extraction), as_json)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,10 +156,10 @@ def sample(
 
     request = SampleRequest(rows=rows, to=to, **asdict(options))
     with progress_bar(not quiet and not as_json, "rows") as progress:
-        found = sample_rows(request, Home(home), progress)
-    drawn = f"{found.items:,} of {found.rows:,} rows, {found.labels:,} labels"
-    lines = [f"collection {to}: {drawn}; train a space with: {hint('train', to)}", *_failures(found.failures)]
-    print_result(found, "\n".join(lines), as_json)
+        report = sample_rows(request, Home(home), progress)
+    drawn = f"{report.items:,} of {report.rows:,} rows, {report.labels:,} labels"
+    lines = [f"collection {to}: {drawn}; train a space with: {hint('train', to)}", *_failures(report.failures)]
+    print_result(report, "\n".join(lines), as_json)
 
 
 def place(
@@ -190,17 +190,16 @@ def place(
     with closing(Milvus(engine_address(engine))) as connection:
         request = PlaceRequest(rows=rows, bundle=bundle, published=published, engine=connection, index=index)
         with progress_bar(not quiet and not as_json, "items") as progress:
-            found = place_rows(request, cluster.executor(), progress)
-    print_result(found, described_publication(found, False), as_json)
+            publication = place_rows(request, cluster.executor(), progress)
+    print_result(publication, described_publication(publication, False), as_json)
 
 
-def _extracted(found: "Extraction") -> str:
-    """Return an extraction as sentences."""
-    rate = f" ({found.items / found.seconds:.1f} pictures/s)" if found.items and found.seconds else ""
-    done = f"{found.partitions:,} partitions with {found.items:,} pictures{rate}, {found.kept:,} finished before"
-    return "\n".join([f"{found.rows}: {done}, {found.bad:,} pictures could not be used", *_failures(found.failures)])
+def _extracted(result: "Extraction") -> str:
+    rate = f" ({result.items / result.seconds:.1f} pictures/s)" if result.items and result.seconds else ""
+    done = f"{result.partitions:,} partitions with {result.items:,} pictures{rate}, {result.kept:,} finished before"
+    return "\n".join([f"{result.rows}: {done}, {result.bad:,} pictures could not be used", *_failures(result.failures)])
 
 
 def _failures(failures: "tuple[Failure, ...]") -> list[str]:
-    listed = [f"  {one.key}: {completed(one.reason)}" for one in failures[:_SHOWN]]
+    listed = [f"  {failure.key}: {completed(failure.reason)}" for failure in failures[:_SHOWN]]
     return [*listed, f"  and {len(failures) - _SHOWN:,} more"] if len(failures) > _SHOWN else listed

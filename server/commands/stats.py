@@ -37,17 +37,17 @@ class Stats:
 
     samples: list[Sample]
 
-    def of(self, name: str, *labels: str, **chosen: str) -> dict[tuple[str, ...], float]:
+    def of(self, name: str, *labels: str, **values: str) -> dict[tuple[str, ...], float]:
         """Return the sums of a metric by the values of some labels, of those samples that have the chosen values."""
-        found: dict[tuple[str, ...], float] = defaultdict(float)
-        for one in self.samples:
-            if one.name == f"crossview_{name}" and chosen.items() <= one.labels.items():
-                found[tuple(one.labels.get(label, "") for label in labels)] += one.value
-        return found
+        sums: dict[tuple[str, ...], float] = defaultdict(float)
+        for sample in self.samples:
+            if sample.name == f"crossview_{name}" and values.items() <= sample.labels.items():
+                sums[tuple(sample.labels.get(label, "") for label in labels)] += sample.value
+        return sums
 
-    def one(self, name: str, **chosen: str) -> float:
+    def one(self, name: str, **values: str) -> float:
         """Return the sum of a metric."""
-        return sum(self.of(name, **chosen).values())
+        return sum(self.of(name, **values).values())
 
     def below(self, method: str, share: float) -> str:
         """Return the milliseconds within which a share of a method's calls ended, as a bucket of the histogram."""
@@ -55,8 +55,8 @@ class Stats:
             float(bound): count
             for (bound,), count in self.of("call_seconds_bucket", "le", method=method, stage="whole").items()
         }
-        wanted = share * max(buckets.values(), default=0.0)
-        bound = next((bound for bound, count in sorted(buckets.items()) if count >= wanted), float("inf"))
+        least = share * max(buckets.values(), default=0.0)
+        bound = next((bound for bound, count in sorted(buckets.items()) if count >= least), float("inf"))
         return f"{1e3 * bound:g}" if bound < float("inf") else "more"
 
 
@@ -79,15 +79,15 @@ def stats(
     """
     last: tuple[float, Stats] | None = None
     while True:
-        found, now = fetched(admin), time.monotonic()
+        numbers, now = fetched(admin), time.monotonic()
         if as_json:
-            print_json(found)
+            print_json(numbers)
         else:
-            show(*_parts(found, last and (now - last[0], last[1])))
+            show(*_parts(numbers, last and (now - last[0], last[1])))
         if every is None:
             return
         say()
-        last = now, found
+        last = now, numbers
         time.sleep(every)
 
 
@@ -100,7 +100,7 @@ def fetched(address: str) -> Stats:
         with closing(HTTPConnection(host.strip("[]"), int(port), timeout=_SECONDS)) as connection:  # without a proxy
             connection.request("GET", "/stats")
             tree = json.loads(connection.getresponse().read(_BYTES))
-        return Stats([Sample(one["name"], one["labels"], one["value"]) for one in tree])
+        return Stats([Sample(sample["name"], sample["labels"], sample["value"]) for sample in tree])
     except (ValueError, KeyError, TypeError, HTTPException) as error:
         raise InvalidInputError(
             f"{address} is not the port for metrics of a crossview server: use the port of serve --admin-port"
@@ -140,7 +140,7 @@ def _parts(now: Stats, last: tuple[float, Stats] | None) -> Iterator[Table | str
 def _calls(now: Stats, last: tuple[float, Stats] | None) -> Table:
     """Return the table of the methods; with earlier numbers, the calls a second since then."""
     rows = table("method", ">calls", *([">a second"] if last else []), ">failed", ">50% ms", ">99% ms", ">hits")
-    for (method,), calls in sorted(now.of("calls_total", "method").items(), key=lambda one: -one[1]):
+    for (method,), calls in sorted(now.of("calls_total", "method").items(), key=lambda row: -row[1]):
         failed = calls - now.one("calls_total", method=method, code="OK")
         rate = [] if last is None else [f"{(calls - last[1].one('calls_total', method=method)) / last[0]:,.1f}"]
         times = f"\u2264 {now.below(method, 0.5)}", f"\u2264 {now.below(method, 0.99)}"

@@ -55,7 +55,7 @@ class SuggestOptions:
         from crossview.engine.values.query import SuggestRequest
 
         keys = existing_keys(collection, inputs)
-        queries = [query_of(one, self.view, keys) for one in inputs]
+        queries = [query_of(text, self.view, keys) for text in inputs]
         return SuggestRequest(
             queries, targets=names(self.targets), k=self.voters, space=self.space, min_share=self.min_share
         )
@@ -64,7 +64,7 @@ class SuggestOptions:
 def suggest(
     name: NameArgument,
     options: SuggestOptions,
-    chosen: FilterOptions,
+    conditions: FilterOptions,
     inputs: Annotated[
         list[str] | None,
         typer.Argument(metavar="IMAGE|KEY", help="Picture files, or keys of items of the collection."),
@@ -87,94 +87,93 @@ def suggest(
         crossview suggest pets --where 'not label exists' --view color --out labels.csv
     """
     check_format(as_json, as_csv)
-    if bool(inputs) == chosen.given():
+    if bool(inputs) == conditions.given():
         raise typer.BadParameter("name the items either as IMAGE or KEY, or by --where")
     with connection.collection(name) as collection:
-        given = chosen.keys(collection) if chosen.given() else inputs or []
-        if not given:
-            raise NotFoundError(f"no item of collection {name!r} fulfils {chosen.filter()}")
-        request = options.request(collection, given)
-        found = collection.suggest(request)
+        texts = conditions.keys(collection) if conditions.given() else inputs or []
+        if not texts:
+            raise NotFoundError(f"no item of collection {name!r} fulfils {conditions.filter()}")
+        request = options.request(collection, texts)
+        suggestions = collection.suggest(request)
     inputs = [
-        one if query.key is not None else str(Path(one).resolve())  # annotate --from identifies pictures by full path
-        for one, query in zip(given, request.queries, strict=True)
+        text if query.key is not None else str(Path(text).resolve())  # annotate --from identifies pictures by full path
+        for text, query in zip(texts, request.queries, strict=True)
     ]
     if options.out is not None:
-        _write(options.out, inputs, found)
+        _write(options.out, inputs, suggestions)
     if as_json:
-        results = [{"input": inputs[one.query], **vars(one)} for one in found.results]
-        print_json({"results": results, "calibration": found.calibration})
+        results = [{"input": inputs[result.query], **vars(result)} for result in suggestions.results]
+        print_json({"results": results, "calibration": suggestions.calibration})
     elif as_csv:
-        print_csv(COLUMNS, _lines(inputs, found))
+        print_csv(COLUMNS, _lines(inputs, suggestions))
     else:
-        _print(inputs, found)
+        _print(inputs, suggestions)
         keys = {number for number, query in enumerate(request.queries) if query.key is not None}
-        for line in _accepting(name, options.out, inputs, found, keys):
+        for line in _accepting(name, options.out, inputs, suggestions, keys):
             say(line)
 
 
-def _write(path: Path, inputs: Sequence[str], found: "Suggestions") -> None:
+def _write(path: Path, inputs: Sequence[str], suggestions: "Suggestions") -> None:
     """Write a line for each suggested label."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(ACCEPTED)
-        writer.writerows(
-            (inputs[one.query], label_cell([label.label])) for one in found.results for label in one.labels
-        )
+        for result in suggestions.results:
+            writer.writerows((inputs[result.query], label_cell([label.label])) for label in result.labels)
 
 
-def _lines(inputs: Sequence[str], found: "Suggestions") -> Iterator[tuple[Any, ...]]:
-    for one in found.results:
-        for labels, suggested in ((one.labels, "yes"), (one.others, "no")):
+def _lines(inputs: Sequence[str], suggestions: "Suggestions") -> Iterator[tuple[Any, ...]]:
+    for result in suggestions.results:
+        for labels, suggested in ((result.labels, "yes"), (result.others, "no")):
             for label in labels:
-                yield inputs[one.query], label.label, label.share, label.votes, suggested
+                yield inputs[result.query], label.label, label.share, label.votes, suggested
 
 
-def _print(inputs: Sequence[str], found: "Suggestions") -> None:
-    likeliest = ["likeliest class"] if any(one.likeliest for one in found.results) else []
+def _print(inputs: Sequence[str], suggestions: "Suggestions") -> None:
+    likeliest = ["likeliest class"] if any(result.likeliest for result in suggestions.results) else []
     rows = table("item", "suggested", "less sure", "has", *likeliest)
-    for one in found.results:
+    for result in suggestions.results:
         rows.add_row(
-            inputs[one.query],
-            _shares(one.labels) or "no label is sure enough",
-            _shares(one.others[:OTHERS_SHOWN]),
-            ", ".join(one.known),
-            *[_likeliest(one.likeliest) for _ in likeliest],
+            inputs[result.query],
+            _shares(result.labels) or "no label is sure enough",
+            _shares(result.others[:OTHERS_SHOWN]),
+            ", ".join(result.known),
+            *[_likeliest(result.likeliest) for _ in likeliest],
         )
     show(rows)
     if likeliest:
         say(LIKELIEST)
-    say(found.calibration)
+    say(suggestions.calibration)
 
 
-def _likeliest(one: "LikeliestClass | None") -> str:
-    return f"{one.label} ({one.share:.0%}{', described' if one.described else ''})" if one else ""
+def _likeliest(label: "LikeliestClass | None") -> str:
+    return f"{label.label} ({label.share:.0%}{', described' if label.described else ''})" if label else ""
 
 
 def _shares(labels: "Sequence[LabelShare]") -> str:
-    return ", ".join(f"{one.label} ({one.share:.0%})" for one in labels)
+    return ", ".join(f"{label.label} ({label.share:.0%})" for label in labels)
 
 
 def _accepting(
     name: str,
     out: Path | None,
     inputs: Sequence[str],
-    found: "Suggestions",
+    suggestions: "Suggestions",
     keys: set[int],
 ) -> Iterator[str]:
     """Yield the commands that accept the suggestions."""
-    accepted: list[SuggestedLabels] = [one for one in found.results if one.labels]
+    accepted: list[SuggestedLabels] = [result for result in suggestions.results if result.labels]
     if not accepted:
         return
     if out is not None:
-        yield f"wrote {sum(len(one.labels) for one in accepted)} labels to {out}; accept them with:"
-        if new := [inputs[one.query] for one in accepted if one.query not in keys]:
+        yield f"wrote {sum(len(result.labels) for result in accepted)} labels to {out}; accept them with:"
+        if new := [inputs[result.query] for result in accepted if result.query not in keys]:
             yield "  " + hint("index", name, "--labels", out, "--", *new)
         if len(new) < len(accepted):
             yield "  " + hint("annotate", name, "--from", out)
         return
-    if of_items := [one for one in accepted if one.query in keys]:
+    if of_items := [result for result in accepted if result.query in keys]:
         yield "accept one with its command, or write all to a file with --out FILE.csv:"
-        for one in of_items:
-            labels = [word for label in one.labels for word in ("--label", label.label)]
-            yield "  " + hint("annotate", name, inputs[one.query], *labels)
+        for result in of_items:
+            labels = [word for label in result.labels for word in ("--label", label.label)]
+            yield "  " + hint("annotate", name, inputs[result.query], *labels)

@@ -104,13 +104,13 @@ def export(
     home = _home(connection)
     try:
         with progress_bar(not quiet and not as_json, "rows") as progress:
-            made = home.export(name, folder, progress)
+            data = home.export(name, folder, progress)
     except KeyboardInterrupt:
         _stop()
-    kept = f", {made.kept} of them finished earlier" if made.kept else ""
+    note = f", {data.kept} of them finished earlier" if data.kept else ""
     print_result(
-        made,
-        f"exported {name} to {made.folder}: {made.items} items, {made.files} files{kept}, {made.bytes / 1e6:,.1f} MB",
+        data,
+        f"exported {name} to {data.folder}: {data.items} items, {data.files} files{note}, {data.bytes / 1e6:,.1f} MB",
         as_json,
     )
 
@@ -153,15 +153,14 @@ def import_(
 def _import_export(
     name: str, source: Path, options: DataOptions, connection: PictureConnection, quiet: bool, as_json: bool
 ) -> None:
-    """Import an exported collection into a home."""
     if options != DataOptions():
         raise typer.BadParameter(f"{source} is an exported collection, which needs none of the options for other data")
     home = _home(connection)
     with (
         progress_bar(not quiet and not as_json, "rows") as progress,
-        home.import_(name, source, progress) as made,
+        home.import_(name, source, progress) as collection,
     ):
-        info = made.info()
+        info = collection.info()
     print_result(info, f"imported {name}: {info.items} items, {len(info.spaces)} spaces", as_json)
 
 
@@ -183,7 +182,7 @@ def _import_data(
     options: DataOptions,
     connection: PictureConnection,
     yes: bool,
-    shown: bool,
+    visible: bool,
     as_json: bool,
 ) -> None:
     """Show the mapping of data of another program, and import it."""
@@ -200,7 +199,7 @@ def _import_data(
     if sys.stdin.isatty() and not yes and not as_json:
         typer.confirm(escaped(f"Import {data.source.count} rows into {name} as shown?"), abort=True)
     began = time.monotonic()
-    with _collection(name, data, names(options.views), connection) as collection, progress_bar(shown, "rows") as bar:
+    with _collection(name, data, names(options.views), connection) as collection, progress_bar(visible, "rows") as bar:
         report = since(began, data.import_into(collection, bar))
     if as_json:
         print_json(ImportedData(data.source.count, list(data.meanings), report))
@@ -209,10 +208,10 @@ def _import_data(
 
 
 def _show_mapping(source: Path, data: "ForeignData") -> None:
-    shown = table("column", "content", "becomes", "example")
-    for one in data.meanings:
-        shown.add_row(one.column, one.content, one.becomes, one.example)
-    show(f"{source}: {data.source.form}, {data.source.count} rows", shown)
+    rows = table("column", "content", "becomes", "example")
+    for meaning in data.meanings:
+        rows.add_row(meaning.column, meaning.content, meaning.becomes, meaning.example)
+    show(f"{source}: {data.source.form}, {data.source.count} rows", rows)
     for note in data.notes():
         say(f"note: {completed(note)}", err=True)
 

@@ -92,8 +92,8 @@ def calibrate(
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json and refit) as progress:
-        made = collection.spaces.calibrate(request, progress=progress)
-    print_result(made, made.sentence(), as_json)
+        threshold = collection.spaces.calibrate(request, progress=progress)
+    print_result(threshold, threshold.sentence(), as_json)
 
 
 def verify(
@@ -124,30 +124,30 @@ def verify(
     """
     error_status.set(2)
     check_format(as_json, as_csv)
-    given = _pairs(inputs or [], pairs)
+    every_pair = _pairs(inputs or [], pairs)
     with connection.collection(name) as collection:
-        verdicts = _verdicts(collection, place, given, base_rate, pictures=pairs is None)
-        found = list(zip(given, verdicts, strict=True))
+        verdicts = _verdicts(collection, place, every_pair, base_rate, pictures=pairs is None)
+        results = list(zip(every_pair, verdicts, strict=True))
     from crossview.engine.values.errors import few
     from crossview.engine.values.item import Failure
 
-    kept = [(pair, one) for pair, one in found if not isinstance(one, Failure)]
-    left_out = [(pair, one) for pair, one in found if isinstance(one, Failure)]
-    if not kept and left_out:
+    decided = [(pair, verdict) for pair, verdict in results if not isinstance(verdict, Failure)]
+    left_out = [(pair, failure) for pair, failure in results if isinstance(failure, Failure)]
+    if not decided and left_out:
         fail(completed(left_out[0][1].reason))
     if as_json:
-        lacking = [{"a": pair[0], "b": pair[1], "reason": one.reason} for pair, one in left_out]
-        print_json({"results": [_named(*one) for one in kept], "left_out": lacking})
+        lacking = [{"a": pair[0], "b": pair[1], "reason": failure.reason} for pair, failure in left_out]
+        print_json({"results": [_named(*result) for result in decided], "left_out": lacking})
     elif as_csv:
-        print_csv(COLUMNS, (_cells(*one) for one in kept))
+        print_csv(COLUMNS, (_cells(*result) for result in decided))
     elif pairs is None:
-        say(_sentence(kept[0][1], base_rate))
+        say(_sentence(decided[0][1], base_rate))
     else:
-        _print(kept, base_rate)
+        _print(decided, base_rate)
     if left_out:
-        reasons = few(dict.fromkeys(completed(one.reason) for _, one in left_out), "; ")
-        say(f"left out {len(left_out)} of {len(found)} pairs: {reasons}", err=True)
-    if pairs is None and not kept[0][1].same:
+        reasons = few(dict.fromkeys(completed(failure.reason) for _, failure in left_out), "; ")
+        say(f"left out {len(left_out)} of {len(results)} pairs: {reasons}", err=True)
+    if pairs is None and not decided[0][1].same:
         raise typer.Exit(DIFFERENT)
 
 
@@ -162,35 +162,36 @@ def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
 
     _, header = next(iter(Table(path, "pairs")), (0, [""]))
     if "similar" not in map(str.lower, header):
-        return [(one.first, one.second) for one in read_pairs(path)]
-    found = read_comparisons(path)
-    return [(found.keys[first], found.keys[second]) for first, second in found.comparisons.items.tolist()]
+        return [(pair.first, pair.second) for pair in read_pairs(path)]
+    comparisons = read_comparisons(path)
+    keys = comparisons.keys
+    return [(keys[first], keys[second]) for first, second in comparisons.comparisons.items.tolist()]
 
 
 def _verdicts(
-    collection: "CollectionBackend", place: PlaceOptions, given: _Names, base_rate: float, pictures: bool
+    collection: "CollectionBackend", place: PlaceOptions, every_pair: _Names, base_rate: float, pictures: bool
 ) -> Iterator["Verdict | Failure"]:
     """Yield the verdict on each pair, or the reason why it is left out; an input may be a picture file."""
     from crossview.engine.values.query import Query, SameRequest
 
     second = _view_of(collection, place)
-    keys = existing_keys(collection, [one for pair in given for one in pair]) if pictures else set()
+    keys = existing_keys(collection, [text for pair in every_pair for text in pair]) if pictures else set()
 
-    def query(one: str, view: str) -> "Query":
-        return query_of(one, view, keys) if pictures else Query(view, key=one)
+    def query(text: str, view: str) -> "Query":
+        return query_of(text, view, keys) if pictures else Query(view, key=text)
 
-    for start in range(0, len(given), _PAIRS_AT_ONCE):
-        some = given[start : start + _PAIRS_AT_ONCE]
-        queries = [(query(one, place.view), query(other, second)) for one, other in some]
+    for start in range(0, len(every_pair), _PAIRS_AT_ONCE):
+        batch = every_pair[start : start + _PAIRS_AT_ONCE]
+        queries = [(query(first, place.view), query(last, second)) for first, last in batch]
         request = SameRequest(queries, target=place.targets, space=place.space, base_rate=base_rate)
         yield from collection.same(request)
 
 
 def _view_of(collection: "CollectionBackend", place: PlaceOptions) -> str:
     """Return the view of the target: for a notion without a view, the view of the query."""
-    named = place.targets.partition(":")[0]
-    known = {view.name for view in collection.views()} if named else set()
-    return named if named and set(named.split("+")) <= known else place.view
+    target_view = place.targets.partition(":")[0]
+    view_names = {view.name for view in collection.views()} if target_view else set()
+    return target_view if target_view and set(target_view.split("+")) <= view_names else place.view
 
 
 def _named(pair: tuple[str, str], verdict: "Verdict") -> dict[str, Any]:
@@ -214,11 +215,11 @@ def _word(verdict: "Verdict") -> str:
     return "same" if verdict.same else "different"
 
 
-def _print(found: "Sequence[tuple[tuple[str, str], Verdict]]", base_rate: float) -> None:
+def _print(results: "Sequence[tuple[tuple[str, str], Verdict]]", base_rate: float) -> None:
     rows = table("a", "b", "", ">distance", ">threshold", ">probability")
-    for pair, verdict in found:
+    for pair, verdict in results:
         numbers = f"{verdict.distance:.5g}", f"{verdict.threshold:.5g}", f"{verdict.probability:.3f}"
         rows.add_row(*pair, _word(verdict), *numbers)
     show(rows)
-    count = sum(verdict.same for _, verdict in found)
-    say(f"{count} of {len(found)} pairs are the same; probabilities are those if {base_rate:.3g} of them are")
+    count = sum(verdict.same for _, verdict in results)
+    say(f"{count} of {len(results)} pairs are the same; probabilities are those if {base_rate:.3g} of them are")

@@ -68,14 +68,14 @@ def list_(name: NameArgument, connection: ConnectionOptions = HERE, as_json: Jso
         crossview view list pets --json
     """
     with connection.collection(name) as collection:
-        found = collection.views()
-    print_json(found) if as_json else show_views(found)
+        views = collection.views()
+    print_json(views) if as_json else show_views(views)
 
 
-def show_views(found: "Iterable[ViewInfo]", title: str | None = None) -> None:
+def show_views(views: "Iterable[ViewInfo]", title: str | None = None) -> None:
     """Print a table of views."""
     rows = table("view", "extractor", ">dim", "fitted", title=title)
-    for view in found:
+    for view in views:
         rows.add_row(view.name, _made_by(view), str(view.dim), "yes" if view.fitted else "not yet")
     show(rows)
 
@@ -85,8 +85,8 @@ def _made_by(view: "ViewInfo") -> str:
     from crossview.features.inputs import MODELS
 
     hidden = ("picture_reading", *(("digest", "texts_digest", "dim", "inputs") if view.extractor in MODELS else ()))
-    shown = {name: value for name, value in view.params.items() if name not in hidden and value not in ("", [])}
-    return f"{view.extractor}({', '.join(f'{name}={value}' for name, value in shown.items())})"
+    params = {name: value for name, value in view.params.items() if name not in hidden and value not in ("", [])}
+    return f"{view.extractor}({', '.join(f'{name}={value}' for name, value in params.items())})"
 
 
 @dataclass(frozen=True)
@@ -185,14 +185,14 @@ def place(
     from crossview.engine.training.learning import places_of
 
     with connection.collection(name) as collection:
-        given = answered(collection) if constraints is None else read_comparisons(constraints)
-        given.check()
-        rows = places_of(given, dim, seed)
+        comparisons = answered(collection) if constraints is None else read_comparisons(constraints)
+        comparisons.check()
+        rows = places_of(comparisons, dim, seed)
         collection.views.add(f"{view}=vectors:dim={dim}")
-        report = collection.items.put_vectors(view, given.keys, rows)
+        report = collection.items.put_vectors(view, comparisons.keys, rows)
     sentence = (
-        f"placed {len(given.keys)} items ({report.added} of them new) in view {view} by {len(given)} comparisons; "
-        "no other item can be searched by it"
+        f"placed {len(comparisons.keys)} items ({report.added} of them new) in view {view} by {len(comparisons)} "
+        "comparisons; no other item can be searched by it"
     )
     print_result(report, sentence, as_json)
 

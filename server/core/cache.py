@@ -76,13 +76,13 @@ class OpenCollections:
 
     def _used(self, name: str, using: ExitStack) -> Collection:
         while True:
-            found = self.home.collection_of(name)
+            own_name = self.home.collection_of(name)
             with ExitStack() as trying:
-                entry = trying.enter_context(self._entry(found))
+                entry = trying.enter_context(self._entry(own_name))
                 try:
-                    collection = self._opened(found, entry)
+                    collection = self._opened(own_name, entry)
                 except (NotFoundError, StorageError):
-                    if self.home.collection_of(name) == found:
+                    if self.home.collection_of(name) == own_name:
                         raise
                     continue  # the alias has just come to stand for another collection
                 identity_here().check_reaches(name)  # the name may have passed to another collection during the wait
@@ -192,8 +192,8 @@ class OpenCollections:
         """Return the closable collections with the times of their last use, the least recent first."""
         with self._changed:
             free = {name: entry.used for name, entry in self._entries.items() if not entry.users}
-        kept = {self.home.collection_of(name) for name in self._kept}
-        return sorted((used, name) for name, used in free.items() if name not in kept)
+        kept_names = {self.home.collection_of(name) for name in self._kept}
+        return sorted((used, name) for name, used in free.items() if name not in kept_names)
 
     def _close_all(self, names: Sequence[str]) -> None:
         for name in names:

@@ -61,35 +61,35 @@ class OpenPages(Generic[P]):
 
     def add(self, collection: str, pages: P) -> str:
         """Keep the pages of a search in a collection; return their id."""
-        made = secrets.token_urlsafe(16)
+        pages_id = secrets.token_urlsafe(16)
         with self._lock:
-            self._open[made] = _Open(_reader(collection), pages, time.monotonic())
+            self._open[pages_id] = _Open(_reader(collection), pages, time.monotonic())
             closing = [self._open.pop(next(iter(self._open))) for _ in range(len(self._open) - MOST)]
         _close(closing)
-        return made
+        return pages_id
 
-    def get(self, collection: str, made: str) -> P:
+    def get(self, collection: str, pages_id: str) -> P:
         """Return the pages of an id; NotFoundError if they are gone, of another collection, or of another key."""
         with self._lock:
-            found = self._open.get(made)
-            if found is None or found.reader != _reader(collection):
+            entry = self._open.get(pages_id)
+            if entry is None or entry.reader != _reader(collection):
                 raise NotFoundError(_GONE.format(IDLE_SECONDS / 60))
-            self._open[made] = self._open.pop(made)  # at the end: the most recently used
-            found.used = time.monotonic()
-            return found.pages
+            self._open[pages_id] = self._open.pop(pages_id)  # at the end: the most recently used
+            entry.used = time.monotonic()
+            return entry.pages
 
-    def end(self, made: str) -> None:
+    def end(self, pages_id: str) -> None:
         """Close the pages of an id, if they are open."""
         with self._lock:
-            found = self._open.pop(made, None)
-        _close([found] if found else [])
+            entry = self._open.pop(pages_id, None)
+        _close([entry] if entry else [])
 
     def close_idle(self, seconds: float = IDLE_SECONDS) -> None:
         """Close the pages that nobody has read for ``seconds``."""
         latest = time.monotonic() - seconds
         with self._lock:
-            idle = [made for made, one in self._open.items() if one.used <= latest]
-            closing = [self._open.pop(made) for made in idle]
+            idle = [pages_id for pages_id, entry in self._open.items() if entry.used <= latest]
+            closing = [self._open.pop(pages_id) for pages_id in idle]
         _close(closing)
 
 
@@ -98,19 +98,19 @@ def _reader(collection: str) -> tuple[str, str]:
     return collection, identity_here().id
 
 
-def _close(several: list[_Open[P]]) -> None:
-    for one in several:
-        one.pages.close()
+def _close(entries: list[_Open[P]]) -> None:
+    for entry in entries:
+        entry.pages.close()
 
 
-def to_token(made: str, first: int) -> str:
+def to_token(pages_id: str, first: int) -> str:
     """Return the token of the page from a place on."""
-    return wire.to_token(f"{made}:{first}")
+    return wire.to_token(f"{pages_id}:{first}")
 
 
 def from_token(token: str) -> tuple[str, int]:
     """Return the id and the first place of a token; InvalidInputError for a text that is not a token."""
-    made, colon, first = wire.from_token(token).partition(":")
+    pages_id, colon, first = wire.from_token(token).partition(":")
     if not colon or not first.isdecimal() or not first.isascii() or len(first) > 9:
         raise InvalidInputError(f"page_token {token!r} is invalid; use the last page's next_page_token")
-    return made, int(first)
+    return pages_id, int(first)

@@ -46,14 +46,14 @@ class PublishedCollections(OpenCollections):
     @contextmanager
     def use(self, name: str) -> Iterator[Any]:
         """Yield a published collection; raise the errors of ``PublishedCollection``."""
-        found = self._published.get(name)
-        if found is None:
+        collection = self._published.get(name)
+        if collection is None:
             with self._opening:
-                found = self._published.get(name)
-                if found is None:
-                    found = PublishedCollection(name, self._storage, self._engine, self.pictures)
-                    self._published[name] = found
-        yield found
+                collection = self._published.get(name)
+                if collection is None:
+                    collection = PublishedCollection(name, self._storage, self._engine, self.pictures)
+                    self._published[name] = collection
+        yield collection
 
     @contextmanager
     def if_open(self, name: str) -> Iterator[None]:
@@ -66,13 +66,13 @@ class PublishedCollections(OpenCollections):
 
     def every_name(self) -> list[str]:
         """Return the names of all published collections, in order."""
-        found = aliases.all_pointed(self._engine).values()
-        return sorted(str(aliases.description(self._engine, one)["name"]) for one in found)
+        generations = aliases.all_pointed(self._engine).values()
+        return sorted(str(aliases.description(self._engine, name)["name"]) for name in generations)
 
     def close(self, patience: float = 1.0) -> bool:
         """Close all collections and the connection to the engine."""
-        for one in self._published.values():
-            one.close()
+        for collection in self._published.values():
+            collection.close()
         self._published.clear()
         self._engine.close()
         return super().close(patience)
@@ -81,10 +81,10 @@ class PublishedCollections(OpenCollections):
 def without_catalog(served: Mapping[str, Served]) -> dict[str, Served]:
     """Return the ways of answering the methods of a server, of which those that need a catalog are refused."""
     return {
-        path: replace(one, immediate=None)
-        if one.method.name in ANSWERED.get(one.method.service.rpartition(".")[2], ())
-        else Served(one.method, _refusing(one.method.name))
-        for path, one in served.items()
+        path: replace(handler, immediate=None)
+        if handler.method.name in ANSWERED.get(handler.method.service.rpartition(".")[2], ())
+        else Served(handler.method, _refusing(handler.method.name))
+        for path, handler in served.items()
     }
 
 

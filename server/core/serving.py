@@ -63,9 +63,9 @@ def _awaiting(method: Method, awaited: AwaitedJobs) -> Callable[[Any], Awaitable
         job = job_of(method, request)
         if job is None:
             return None
-        packed, made = await awaited.response(job), method.response()
-        packed.Unpack(made)
-        return made
+        packed, message = await awaited.response(job), method.response()
+        packed.Unpack(message)
+        return message
 
     return response
 
@@ -81,7 +81,7 @@ def forwarded(answer: Answer, response: type[Message], process: WriteProcess, co
     """
 
     def forward(request: Message, context: None) -> Message:
-        if not _has_pictures(request):
+        if not (isinstance(request, pb.ImportItemsRequest) and any(item.image for item in request.items)):
             with (
                 collections.use(_collection(request)),  # makes a deletion of the collection wait for the write
                 stage("write in another process"),
@@ -92,10 +92,6 @@ def forwarded(answer: Answer, response: type[Message], process: WriteProcess, co
         return answer(request, context)
 
     return forward
-
-
-def _has_pictures(request: Message) -> bool:
-    return isinstance(request, pb.ImportItemsRequest) and any(item.image for item in request.items)
 
 
 def _collection(request: Message) -> str:

@@ -32,18 +32,18 @@ class SocketFile:
             folder = Path(tempfile.mkdtemp(prefix=".cv-", dir=self._path.parent))
         except OSError as error:
             raise StorageError(f"cannot make the socket {path}: {error.strerror}") from error
-        made = folder / "s"
+        temporary = folder / "s"
         try:
-            if max(len(os.fsencode(one)) for one in (made, self._path)) > _LONGEST:
+            if max(len(os.fsencode(place)) for place in (temporary, self._path)) > _LONGEST:
                 raise InvalidInputError(f"the path of the socket {path} is too long: name a folder nearer to the root")
-            bind(made)
-            made.chmod(0o600)
-            self._inode = made.stat().st_ino
-            made.rename(self._path)
+            bind(temporary)
+            temporary.chmod(0o600)
+            self._inode = temporary.stat().st_ino
+            temporary.rename(self._path)
         except OSError as error:
             raise StorageError(f"cannot make the socket {path}: {error.strerror}") from error
         finally:
-            made.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             folder.rmdir()
 
     def remove(self) -> None:

@@ -63,7 +63,7 @@ class Place:
         new = self._path.with_name(f"{self._path.name}-{uuid.uuid4().hex}")
         held = open_file(new, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         try:
-            fcntl.flock(held, fcntl.LOCK_EX)
+            fcntl.flock(held, fcntl.LOCK_EX)  # before the file has its name: it never seems to be of a dead server
             os.write(held, f"{os.getpid():<{_DIGITS}}{pages}".encode())
             new.replace(self._path)
         except OSError:
@@ -88,6 +88,7 @@ def _held(path: Path) -> tuple[int, str] | None:
     try:
         with closing(os.fdopen(open_file(path, os.O_RDONLY), "rb")) as file:
             try:
+                # Shared, so that two programs that look at once do not take each other for the server.
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return int(file.read(_DIGITS)), file.read(_PAGES).decode()
@@ -99,8 +100,8 @@ def _held(path: Path) -> tuple[int, str] | None:
 def pages_of(home: Path) -> str | None:
     """Return the address of the pages of a living server of a home; None if no server has pages."""
     folder = home / _FOLDER
-    found = [_held(path) for path in sorted(folder.iterdir())] if folder.is_dir() else []
-    return next((one[1] for one in found if one is not None and one[1]), None)
+    servers = [_held(path) for path in sorted(folder.iterdir())] if folder.is_dir() else []
+    return next((server[1] for server in servers if server is not None and server[1]), None)
 
 
 def successor(settings: ServerSettings) -> ServerSettings:
@@ -131,7 +132,7 @@ def port_is_free(host: str, port: int) -> bool:
     """Return whether no program listens on a port, not even one that shares it."""
     try:
         with closing(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)) as alone:
-            alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # with SO_REUSEPORT, it would share the port
             alone.bind((host.strip("[]"), port))
     except OSError:
         return False

@@ -90,10 +90,10 @@ def _states(files: TlsFiles) -> tuple[object, ...]:
 
 def _state(path: Path) -> object:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _content(path: Path) -> bytes:
@@ -150,5 +150,5 @@ def _expiry(server: ssl.SSLContext, cert: Path) -> datetime:
                     pass
     except ssl.SSLCertVerificationError as error:
         raise InvalidInputError(f"the certificate in {cert} cannot be used: {error.verify_message}") from error
-    found = ends[0].getpeercert() or {}
-    return datetime.fromtimestamp(ssl.cert_time_to_seconds(str(found["notAfter"])), UTC)
+    certificate = ends[0].getpeercert() or {}
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)

@@ -70,7 +70,8 @@ class Handlers:
         """Return the gRPC handler of each service."""
         return tuple(
             grpc.method_handlers_generic_handler(
-                service, {one.name: self._handler(one) for one in METHODS.values() if one.service == service}
+                service,
+                {method.name: self._handler(method) for method in METHODS.values() if method.service == service},
             )
             for service in services
         )

@@ -182,7 +182,6 @@ class RunningServer:
             ) from error
 
     def _handlers(self) -> tuple[Any, ...]:
-        """Return the gRPC handlers of all services."""
         # Calls without keys have silences of their own, so that strangers cannot end those of callers with keys.
         silences = Silences(self.settings.calls // 2, self.settings.silent_seconds)
         ending = self._dispatcher.draining
@@ -313,8 +312,8 @@ def http_port(
             from crossview.server.edge.pages.routes import page_routes
     except ModuleNotFoundError as error:
         raise lacking(NotInstalledError, f"the port for HTTP needs {error.name}", "http") from error
-    calls, made = Calls(dispatcher, settings), version("crossview")
-    app = application(calls, settings, health.serves, made, page_routes(calls, made) if settings.web else ())
+    calls, release = Calls(dispatcher, settings), version("crossview")
+    app = application(calls, settings, health.serves, release, page_routes(calls, release) if settings.web else ())
     tls = None if certificate is None else certificate.ssl_context()
     return HttpPort(app, settings.host, settings.http_port or 0, connections, tls)
 

@@ -44,7 +44,7 @@ class Configuration:
 def kind_of(name: str) -> type:
     """Return the type of a setting without None; tuple for a list of texts."""
     hint = SETTINGS[name]
-    (kind,) = [one for one in get_args(hint) if one is not NoneType] if NoneType in get_args(hint) else [hint]
+    (kind,) = [member for member in get_args(hint) if member is not NoneType] if NoneType in get_args(hint) else [hint]
     plain: type = get_origin(kind) or kind
     return plain
 
@@ -64,8 +64,8 @@ def configured(
         except InvalidInputError as error:
             raise InvalidInputError(f"{origin}: {error}") from error
         values[name], origins[name] = value, origin
-    for name, given in flags.items():
-        values[name] = tuple(given) if isinstance(given, list) else given
+    for name, flag in flags.items():
+        values[name] = tuple(flag) if isinstance(flag, list) else flag
         origins[name] = "command line"
     return Configuration(ServerSettings(**values), origins)
 
@@ -75,12 +75,12 @@ def _of_file(file: Path | None) -> Iterator[tuple[str, Any, str]]:
         return
     try:
         text = file.read_text(encoding="utf-8")
-        found = tomllib.loads(text)
+        table = tomllib.loads(text)
     except OSError as error:
         raise InvalidInputError(f"cannot read the settings in {file}: {error.strerror}") from error
     except ValueError as error:  # not UTF-8, or not TOML
         raise InvalidInputError(f"{file} is not a file in TOML: {error}") from error
-    for name, value in found.items():
+    for name, value in table.items():
         origin = f"{file}, line {_line(text, name)}"
         yield name, _typed(_known(name, origin), value, origin, file.parent), origin
 
@@ -107,10 +107,11 @@ def _typed(name: str, value: object, origin: str, folder: Path) -> object:
         return float(value)
     if kind is Path and isinstance(value, str):
         return folder / Path(value).expanduser()
-    if kind is tuple and isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if kind is tuple and isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         return tuple(value)
     if type(value) is not kind:
-        raise InvalidInputError(f"{origin}: {name} is {_KINDS[kind]}, not {_shown(value)}")
+        text = "a table" if isinstance(value, dict) else repr(value)
+        raise InvalidInputError(f"{origin}: {name} is {_KINDS[kind]}, not {text}")
     return value
 
 
@@ -135,10 +136,6 @@ def _line(text: str, name: str) -> int:
     return text.count("\n", 0, written.start()) + 1 if written else 1
 
 
-def _shown(value: object) -> str:
-    return "a table" if isinstance(value, dict) else repr(value)
-
-
 def _toml(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_toml, value))}]"
@@ -150,5 +147,5 @@ def _toml(value: object) -> str:
 
 
 _HINTS = get_type_hints(ServerSettings)
-SETTINGS = {one.name: _HINTS[one.name] for one in fields(ServerSettings)}
+SETTINGS = {field.name: _HINTS[field.name] for field in fields(ServerSettings)}
 """The type of each setting, by its name."""

@@ -34,8 +34,9 @@ def code_name(code: Code) -> str:
 
 def error_body(refused: Refusal) -> dict[str, Any]:
     """Return the JSON value of a refusal: its code, message and details."""
-    details = [{"type": one.type_url.rpartition("/")[2], "value": _base64(one.value)} for one in refused.status.details]
-    return {"code": code_name(refused.code), "message": refused.worded, "details": details}
+    details = refused.status.details
+    values = [{"type": detail.type_url.rpartition("/")[2], "value": _base64(detail.value)} for detail in details]
+    return {"code": code_name(refused.code), "message": refused.worded, "details": values}
 
 
 def trailers(refused: Refusal | None) -> bytes:

@@ -148,9 +148,9 @@ def to_item_neighbors(message: neighbors_pb2.ListNeighborsResponse) -> ItemNeigh
     return to_value(
         ItemNeighbors,
         message,
-        keys=tuple(one.key for one in message.items),
-        neighbors=tuple(tuple(one.keys) for one in message.items),
-        distances=tuple(tuple(one.distances) for one in message.items),
+        keys=tuple(item.key for item in message.items),
+        neighbors=tuple(tuple(item.keys) for item in message.items),
+        distances=tuple(tuple(item.distances) for item in message.items),
         after=pages.from_token(message.next_page_token),
     )
 
@@ -201,7 +201,7 @@ def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
         np.array(message.margins) if message.margins else None,
         _to_notions(message),
     )
-    if any(len(one.others) for one in message.others):
+    if any(len(inner.others) for inner in message.others):
         raise InvalidInputError("constraints inside others cannot have others themselves: put them all into one list")
     return ItemComparisons(
         tuple(message.keys),
@@ -222,15 +222,15 @@ def _to_notions(message: pb.Comparisons) -> NDArray[Any] | None:
     return np.array(message.notion_names)[codes]
 
 
-def from_comparisons(given: ItemComparisons) -> pb.Comparisons:
+def from_comparisons(comparisons: ItemComparisons) -> pb.Comparisons:
     """Return the message of comparisons of items."""
-    columns = {**vars(given.comparisons), "lines": given.lines}
-    if given.notions:
-        columns["notions"] = given.notion_codes
+    columns = {**vars(comparisons.comparisons), "lines": comparisons.lines}
+    if comparisons.notions:
+        columns["notions"] = comparisons.notion_codes
     size = columns["items"].shape[1]
     lists = {name: None if column is None else column.ravel().tolist() for name, column in columns.items()}
-    others = map(from_comparisons, given.others)
-    return pb.Comparisons(keys=given.keys, size=size, notion_names=given.notions, others=others, **lists)
+    others = map(from_comparisons, comparisons.others)
+    return pb.Comparisons(keys=comparisons.keys, size=size, notion_names=comparisons.notions, others=others, **lists)
 
 
 def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
@@ -242,13 +242,13 @@ def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
 
 
 def _to_per_query(message: pb.Evaluation.PerQuery) -> PerQuery:
-    figures = {one.name: np.array(one.values, np.float64) for one in message.figures}
+    figures = {figure.name: np.array(figure.values, np.float64) for figure in message.figures}
     return to_value(PerQuery, message, figures=figures)
 
 
-def _from_per_query(one: PerQuery) -> pb.Evaluation.PerQuery:
-    figures = [pb.Evaluation.PerQuery.Figure(name=name, values=values) for name, values in one.figures.items()]
-    return to_message(pb.Evaluation.PerQuery, one, figures=figures)
+def _from_per_query(measured: PerQuery) -> pb.Evaluation.PerQuery:
+    figures = [pb.Evaluation.PerQuery.Figure(name=name, values=values) for name, values in measured.figures.items()]
+    return to_message(pb.Evaluation.PerQuery, measured, figures=figures)
 
 
 def to_space(message: types_pb2.Space) -> SpaceInfo:
@@ -282,10 +282,10 @@ def from_map(info: MapInfo) -> maps_pb2.Map:
 
 def to_map_points(message: maps_pb2.ListMapPointsResponse) -> MapPoints:
     """Return a page of points."""
-    values = [to_field_value(one) for one in message.values]
+    values = [to_field_value(value) for value in message.values]
     return MapPoints(
         keys=tuple(message.keys),
-        points=np.column_stack([np.fromiter(one, np.float32, len(one)) for one in (message.x, message.y)]),
+        points=np.column_stack([np.fromiter(axis, np.float32, len(axis)) for axis in (message.x, message.y)]),
         values=tuple(values[place] if place >= 0 else None for place in message.places),
         after=pages.number_from_token(message.next_page_token) or 0,
     )
@@ -293,13 +293,13 @@ def to_map_points(message: maps_pb2.ListMapPointsResponse) -> MapPoints:
 
 def from_map_points(page: MapPoints) -> maps_pb2.ListMapPointsResponse:
     """Return the message of a page of points."""
-    known: dict[tuple[type, Value], int] = {}
-    places = [-1 if one is None else known.setdefault((type(one), one), len(known)) for one in page.values]
+    order: dict[tuple[type, Value], int] = {}  # with the type, because True equals 1
+    places = [-1 if value is None else order.setdefault((type(value), value), len(order)) for value in page.values]
     return maps_pb2.ListMapPointsResponse(
         keys=page.keys,
         x=page.points[:, 0].tolist(),
         y=page.points[:, 1].tolist(),
-        values=[from_field_value(value) for _, value in known],
+        values=[from_field_value(value) for _, value in order],
         places=places,
         next_page_token=pages.to_token(str(page.after)) if page.after else "",
     )

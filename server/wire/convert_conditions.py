@@ -129,24 +129,24 @@ def from_row(row: NDArray[np.float32] | Sequence[float]) -> pb.Vector:
 
 def to_filter(message: pb.Filter) -> Filter:
     """Return the filter of a message; an absent or empty message selects every item."""
-    found = Filter(
+    condition = Filter(
         labels=message.labels,
         without_labels=message.without_labels,
         keys=message.keys,
         key_prefix=message.key_prefix,
         attributes=from_struct(message.attributes),
     ).also(message.where, to_condition(message.condition) if message.HasField("condition") else EVERY)
-    if not identity_here().paths and any(test.field.kind == "path" for test in found.condition.tests()):
+    if not identity_here().paths and any(test.field.kind == "path" for test in condition.condition.tests()):
         raise PermissionDeniedError(
             "the key of this call sees no paths of files, so it cannot choose items by path: choose them by key"
         )
-    return found
+    return condition
 
 
-def from_filter(given: FilterForm) -> pb.Filter:
+def from_filter(form: FilterForm) -> pb.Filter:
     """Return the message of a filter in any form."""
-    chosen = filter_of(given)
-    return pb.Filter(condition=None if chosen.is_empty else from_condition(chosen.condition))
+    whole = filter_of(form)
+    return pb.Filter(condition=None if whole.is_empty else from_condition(whole.condition))
 
 
 CONDITION_FORMS = {

@@ -36,9 +36,9 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
 def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
     """Return the message without its collection; raise InvalidInputError if a query has a wrong number of inputs."""
     listing = request.strategy.lists_items
-    queries = [from_query(one, listing or bool(request.feedback and not one.inputs())) for one in request.queries]
-    chosen = None if request.filter.is_empty else from_filter(request.filter)
-    return to_message(search_pb2.SearchRequest, request, queries=queries, filter=chosen)
+    queries = [from_query(query, listing or bool(request.feedback and not query.inputs())) for query in request.queries]
+    condition = None if request.filter.is_empty else from_filter(request.filter)
+    return to_message(search_pb2.SearchRequest, request, queries=queries, filter=condition)
 
 
 def to_query(message: search_pb2.Query, listing: bool = False) -> Query:
@@ -51,8 +51,8 @@ def to_query(message: search_pb2.Query, listing: bool = False) -> Query:
 def from_query(query: Query, listing: bool = False) -> search_pb2.Query:
     """Return the message; raise InvalidInputError unless the query has exactly one input (none in a listing)."""
     if len(query.inputs()) != (0 if listing else 1):
-        given = " and ".join(query.inputs()) or "none"
-        raise InvalidInputError(f"a query needs exactly one of image, text, vector, key and label, not {given}")
+        inputs = " and ".join(query.inputs()) or "none"
+        raise InvalidInputError(f"a query needs exactly one of image, text, vector, key and label, not {inputs}")
     return to_message(search_pb2.Query, query, weight=None if query.weight == Query.weight else query.weight)
 
 
@@ -60,7 +60,7 @@ def to_hit_lists(message: search_pb2.SearchResponse) -> list[HitList]:
     """Return the results of a search, list by list; warn of what the response warns of."""
     for text in message.warnings:
         warn_of(text)
-    return [to_value(HitList, one) for one in message.results]
+    return [to_value(HitList, result) for result in message.results]
 
 
 def from_hit_lists(
@@ -68,10 +68,10 @@ def from_hit_lists(
 ) -> search_pb2.SearchResponse:
     """Return the response to a search in a collection."""
     response = search_pb2.SearchResponse(warnings=warnings)
-    for one in results:
-        words = None if one.words is None else to_message(search_pb2.QueryWords, one.words)
-        hits = response.results.add(query=one.query, target=one.target, words=words, total=one.total).hits
-        for hit in one.hits:
+    for result in results:
+        words = None if result.words is None else to_message(search_pb2.QueryWords, result.words)
+        hits = response.results.add(query=result.query, target=result.target, words=words, total=result.total).hits
+        for hit in result.hits:
             message = hits.add()
             message.MergeFromString(_encoded(collection, hit))
             message.distance, message.target = hit.distance, hit.target
@@ -118,8 +118,8 @@ _encoded_items = _EncodedItems()
 def _encoded(collection: str, hit: Hit) -> bytes:
     """Return the encoded part that all hits of an item share; cached, because many searches find the same items."""
     place = collection, hit.stored
-    found = _encoded_items.get(place)
-    if found is None:
+    encoded = _encoded_items.get(place)
+    if encoded is None:
         name = item_name(collection, hit.key)
         unset = {
             "distance": 0.0,
@@ -129,10 +129,10 @@ def _encoded(collection: str, hit: Hit) -> bytes:
             "probability": None,
             "base_rate": None,
         }  # these fields belong to the hit, not to the item
-        found = to_message(search_pb2.Hit, hit, item=name, **unset).SerializeToString()
+        encoded = to_message(search_pb2.Hit, hit, item=name, **unset).SerializeToString()
         if hit.stored is not None:
-            _encoded_items.keep(place, found)
-    return found
+            _encoded_items.keep(place, encoded)
+    return encoded
 
 
 def to_verdict(message: search_pb2.Verdict) -> Verdict | Failure:
@@ -166,13 +166,13 @@ def from_embedding(embedding: Embedding) -> search_pb2.Embedding:
 
 
 def _to_contribution(message: search_pb2.Contribution) -> Contribution:
-    known = message.bits > 0 and message.HasField("distance")
-    return to_value(Contribution, message, differing_bits=tuple(message.differing_bits) if known else None)
+    has_bits = message.bits > 0 and message.HasField("distance")
+    return to_value(Contribution, message, differing_bits=tuple(message.differing_bits) if has_bits else None)
 
 
 def to_duplicates(pages: list[duplicates_pb2.FindDuplicatesResponse]) -> Duplicates:
     """Return the duplicates of all pages."""
-    groups = tuple(to_value(DuplicateGroup, one) for page in pages for one in page.groups)
+    groups = tuple(to_value(DuplicateGroup, group) for page in pages for group in page.groups)
     return to_value(Duplicates, pages[0], groups=groups)
 
 

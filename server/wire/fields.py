@@ -55,11 +55,11 @@ def to_value(kind: type[_Value], message: Message, /, **others: Any) -> _Value:
     for name, read in _readers(cast(Hashable, kind), message.DESCRIPTOR):
         if name not in others and (value := read(message)) is not _ABSENT:
             others[name] = value
-    for name, one in others.items() if (remedies := getattr(message, "remedies", ())) else ():
-        if isinstance(one, str):
-            others[name] = text_of(one, remedies)
-        elif isinstance(one, tuple):
-            others[name] = tuple(text_of(text, remedies) if isinstance(text, str) else text for text in one)
+    for name, content in others.items() if (remedies := getattr(message, "remedies", ())) else ():
+        if isinstance(content, str):
+            others[name] = text_of(content, remedies)
+        elif isinstance(content, tuple):
+            others[name] = tuple(text_of(text, remedies) if isinstance(text, str) else text for text in content)
     return kind(**others)
 
 
@@ -72,8 +72,8 @@ def to_message(kind: type[_Message], value: object, /, **others: Any) -> _Messag
         if name not in others and ((content := getattr(value, attribute)) is not None or has_none):
             others[name] = content if write is None else write(content)
     if "remedies" in kind.DESCRIPTOR.fields_by_name:
-        texts = (one if isinstance(one, tuple) else (one,) for one in vars(value).values())
-        others["remedies"] = remedies_of(text for several in texts for text in several)
+        texts = (content if isinstance(content, tuple) else (content,) for content in vars(value).values())
+        others["remedies"] = remedies_of(text for contents in texts for text in contents)
     return kind(**others)
 
 
@@ -129,7 +129,6 @@ def _same(value: Any) -> Any:
 
 
 def _classes(annotation: Any) -> set[Any]:
-    """Return the classes that an annotation names."""
     parts = get_args(annotation)
     return set().union(*map(_classes, parts)) if parts else {annotation}
 
@@ -192,19 +191,19 @@ def enum_text(field: Any, number: int) -> str:
     """
     if number == 0:
         return ""
-    known = field.enum_type.values_by_number.get(number)
-    return str(number) if known is None else known.name.removeprefix(_prefix(field.enum_type)).lower()
+    member = field.enum_type.values_by_number.get(number)
+    return str(number) if member is None else member.name.removeprefix(_prefix(field.enum_type)).lower()
 
 
 def enum_number(field: Any, text: str) -> int:
     """Return the value of an enum for a word of the engine; raise InvalidInputError for an unknown word."""
     if not text:
         return 0
-    known = field.enum_type.values_by_name.get(f"{_prefix(field.enum_type)}{text.upper()}")
-    if known is None or known.number == 0:
-        words = ", ".join(enum_text(field, one.number) for one in field.enum_type.values[1:])
+    member = field.enum_type.values_by_name.get(f"{_prefix(field.enum_type)}{text.upper()}")
+    if member is None or member.number == 0:
+        words = ", ".join(enum_text(field, value.number) for value in field.enum_type.values[1:])
         raise InvalidInputError(f"{field.name} is one of {words}, not {text!r}")
-    return int(known.number)
+    return int(member.number)
 
 
 @cache
@@ -215,8 +214,8 @@ def _prefix(enum: Any) -> str:
 
 def remedies_of(texts: Iterable[str]) -> list[pb.Remedy]:
     """Return the messages of the remedies that texts name."""
-    found = (remedy for text in texts for remedy in getattr(text, "remedies", ()))
-    return [_message(remedy) for remedy in {str(remedy): remedy for remedy in found}.values()]
+    remedies = (remedy for text in texts for remedy in getattr(text, "remedies", ()))
+    return [_message(remedy) for remedy in {str(remedy): remedy for remedy in remedies}.values()]
 
 
 def text_of(text: str, messages: Iterable[pb.Remedy]) -> Text:
@@ -238,10 +237,11 @@ def _argument(name: str, value: Any) -> pb.Remedy.Argument:
 
 
 def _remedy(message: pb.Remedy) -> Remedy:
-    values = [(one.name, _value(one)) for one in message.arguments]
+    values = [(argument.name, _value(argument)) for argument in message.arguments]
     if not message.call:
         return Argument(*values[0])
-    return Call(message.call, tuple(one for name, one in values if not name), {n: one for n, one in values if n})
+    positional = tuple(value for name, value in values if not name)
+    return Call(message.call, positional, {name: value for name, value in values if name})
 
 
 def _value(argument: pb.Remedy.Argument) -> Any:

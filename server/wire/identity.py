@@ -65,9 +65,9 @@ class Identity:
         The message on a missing collection lists others, and so becomes that on a refused one. Ids of the caller's own
         jobs lose the id of its key.
         """
-        named = None if self.collections is None else _MISSING.match(message)
-        if named is not None:
-            return _missing(ast.literal_eval(named[1]))
+        match = None if self.collections is None else _MISSING.match(message)
+        if match is not None:
+            return _missing(ast.literal_eval(match[1]))
         return Text.of(message.replace(job_id("", self.id), ""), getattr(message, "remedies", ()))
 
 

@@ -45,7 +45,7 @@ class WrongValueError(ValueError):
         self.path: list[str] = []
 
     def __str__(self) -> str:
-        where = "".join(one if one.startswith("[") else f".{one}" for one in reversed(self.path)).removeprefix(".")
+        where = "".join(part if part.startswith("[") else f".{part}" for part in reversed(self.path)).removeprefix(".")
         return f"{where}: {self.args[0]}" if where else str(self.args[0])
 
 
@@ -72,23 +72,23 @@ def _fill(message: Message, value: Any) -> None:
     """Set the fields of a message from a JSON object."""
     if not isinstance(value, dict):
         raise WrongValueError(f"{_shown(value)} must be an object with the fields of {message.DESCRIPTOR.name}")
-    readers, given = _readers(message.DESCRIPTOR), set()
-    for name, one in value.items():
+    readers, choices = _readers(message.DESCRIPTOR), set()
+    for name, content in value.items():
         try:
             if name not in readers:
                 raise WrongValueError(_unknown(name, message.DESCRIPTOR))
             choice, read, has_null = readers[name]
-            if one is None and not has_null:
+            if content is None and not has_null:
                 continue
-            if choice in given:
+            if choice in choices:
                 raise WrongValueError("another field of the same choice, or the same field, is also given")
-            given.add(choice)
-            read(message, one)
+            choices.add(choice)
+            read(message, content)
         except WrongValueError as error:
             error.path.append(name[:100])
             raise
         except (ValueError, TypeError, OverflowError) as error:  # protobuf refuses the value
-            wrong = WrongValueError(f"{_shown(one)} cannot be a value of this field ({error})")
+            wrong = WrongValueError(f"{_shown(content)} cannot be a value of this field ({error})")
             wrong.path.append(name)
             raise wrong from error
 
@@ -109,13 +109,13 @@ def _shown(value: Any) -> str:
 @cache
 def _readers(descriptor: Descriptor) -> Mapping[str, tuple[str, _Set, bool]]:
     """Return by the names of each field its choice (the oneof, or itself), what sets it, and whether it can be null."""
-    found = {}
+    readers = {}
     for field in descriptor.fields:
         choice = field.name if field.containing_oneof is None else f"oneof {field.containing_oneof.name}"
         kind = field.message_type or field.enum_type
         has_null = kind is not None and kind.full_name in (_NULL, _VALUE) and not field.is_repeated
-        found[field.name] = found[field.json_name] = choice, _setter(field), has_null
-    return found
+        readers[field.name] = readers[field.json_name] = choice, _setter(field), has_null
+    return readers
 
 
 def _setter(field: FieldDescriptor) -> _Set:
@@ -129,7 +129,7 @@ def _setter(field: FieldDescriptor) -> _Set:
 
         def set_message(message: Any, value: Any) -> None:
             inner = getattr(message, name)
-            inner.SetInParent()
+            inner.SetInParent()  # an empty object also sets the field
             fill(inner, value)
 
         return set_message
@@ -184,14 +184,14 @@ def _map_setter(field: Any) -> _Set:
         if not isinstance(values, dict):
             raise WrongValueError(f"{_shown(values)} must be an object")
         target = getattr(message, name)
-        for one, given in values.items():
+        for text, content in values.items():
             try:
                 if fill is not None:
-                    fill(target[read_key(one)], given)
+                    fill(target[read_key(text)], content)
                 elif read is not None:
-                    target[read_key(one)] = read(given)
+                    target[read_key(text)] = read(content)
             except WrongValueError as error:
-                error.path.append(f"[{one[:50]!r}]")
+                error.path.append(f"[{text[:50]!r}]")
                 raise
 
     return set_map
@@ -218,15 +218,15 @@ def _fill_special(message: Message, value: Any) -> None:
 def _fill_struct(struct: Any, value: Any) -> None:
     if not isinstance(value, dict):
         raise WrongValueError(f"{_shown(value)} must be an object")
-    for name, one in value.items():
-        _fill_value(struct.fields[name], one)
+    for name, content in value.items():
+        _fill_value(struct.fields[name], content)
 
 
 def _fill_values(values: Any, value: Any) -> None:
     if not isinstance(value, list):
         raise WrongValueError(f"{_shown(value)} must be an array")
-    for one in value:
-        _fill_value(values.values.add(), one)
+    for content in value:
+        _fill_value(values.values.add(), content)
 
 
 def _fill_value(message: Any, value: Any) -> None:
@@ -281,7 +281,7 @@ def _enum_reader(enum: Any) -> _Read:
 def _string(value: Any) -> str:
     if not isinstance(value, str):
         raise WrongValueError(f"{_shown(value)} must be a string")
-    if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise WrongValueError("the string has half of a surrogate pair")
     return value
 

@@ -47,10 +47,10 @@ def _check_size(data: bytes, most: int) -> None:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("an object has a name twice")
-    return found
+    return members
 
 
 def _no_constant(name: str) -> Any:

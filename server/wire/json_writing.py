@@ -38,12 +38,12 @@ def to_json(message: Message) -> bytes:
 def _text(value: Any, levels: int) -> str:
     """Return JSON; other threads run between the pieces of a long list, because ``json`` holds the interpreter."""
     if levels and isinstance(value, dict):
-        return "{" + ",".join(f"{_dumped(name)}:{_text(one, levels - 1)}" for name, one in value.items()) + "}"
+        return "{" + ",".join(f"{_dumped(name)}:{_text(content, levels - 1)}" for name, content in value.items()) + "}"
     if levels and isinstance(value, list) and len(value) > _AT_ONCE:
         pieces = (_dumped(value[at : at + _AT_ONCE])[1:-1] for at in range(0, len(value), _AT_ONCE))
         return "[" + ",".join(pieces) + "]"
     if levels and isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[" + ",".join(_text(one, levels - 1) for one in value) + "]"
+        return "[" + ",".join(_text(content, levels - 1) for content in value) + "]"
     return _dumped(value)
 
 
@@ -78,8 +78,8 @@ def _put(value: dict[str, Any], message: Any, vectors: Iterator[list[Any]]) -> N
         if field.message_type is None and (vector := next(vectors)):
             value[field.json_name] = vector
         objects = value.get(field.json_name) if field.is_repeated else [value.get(field.json_name)]
-        for inside, one in zip(_messages(message, field), objects or (), strict=False):
-            _put(one, inside, vectors)
+        for inside, json_object in zip(_messages(message, field), objects or (), strict=False):
+            _put(json_object, inside, vectors)
 
 
 def _messages(message: Any, field: FieldDescriptor) -> Any:
@@ -95,7 +95,8 @@ def _floats(values: Iterable[float]) -> list[Any]:
     """Return the shortest decimal numbers that denote the same single-precision numbers."""
     exact = np.asarray(list(values), np.float32)
     shortest = exact.astype(str).astype(np.float64).tolist()
-    return shortest if np.isfinite(exact).all() else [one if math.isfinite(one) else _named(one) for one in shortest]
+    finite = np.isfinite(exact).all()
+    return shortest if finite else [number if math.isfinite(number) else _named(number) for number in shortest]
 
 
 def _named(value: float) -> str:

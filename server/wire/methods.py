@@ -295,6 +295,6 @@ def job_of(method: Method, request: Message) -> jobs_pb2.SubmitJobRequest | None
     if method.job is None or method.job.waits is None or not method.job.waits(request):
         return None
     job = jobs_pb2.SubmitJobRequest()
-    kind = next(kind for kind, known in JOBS.items() if known is method)
+    kind = next(kind for kind, row in JOBS.items() if row is method)
     getattr(job, kind).CopyFrom(request)
     return job

@@ -22,30 +22,28 @@ def encoded(message: Message) -> bytes:
     if isinstance(message, search_pb2.StreamSearchResponse) and message.HasField("response"):
         body = encoded(message.response)
         return _head(_RESPONSE.number, len(body)) + body
-    if isinstance(message, search_pb2.SearchResponse) and _hits(message) > AT_ONCE:
+    if isinstance(message, search_pb2.SearchResponse) and (
+        sum(len(result.hits) + 1 for result in message.results) > AT_ONCE
+    ):
         return b"".join(_pieces(message))
     return message.SerializeToString()
-
-
-def _hits(response: search_pb2.SearchResponse) -> int:
-    return sum(len(one.hits) + 1 for one in response.results)
 
 
 def _pieces(response: search_pb2.SearchResponse) -> Iterator[bytes]:
     """Yield the parts of an encoded response: small lists of hits together, a large one hit by hit."""
     part, size = search_pb2.SearchResponse(), 0
-    for one in response.results:
-        count = len(one.hits) + 1
+    for result in response.results:
+        count = len(result.hits) + 1
         if size and size + count > AT_ONCE:
             yield part.SerializeToString()
             part, size = search_pb2.SearchResponse(), 0
         if count <= AT_ONCE:
-            part.results.append(one)
+            part.results.append(result)
             size += count
             continue
-        body = [_without(one, _HITS).SerializeToString()]
+        body = [_without(result, _HITS).SerializeToString()]
         for first in range(0, count, AT_ONCE):
-            body.append(search_pb2.HitList(hits=one.hits[first : first + AT_ONCE]).SerializeToString())
+            body.append(search_pb2.HitList(hits=result.hits[first : first + AT_ONCE]).SerializeToString())
         yield _head(_RESULTS.number, sum(map(len, body)))
         yield from body
     yield part.SerializeToString()
@@ -54,15 +52,15 @@ def _pieces(response: search_pb2.SearchResponse) -> Iterator[bytes]:
 
 def _without(message: Message, left_out: Any) -> Message:
     """Return a copy of a message without a field."""
-    made = type(message)()
+    copy = type(message)()
     for field, value in message.ListFields():
         if field.number == left_out.number:
             continue
         if isinstance(value, Message) or field.is_repeated:
-            getattr(made, field.name).MergeFrom(value)
+            getattr(copy, field.name).MergeFrom(value)
         else:
-            setattr(made, field.name, value)
-    return made
+            setattr(copy, field.name, value)
+    return copy
 
 
 def _head(number: int, size: int) -> bytes:
@@ -71,9 +69,9 @@ def _head(number: int, size: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    made = bytearray()
+    data = bytearray()
     while value > 0x7F:
-        made.append(value & 0x7F | 0x80)
+        data.append(value & 0x7F | 0x80)
         value >>= 7
-    made.append(value)
-    return bytes(made)
+    data.append(value)
+    return bytes(data)

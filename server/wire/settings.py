@@ -245,7 +245,7 @@ class ServerSettings:
                 "its own, from there: choose a smaller one"
             )
         admin = [] if self.admin_port is None else [self.admin_port + number for number in range(self.processes)]
-        ports = [one for one in (self.tcp and self.port, self.http_port, self.health_port, *admin) if one]
+        ports = [port for port in (self.tcp and self.port, self.http_port, self.health_port, *admin) if port]
         if len(set(ports)) < len(ports):
             raise InvalidInputError(
                 f"two ports of the server are equal ({', '.join(map(str, sorted(ports)))}): change one"

@@ -89,8 +89,8 @@ BY_NAME: dict[str, type[Exception]] = {
 BY_CODE: dict[Code, type[Exception]] = {
     Code.UNAVAILABLE: ServerUnavailableError,
     Code.INTERNAL: ServerFaultError,
-    **{code: cls for cls, code in reversed(STATUSES) if cls is not errors.StorageError},
-    Code.RESOURCE_EXHAUSTED: errors.InvalidInputError,
+    **{code: cls for cls, code in reversed(STATUSES) if cls is not errors.StorageError},  # the first of a code stays
+    Code.RESOURCE_EXHAUSTED: errors.InvalidInputError,  # gRPC itself refuses messages above its limit with it
 }
 """The error that a client raises for a status without a known name."""
 _log = logging.getLogger("crossview.server")
@@ -110,7 +110,7 @@ def _disk_full(error: BaseException | None) -> bool:
             return True
         if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
             return True
-        error = getattr(error, "orig", None) or error.__cause__
+        error = getattr(error, "orig", None) or error.__cause__  # SQLAlchemy keeps the error of SQLite in orig
     return False
 
 
@@ -133,19 +133,19 @@ class Refusal:
     @property
     def status(self) -> status_pb2.Status:
         """The status message, with details for programs: the error's name and remedies, and when to retry."""
-        found, info = status_pb2.Status(code=self.code.value, message=self.worded), error_details_pb2.ErrorInfo()
+        status, info = status_pb2.Status(code=self.code.value, message=self.worded), error_details_pb2.ErrorInfo()
         info.reason, info.domain = self.error_name, DOMAIN
-        if found.message != self.message:
+        if status.message != self.message:
             info.metadata[_PYTHON] = self.message
-        found.details.add().Pack(info)
+        status.details.add().Pack(info)
         remedies = remedies_of([self.message])
-        for remedy in remedies if sum(one.ByteSize() for one in remedies) <= _REMEDIES_BYTES else ():
-            found.details.add().Pack(remedy)
+        for remedy in remedies if sum(remedy.ByteSize() for remedy in remedies) <= _REMEDIES_BYTES else ():
+            status.details.add().Pack(remedy)
         if self.retry_seconds is not None:
             after = error_details_pb2.RetryInfo()
             after.retry_delay.FromMilliseconds(round(1000 * self.retry_seconds))
-            found.details.add().Pack(after)
-        return found
+            status.details.add().Pack(after)
+        return status
 
 
 def refusal(error: Exception, error_id: str = "") -> Refusal:
@@ -182,7 +182,7 @@ def error_in(status: status_pb2.Status) -> Exception:
 
 def message_in(status: status_pb2.Status) -> Text:
     """Return the message with its remedies, in Python."""
-    remedies = [remedy for one in status.details if one.Unpack(remedy := Remedy())]
+    remedies = [remedy for detail in status.details if detail.Unpack(remedy := Remedy())]
     return text_of(_info(status).metadata.get(_PYTHON, status.message), remedies)
 
 
@@ -193,7 +193,7 @@ def with_message(status: status_pb2.Status, message: Text) -> status_pb2.Status:
 
 def _info(status: status_pb2.Status) -> error_details_pb2.ErrorInfo:
     info = error_details_pb2.ErrorInfo()
-    return next((info for one in status.details if one.Unpack(info)), info)
+    return next((info for detail in status.details if detail.Unpack(info)), info)
 
 
 def error_named(name: str, message: str, retry_seconds: float | None) -> Exception:
@@ -206,7 +206,7 @@ def error_named(name: str, message: str, retry_seconds: float | None) -> Excepti
 def retry_delay(status: status_pb2.Status) -> float | None:
     """Return the time to wait before a retry, in seconds; None if the status does not state it."""
     retry = error_details_pb2.RetryInfo()
-    return next((retry.retry_delay.ToMilliseconds() / 1000 for one in status.details if one.Unpack(retry)), None)
+    return next((retry.retry_delay.ToMilliseconds() / 1000 for detail in status.details if detail.Unpack(retry)), None)
 
 
 def _known_name(cls: type[Exception]) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from benchmarks.frame.charts import Plot, Series
 from benchmarks.frame.headlines import stated
 from benchmarks.frame.plots import digest_in, draw
-from benchmarks.frame.sections import deeper, shortened
+from benchmarks.pages.writing import deeper, shortened
 
 REPORT = (
     "# All\n\nabout\n\n## One\n\n1\n\n### Inner\n\n2\n\n## Two\n\n3\n\n## Last\n\n4\n\n`python -m benchmarks`, 1 s.\n"

@@ -239,7 +239,7 @@ def test_prune_lists_and_asks_and_has_a_limit(own: Path, pets: Path, monkeypatch
     done = run(own, "index", "pets", pets, "--prune", "--yes", "--workers", 1)
     assert "deleted 1 items, whose files are missing:" in done.output
     assert keys(own) == ["tree/a/2.png", "tree/a/4.png", "tree/b/1.png", "tree/b/3.png", "tree/b/5.png"]
-    monkeypatch.setattr("crossview.server.commands.pruning._FEWEST", 2)
+    monkeypatch.setattr("crossview.server.commands.following._FEWEST", 2)
     shutil.rmtree(pets / "b")
     too_many = run(own, "index", "pets", pets, "--prune", "--yes", "--workers", 1)
     assert too_many.exit_code == 1

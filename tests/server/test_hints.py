@@ -23,7 +23,7 @@ from crossview.engine.collections.home import Home
 from crossview.engine.values.comparisons import Answer, QuestionRequest
 from crossview.engine.values.errors import Text
 from crossview.engine.values.item import ItemUpdate
-from crossview.server.commands import pruning
+from crossview.server.commands import following
 from crossview.server.commands.cli import COMMANDS, app
 from crossview.server.commands.hints import OPTIONS, completed
 
@@ -237,7 +237,7 @@ def _many_missing(stage: Stage) -> str:
     for file in stage.pictures.glob("*/*.jpg"):
         file.unlink()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pruning, "_FEWEST", 2)
+        patch.setattr(following, "_FEWEST", 2)
         return stage.says("index", "drawn", stage.pictures, "--prune", "--yes")
 
 

@@ -21,7 +21,7 @@ from crossview.engine.values.item import IndexOptions, ItemUpdate
 from crossview.features.extras import install_command
 from crossview.server.commands.backend import Backend
 from crossview.server.commands.cli import app
-from crossview.server.commands.pruning import Losses, _below
+from crossview.server.commands.following import Losses, _below
 from crossview.server.edge.listen import RunningServer
 
 COMMAND = (sys.executable, "-m", "crossview.server.commands.cli")

@@ -12,18 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-def shorten(found: Any, names: dict[str, Any]) -> None:
+def shorten(value: Any, names: dict[str, Any]) -> None:
     """Shorten the annotations of a function, or of a class, its bases and their methods, in this process.
 
     ``names`` are those that only type checkers import.
     """
     classes = (
-        [one for one in found.__mro__ if one.__module__.startswith("crossview.")] if inspect.isclass(found) else ()
+        [base for base in value.__mro__ if base.__module__.startswith("crossview.")] if inspect.isclass(value) else ()
     )
-    functions = [one for cls in classes for value in vars(cls).values() for one in _functions(value)]
-    for one in (*classes, *functions) or (found,):
-        if own := vars(one).get("__annotations__") if inspect.isclass(one) else getattr(one, "__annotations__", None):
-            one.__annotations__ = {name: short(hint) for name, hint in _evaluated(one, own, names).items()}
+    functions = [function for cls in classes for attribute in vars(cls).values() for function in _functions(attribute)]
+    for owner in (*classes, *functions) or (value,):
+        own = vars(owner).get("__annotations__") if inspect.isclass(owner) else getattr(owner, "__annotations__", None)
+        if own:
+            owner.__annotations__ = {name: short(hint) for name, hint in _evaluated(owner, own, names).items()}
 
 
 def short(hint: Any) -> Any:
@@ -46,7 +47,7 @@ def short(hint: Any) -> Any:
 def _rebuilt(hint: Any, parts: tuple[Any, ...]) -> Any:
     """Return a generic type with short parts."""
     if isinstance(parts[0], list):
-        return typing.Callable[[short(one) for one in parts[0]], short(parts[1])]
+        return typing.Callable[[short(part) for part in parts[0]], short(parts[1])]
     shortened = tuple(map(short, parts))
     return hint.copy_with(shortened) if hasattr(hint, "copy_with") else get_origin(hint)[shortened]
 
@@ -64,10 +65,10 @@ def _functions(value: Any) -> Iterator[Any]:
         yield inner
 
 
-def _evaluated(one: Any, own: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
+def _evaluated(owner: Any, own: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
     """Return the own annotations of a function or a class, evaluated if all of their names are known."""
     try:
-        hints = typing.get_type_hints(one, localns=names, include_extras=True)
+        hints = typing.get_type_hints(owner, localns=names, include_extras=True)
     except (NameError, TypeError):
         return own
     return {name: hints.get(name, hint) for name, hint in own.items()}

@@ -20,7 +20,7 @@ def commands() -> Iterator[str]:
     )
     for panel in PANELS:
         yield f"**{panel}**\n"
-        rows = [(f"[`{name}`](#{_slug(name)})", escaped(_text(name).summary)) for name in _names(panel)]
+        rows = [(f"[`{name}`](#{name.replace(' ', '-')})", escaped(_text(name).summary)) for name in _names(panel)]
         yield from table(("command", "use"), rows)
     for name in COMMANDS:
         yield from _section(name)
@@ -49,13 +49,9 @@ def _section(name: str) -> Iterator[str]:
 def _command(name: str) -> Any:
     """Return the command that typer makes of a name such as ``space list``."""
     group, _, word = name.rpartition(" ")
-    found: Any = _command(group) if group else typer.main.get_command(app)
-    return found.commands[word]
+    command: Any = _command(group) if group else typer.main.get_command(app)
+    return command.commands[word]
 
 
 def _text(name: str) -> Text:
     return Text.of(_command(name).help)
-
-
-def _slug(name: str) -> str:
-    return name.replace(" ", "-")

@@ -36,7 +36,7 @@ def _builtin(cls: type[Exception]) -> str:
 def _status(cls: type[Exception]) -> Code | None:
     """Return the status of an error; None if only the client raises it."""
     sent: tuple[tuple[type[Exception], Code], ...] = (*STATUSES, (ServerFaultError, Code.INTERNAL))
-    return next((code for one, code in sent if issubclass(cls, one)), None)
+    return next((code for parent, code in sent if issubclass(cls, parent)), None)
 
 
 def _statuses(cls: type[Exception]) -> str:

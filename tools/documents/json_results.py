@@ -17,9 +17,9 @@ def json_results() -> Iterator[str]:
         "`--detach`. `changes --watch` prints an object for each Change. Fields can be added in later versions.\n"
     )
     yield from table(("command", "result"), [(f"`{name}`", named(result)) for name, result in RESULTS.items()])
-    types = {one for result in RESULTS.values() for one in types_below(result)}
-    for one in sorted(types, key=lambda one: one.__name__):
-        yield f"## {one.__name__}\n\n{(inspect.getdoc(one) or '').splitlines()[0]}\n"
-        hints = field_types(one)
-        rows = [(f"`{field.name}`", named(hints[field.name])) for field in dataclasses.fields(one)]
+    types = {cls for result in RESULTS.values() for cls in types_below(result)}
+    for cls in sorted(types, key=lambda cls: cls.__name__):
+        yield f"## {cls.__name__}\n\n{(inspect.getdoc(cls) or '').splitlines()[0]}\n"
+        hints = field_types(cls)
+        rows = [(f"`{field.name}`", named(hints[field.name])) for field in dataclasses.fields(cls)]
         yield from table(("field", "value"), rows)

@@ -19,9 +19,9 @@ def metrics() -> Iterator[str]:
         "use them. `process_resident_memory_bytes` and the like come from `prometheus_client`.\n"
     )
     rows = [
-        (f"`{name}`", one.type, ", ".join(f"`{label}`" for label in _labels(one)), escaped(one.documentation))
-        for one in families()
-        for name in [f"{one.name}_total" if one.type == "counter" else one.name]
+        (f"`{name}`", metric.type, ", ".join(f"`{label}`" for label in _labels(metric)), escaped(metric.documentation))
+        for metric in families()
+        for name in [f"{metric.name}_total" if metric.type == "counter" else metric.name]
     ]
     yield from table(("metric", "type", "labels", "meaning"), sorted(rows))
 

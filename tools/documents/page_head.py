@@ -12,20 +12,20 @@ _MOST_LETTERS = 160
 def describe_page(app: Any, name: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Add the metadata of a page, and the level of the headings of its menu, for the event ``html-page-context``."""
     paragraphs = tree.findall(nodes.paragraph) if tree is not None else ()
-    text = next((one.astext() for one in paragraphs), context.get("title", ""))
+    text = next((paragraph.astext() for paragraph in paragraphs), context.get("title", ""))
     address = app.config.html_baseurl
-    found = {
+    metadata = {
         'name="description"': _cut(text),
         'property="og:title"': context.get("title", ""),
         'property="og:description"': _cut(text),
         'property="og:type"': "website",
     }
     if address:  # these must be whole addresses
-        found |= {
+        metadata |= {
             'property="og:url"': f"{address}{name}.html",
             'property="og:image"': f"{address}_static/photographs.jpg",
         }
-    tags = (f'<meta {key} content="{escape(value)}">' for key, value in found.items())
+    tags = (f'<meta {key} content="{escape(value)}">' for key, value in metadata.items())
     context["metatags"] = "\n".join((context.get("metatags", ""), *tags))
     menu = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = menu.replace('role="heading"', 'role="heading" aria-level="2"')

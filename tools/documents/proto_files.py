@@ -38,12 +38,12 @@ class ProtoFile:
     @cached_property
     def enums(self) -> list[tuple[str, Place, EnumDescriptorProto]]:
         """All enumerations with names and places, nested ones last."""
-        found: list[tuple[str, Place, EnumDescriptorProto]]
-        found = [(one.name, (ENUMS, at), one) for at, one in enumerate(self.descriptor.enum_type)]
+        enums: list[tuple[str, Place, EnumDescriptorProto]]
+        enums = [(enum.name, (ENUMS, at), enum) for at, enum in enumerate(self.descriptor.enum_type)]
         for name, place, message in self.messages:
             nested = enumerate(message.enum_type)
-            found.extend((f"{name}.{one.name}", (*place, NESTED_ENUMS, at), one) for at, one in nested)
-        return found
+            enums.extend((f"{name}.{enum.name}", (*place, NESTED_ENUMS, at), enum) for at, enum in nested)
+        return enums
 
     @property
     def names(self) -> list[str]:
@@ -57,7 +57,9 @@ class ProtoFile:
     @cached_property
     def _comments(self) -> dict[Place, str]:
         locations = self.descriptor.source_code_info.location
-        texts = {tuple(one.path): f"{one.leading_comments} {one.trailing_comments}" for one in locations}
+        texts = {
+            tuple(location.path): f"{location.leading_comments} {location.trailing_comments}" for location in locations
+        }
         return {place: " ".join(text.split()) for place, text in texts.items()}
 
 
@@ -69,19 +71,19 @@ def proto_files(folder: Path) -> list[ProtoFile]:
     from grpc_tools import protoc  # type: ignore[import-untyped]  # it has no types
 
     sources = sorted(str(path.relative_to(folder)) for path in (folder / "crossview").rglob("*.proto"))
-    included = [f"-I{one}" for one in (folder, files("grpc_tools") / "_proto")]
+    included = [f"-I{path}" for path in (folder, files("grpc_tools") / "_proto")]
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "descriptors"
         if protoc.main(["protoc", *included, "--include_source_info", f"--descriptor_set_out={out}", *sources]) != 0:
             raise RuntimeError("protoc failed; its messages are above")
-        found = FileDescriptorSet.FromString(out.read_bytes())
-    return sorted(map(ProtoFile, found.file), key=lambda one: one.stem)
+        descriptors = FileDescriptorSet.FromString(out.read_bytes())
+    return sorted(map(ProtoFile, descriptors.file), key=lambda file: file.stem)
 
 
 def _messages(
-    found: Iterable[DescriptorProto], prefix: str, place: Place
+    messages: Iterable[DescriptorProto], prefix: str, place: Place
 ) -> Iterator[tuple[str, Place, DescriptorProto]]:
-    for at, one in enumerate(found):
-        if not one.options.map_entry:
-            yield f"{prefix}{one.name}", (*place, at), one
-            yield from _messages(one.nested_type, f"{prefix}{one.name}.", (*place, at, NESTED_MESSAGES))
+    for at, message in enumerate(messages):
+        if not message.options.map_entry:
+            yield f"{prefix}{message.name}", (*place, at), message
+            yield from _messages(message.nested_type, f"{prefix}{message.name}.", (*place, at, NESTED_MESSAGES))

@@ -47,12 +47,12 @@ def _page(group: Group) -> Iterator[str]:
         yield from (f"## {name.rpartition('.')[2]}\n", "```{eval-rst}", *_directive(name, _object(name)), "```\n")
 
 
-def _directive(name: str, found: Any) -> Iterator[str]:
+def _directive(name: str, value: Any) -> Iterator[str]:
     """Yield the directive of a name: of a class with all members, of a function, or of another value."""
-    if inspect.isclass(found):
-        yield f".. auto{'exception' if issubclass(found, Exception) else 'class'}:: {name}\n   :members:"
+    if inspect.isclass(value):
+        yield f".. auto{'exception' if issubclass(value, Exception) else 'class'}:: {name}\n   :members:"
         yield "   :undoc-members:\n   :inherited-members:\n"
-    elif inspect.isfunction(found):
+    elif inspect.isfunction(value):
         yield f".. autofunction:: {name}\n"
     else:
         yield f".. py:data:: {name}\n\n   {_VALUES[name]}\n"

@@ -15,50 +15,50 @@ _PACKAGE = ".crossview.v1."
 
 def remote_calls(proto: Path) -> dict[str, list[str]]:
     """Return the lines of each page by its name: ``grpc``, and ``grpc/FILE`` for each proto file below a folder."""
-    found = proto_files(proto)
-    files = {f"{_PACKAGE}{name}": one.stem for one in found for name in one.names}
-    return {"grpc": [*_overview(found)], **{f"grpc/{one.stem}": [*_page(one, files)] for one in found}}
+    protos = proto_files(proto)
+    files = {f"{_PACKAGE}{name}": file.stem for file in protos for name in file.names}
+    return {"grpc": [*_overview(protos)], **{f"grpc/{file.stem}": [*_page(file, files)] for file in protos}}
 
 
-def _overview(found: list[ProtoFile]) -> Iterator[str]:
+def _overview(files: list[ProtoFile]) -> Iterator[str]:
     """Yield the lines of the page that lists all calls and files."""
     yield (
         "# gRPC\n\nThe interface is the package `crossview.v1`, in the files of `proto/crossview/v1`. The server also "
         "answers health checks, reflection, and `google.longrunning.Operations`, with which clients list, wait for and "
         "cancel jobs. [Call over HTTP](../guides/http.md) explains the same calls over HTTP.\n"
     )
-    for one in found:
-        for at, service in enumerate(one.descriptor.service):
-            yield f"## {service.name}\n\n{_comment(one, SERVICES, at)}\n"
+    for file in files:
+        for at, service in enumerate(file.descriptor.service):
+            yield f"## {service.name}\n\n{_comment(file, SERVICES, at)}\n"
             rows = []
             for number, method in enumerate(service.method):
-                summary = one.comment(SERVICES, at, METHODS, number).partition(". ")[0].rstrip(".")
-                rows.append((f"[`{method.name}`](grpc/{one.stem}.md#{_slug(method.name)})", f"{escaped(summary)}."))
+                summary = file.comment(SERVICES, at, METHODS, number).partition(". ")[0].rstrip(".")
+                rows.append((f"[`{method.name}`](grpc/{file.stem}.md#{_slug(method.name)})", f"{escaped(summary)}."))
             yield from table(("call", "use"), rows)
     yield "## Messages and enumerations\n"
     rows = []
-    for one in found:
-        links = (f"[`{name}`](grpc/{one.stem}.md#{_slug(name)})" for name in one.names)
-        rows.append((f"[{one.stem}.proto](grpc/{one.stem}.md)", ", ".join(links)))
+    for file in files:
+        links = (f"[`{name}`](grpc/{file.stem}.md#{_slug(name)})" for name in file.names)
+        rows.append((f"[{file.stem}.proto](grpc/{file.stem}.md)", ", ".join(links)))
     yield from table(("file", "defines"), rows)
-    yield "\n".join(("```{toctree}", ":hidden:", "", *(f"grpc/{one.stem}" for one in found), "```"))
+    yield "\n".join(("```{toctree}", ":hidden:", "", *(f"grpc/{file.stem}" for file in files), "```"))
 
 
-def _page(one: ProtoFile, files: Mapping[str, str]) -> Iterator[str]:
+def _page(file: ProtoFile, files: Mapping[str, str]) -> Iterator[str]:
     """Yield the lines of the page of a file; ``files`` has the stem of the file of each full name."""
-    yield f"# {one.stem}.proto\n"
-    for at, service in enumerate(one.descriptor.service):
-        yield f"## {service.name}\n\n{_comment(one, SERVICES, at)}\n"
+    yield f"# {file.stem}.proto\n"
+    for at, service in enumerate(file.descriptor.service):
+        yield f"## {service.name}\n\n{_comment(file, SERVICES, at)}\n"
         for number, method in enumerate(service.method):
-            yield f"### {method.name}\n\n{_comment(one, SERVICES, at, METHODS, number)}\n"
+            yield f"### {method.name}\n\n{_comment(file, SERVICES, at, METHODS, number)}\n"
             yield from _call(f"/crossview.v1.{service.name}/{method.name}", method, files)
-    for name, place, message in one.messages:
-        yield f"## {name}\n\n{_comment(one, *place)}\n"
-        yield from table(("field", "type", "meaning"), _fields(one, place, message, files))
-    for name, place, enum in one.enums:
-        yield f"## {name}\n\n{_comment(one, *place)}\n"
+    for name, place, message in file.messages:
+        yield f"## {name}\n\n{_comment(file, *place)}\n"
+        yield from table(("field", "type", "meaning"), _fields(file, place, message, files))
+    for name, place, enum in file.enums:
+        yield f"## {name}\n\n{_comment(file, *place)}\n"
         values = enumerate(enum.value)
-        rows = [(f"`{value.name}`", str(value.number), _comment(one, *place, VALUES, at)) for at, value in values]
+        rows = [(f"`{value.name}`", str(value.number), _comment(file, *place, VALUES, at)) for at, value in values]
         yield from table(("value", "number", "meaning"), rows)
 
 
@@ -80,21 +80,21 @@ def _call(path: str, method: MethodDescriptorProto, files: Mapping[str, str]) ->
 
 
 def _fields(
-    one: ProtoFile, place: Place, message: DescriptorProto, files: Mapping[str, str]
+    file: ProtoFile, place: Place, message: DescriptorProto, files: Mapping[str, str]
 ) -> Iterator[tuple[str, ...]]:
     entries = {entry.name: entry for entry in message.nested_type if entry.options.map_entry}
     for at, field in enumerate(message.field):
-        meaning = _comment(one, *place, FIELDS, at)
+        meaning = _comment(file, *place, FIELDS, at)
         if field.HasField("oneof_index") and not field.proto3_optional:
             choice = message.oneof_decl[field.oneof_index].name
-            meaning = f"One of `{choice}`. {_comment(one, *place, ONEOFS, field.oneof_index)} {meaning}"
+            meaning = f"One of `{choice}`. {_comment(file, *place, ONEOFS, field.oneof_index)} {meaning}"
         yield f"`{field.name}`", _type(field, entries, files), meaning
 
 
 def _type(field: FieldDescriptorProto, entries: Mapping[str, DescriptorProto], files: Mapping[str, str]) -> str:
     """Return the type of a field with its label, linked to its definition."""
     if entry := entries.get(field.type_name.rpartition(".")[2]):
-        key, value = (_link(_type_name(one), files) for one in entry.field)
+        key, value = (_link(_type_name(part), files) for part in entry.field)
         return f"map of {key} to {value}"
     label = "repeated " if field.label == FieldDescriptorProto.LABEL_REPEATED else ""
     return f"{'optional ' if field.proto3_optional else label}{_link(_type_name(field), files)}"
@@ -115,5 +115,5 @@ def _slug(name: str) -> str:
     return name.lower().replace(".", "")
 
 
-def _comment(one: ProtoFile, *place: int) -> str:
-    return escaped(one.comment(*place))
+def _comment(file: ProtoFile, *place: int) -> str:
+    return escaped(file.comment(*place))

@@ -42,11 +42,11 @@ def _default(name: str) -> str:
 
 def _field_docstrings() -> dict[str, str]:
     """Return the description below each field of the classes of ``server/wire/settings.py``."""
-    found = {}
+    descriptions = {}
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, ast.ClassDef):
             for field, text in itertools.pairwise(node.body):
                 match field, text:
                     case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(description))):
-                        found[name] = " ".join(description.split())
-    return found
+                        descriptions[name] = " ".join(description.split())
+    return descriptions

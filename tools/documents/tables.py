@@ -17,4 +17,4 @@ def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[
 
 def escaped(text: str) -> str:
     """Return plain text as Markdown that shows exactly this text, with code between backticks as code."""
-    return _MARKS.sub(lambda found: found[1] or f"\\{found[2]}", text)
+    return _MARKS.sub(lambda match: match[1] or f"\\{match[2]}", text)

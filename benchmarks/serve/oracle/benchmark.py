@@ -108,9 +108,9 @@ class Run:
         self.planner = Planner(random.Random(self.seed + 1))
         self.open: list[Server | Program] = [*self.servers, self.program]
         draw = partial(question, at=lambda: self.planner.count)
-        of = [one for one in self.open for _ in range(_READERS)]
+        of = [process for process in self.open for _ in range(_READERS)]
         self.readers = [
-            Reader(one, draw, random.Random(self.seed + 2 + number), _PAUSE) for number, one in enumerate(of)
+            Reader(process, draw, random.Random(self.seed + 2 + number), _PAUSE) for number, process in enumerate(of)
         ]
 
     def rounds(self, seconds: float) -> None:
@@ -153,7 +153,7 @@ class Run:
         for task in tasks:
             task.result()
         self._start_ended()
-        writes = [one for one in (command, *itertools.chain(*chains)) if one is not None and one.began]
+        writes = [write for write in (command, *itertools.chain(*chains)) if write is not None and write.began]
         answers, settled = self._taken(), self._settled(writes)
         self.maps.learn(self.program.collection)
         verdict = judge(self.state, writes, answers, settled, self.maps)
@@ -195,19 +195,19 @@ class Run:
             (_COMPACTED, self._compact),
             (_COMMANDED, self._command_asks),
         ]
-        chosen = next((work for share, work in works if self.random.random() < share), None)
-        return None if chosen is None else self.pool.submit(chosen)
+        drawn = next((work for share, work in works if self.random.random() < share), None)
+        return None if drawn is None else self.pool.submit(drawn)
 
     def _compact(self) -> None:
         if self.random.random() < 0.5:
-            made = self.line.run(["compact"]).returncode == 0
+            done = self.line.run(["compact"]).returncode == 0
         else:
             try:
                 self.program.collection.storage.compact()
-                made = True
+                done = True
             except BusyError:
-                made = False
-        self.counts["compactions" if made else "compactions refused"] += 1
+                done = False
+        self.counts["compactions" if done else "compactions refused"] += 1
 
     def _copy(self) -> Answer | None:
         """Back the collection up, and look into the copy: it must be of one state, too."""
@@ -223,10 +223,10 @@ class Run:
             closing(Home(folder).restore(NAME, path)) as restored,
         ):
             try:
-                found: Any = Everything().asked_of(restored)
+                value: Any = Everything().asked_of(restored)
             except ForeignRowError as error:
-                found = str(error)
-        return Answer(Everything(), str(path), began, ended, found)
+                value = str(error)
+        return Answer(Everything(), str(path), began, ended, value)
 
     def _kill(self, server: Server, after: float) -> None:
         time.sleep(after)
@@ -235,33 +235,33 @@ class Run:
 
     def _command_asks(self) -> Answer:
         number = self.random.randrange(NUMBERS)
-        asked: Search | Listing = Search("v", "v", 10, "raw", number=number)
+        request: Search | Listing = Search("v", "v", 10, "raw", number=number)
         if self.random.random() < _LISTED:
-            asked = Listing()
+            request = Listing()
         began = time.perf_counter()
-        found = self.line.ask(asked)
-        return Answer(asked, self.line.name, began, time.perf_counter(), found)
+        value = self.line.ask(request)
+        return Answer(request, self.line.name, began, time.perf_counter(), value)
 
     def _settled(self, writes: Sequence[Write]) -> Any:
         """Return what every reader sees where nobody writes."""
         try:
-            seen = [Everything().asked_of(one.collection) for one in self.open]
+            states = [Everything().asked_of(process.collection) for process in self.open]
         except ForeignRowError as error:
             self._lost(writes, str(error))
-        if any(one != seen[0] for one in seen):
+        if any(state != states[0] for state in states):
             self._lost(writes, "readers differ")
-        return seen[0]
+        return states[0]
 
     def _difference(self, settled: Any) -> str:
         """Return which items and spaces are not as before the round."""
         before = self.state.seen()
-        items = {number: one for number, one in settled.items.items() if before.items.get(number) != one}
+        items = {number: record for number, record in settled.items.items() if before.items.get(number) != record}
         gone = sorted(before.items.keys() - settled.items.keys())
         return f"changed items {items}, gone {gone}, {settled.spaces}, {settled.active!r}; before {before.spaces}"
 
     def _lost(self, writes: Sequence[Write], what: str) -> NoReturn:
         self.counts[LOST] += 1
-        self.faults.append({"kind": LOST, "what": what[:4_000], "writes": [_described(one) for one in writes]})
+        self.faults.append({"kind": LOST, "what": what[:4_000], "writes": [_described(write) for write in writes]})
         raise LostError(what)
 
     def _note(self, writes: Sequence[Write], answers: Sequence[Answer], verdict: Verdict) -> None:
@@ -338,7 +338,7 @@ def _described(write: Write) -> dict[str, Any]:
 
 def _wrong(answer: Answer, verdict: Verdict) -> dict[str, Any]:
     about = {name: repr(value)[:4_000] for name, value in vars(answer).items()}
-    return {"kind": WRONG, "answer": about, "writes": [_described(one) for one in verdict.history.writes]}
+    return {"kind": WRONG, "answer": about, "writes": [_described(write) for write in verdict.history.writes]}
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

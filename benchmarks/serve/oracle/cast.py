@@ -128,18 +128,18 @@ class CommandLine:
         done = self.run([*words, "--json"])
         if done.returncode:
             return REFUSAL if "no item" in done.stderr or "no row" in done.stderr else done.stderr
-        found = json.loads(done.stdout)["result"]
+        items = json.loads(done.stdout)["result"]
         if isinstance(question, Search):
-            found = found[0]["hits"]
+            items = items[0]["hits"]
         return [
             ShownItem(
-                one["key"],
-                one.get("distance", 0.0),
-                tuple(one["labels"]),
-                one["attributes"],
-                tuple(one.get("views", ())),
+                item["key"],
+                item.get("distance", 0.0),
+                tuple(item["labels"]),
+                item["attributes"],
+                tuple(item.get("views", ())),
             )
-            for one in found
+            for item in items
         ]
 
 
@@ -215,6 +215,6 @@ class Reader:
         while True:
             with self._lock:
                 if self.asking_since >= after:
-                    found, self.answers = self.answers, []
-                    return found
+                    answers, self.answers = self.answers, []
+                    return answers
             time.sleep(0.001)

@@ -46,24 +46,24 @@ def judge(start: State, writes: Sequence[Write], answers: Sequence[Answer], sett
 
     None if no order of the writes leads there: an acknowledged one is gone, or lies elsewhere.
     """
-    known: dict[tuple[int, int], bool] = {}
+    fitting: dict[tuple[int, int], bool] = {}
 
     def judged(history: History) -> Verdict:
-        return explained(history, answers, maps, known)
+        return explained(history, answers, maps, fitting)
 
     def possible(history: History) -> bool:
         """Return whether the answers that came before the last write began are of states before it."""
-        earlier = [one for one in answers if one.ended < history.writes[-1].began]
-        return not explained(history, earlier, maps, known).wrong
+        earlier = [answer for answer in answers if answer.ended < history.writes[-1].began]
+        return not explained(history, earlier, maps, fitting).wrong
 
     def leads_there(history: History) -> bool:
         return Everything().fits(settled, history.states[-1], maps)
 
     for history in filter(leads_there, histories(start, writes, possible)):
-        if not (found := judged(history)).wrong:
-            return found
-    others = itertools.islice(filter(leads_there, histories(start, writes)), _TRIED)
-    return min(map(judged, others), key=lambda one: len(one.wrong), default=None)
+        if not (verdict := judged(history)).wrong:
+            return verdict
+    more = itertools.islice(filter(leads_there, histories(start, writes)), _TRIED)
+    return min(map(judged, more), key=lambda verdict: len(verdict.wrong), default=None)
 
 
 def histories(
@@ -73,49 +73,51 @@ def histories(
 
     The likeliest come first; what begins with an order that is not possible is left out.
     """
-    made = [one for one in writes if one.outcome == DONE]
-    perhaps = [one for one in writes if one.outcome == UNKNOWN]
+    done = [write for write in writes if write.outcome == DONE]
+    perhaps = [write for write in writes if write.outcome == UNKNOWN]
     states: dict[tuple[Write, ...], State] = {}
 
-    def continued(history: History, left: Sequence[Write]) -> Iterator[History]:
-        if not left:
+    def continued(history: History, rest: Sequence[Write]) -> Iterator[History]:
+        if not rest:
             yield history
-        for write in left:
-            if any(other.ended < write.began for other in left):
+        for write in rest:
+            if any(other.ended < write.began for other in rest):
                 continue
             order = (*history.writes, write)
             if order not in states:
                 states[order] = write.after(history.states[-1])
             longer = History(order, (*history.states, states[order]))
             if possible(longer):
-                yield from continued(longer, [other for other in left if other is not write])
+                yield from continued(longer, [other for other in rest if other is not write])
 
     for size in range(len(perhaps) + 1):
-        for chosen in itertools.combinations(perhaps, size):
-            yield from continued(History((), (start,)), sorted([*made, *chosen], key=lambda one: one.ended))
+        for added in itertools.combinations(perhaps, size):
+            yield from continued(History((), (start,)), sorted([*done, *added], key=lambda write: write.ended))
 
 
 def explained(
-    history: History, answers: Sequence[Answer], maps: Maps, known: dict[tuple[int, int], bool] | None = None
+    history: History, answers: Sequence[Answer], maps: Maps, fitting: dict[tuple[int, int], bool] | None = None
 ) -> Verdict:
     """Give each answer, in the order of asking, the first state that it can be of.
 
-    ``known`` keeps, for other orders of the same writes, which answers fit which states.
+    ``fitting`` keeps, for other orders of the same writes, which answers fit which states.
     """
-    known = {} if known is None else known
+    fitting = {} if fitting is None else fitting
     under_way: list[tuple[float, int]] = []  # when the answers ended that have a state, and its place
     floor, wrong, of = 0, [], {}
-    for answer in sorted(answers, key=lambda one: one.began):
+    for answer in sorted(answers, key=lambda answer: answer.began):
         while under_way and under_way[0][0] < answer.began:
             floor = max(floor, heapq.heappop(under_way)[1])
-        first = max([floor, *(place + 1 for place, one in enumerate(history.writes) if one.ended < answer.began)])
-        last = min([len(history.writes), *(at for at, one in enumerate(history.writes) if one.began > answer.ended)])
+        first = max([floor, *(place + 1 for place, write in enumerate(history.writes) if write.ended < answer.began)])
+        last = min(
+            [len(history.writes), *(at for at, write in enumerate(history.writes) if write.began > answer.ended)]
+        )
         for place in range(first, last + 1):
             state = history.states[place]
             pair = id(answer), id(state)
-            if pair not in known:
-                known[pair] = answer.question.fits(answer.value, state, maps)
-            if known[pair]:
+            if pair not in fitting:
+                fitting[pair] = answer.question.fits(answer.value, state, maps)
+            if fitting[pair]:
                 heapq.heappush(under_way, (answer.ended, place))
                 of[answer] = state
                 break

@@ -40,9 +40,9 @@ class Planner:
         }
         self.count += 1
         while True:
-            (kind,) = self.random.choices(kinds, [_WEIGHTS[one] for one in kinds])
-            if (made := makers[kind]()) is not None:
-                return cast(Kind, made)
+            (kind,) = self.random.choices(kinds, [_WEIGHTS[kind] for kind in kinds])
+            if (write := makers[kind]()) is not None:
+                return cast(Kind, write)
 
     def filled(self) -> Import:
         """Return the first write: every second item, with rows of all views."""
@@ -65,9 +65,9 @@ class Planner:
         view, share = self.random.choice(list(VIEWS)), self.random.choice([0.0, 0.0, 0.5, 1.0])
         counts = dict.fromkeys(self._numbers(), self.count)
         for number in counts:
-            known = getattr(state.items.get(number), view, None)
-            if known is not None and self.random.random() < share:
-                counts[number] = known
+            stored_count = getattr(state.items.get(number), view, None)
+            if stored_count is not None and self.random.random() < share:
+                counts[number] = stored_count
         return Put(count=self.count, view=view, counts=counts)
 
     def _delete(self, state: State) -> Write | None:

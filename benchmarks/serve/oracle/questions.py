@@ -62,10 +62,10 @@ class Maps:
     def learn(self, collection: Collection) -> None:
         """Look up what the generations of a collection make of the rows of each view."""
         with collection._opened.catalog.read() as tx:
-            for one in tx.spaces.generations():
-                training, views = one.summary["seed"], LEARNED[one.space]["views"]
+            for generation in tx.spaces.generations():
+                training, views = generation.summary["seed"], LEARNED[generation.space]["views"]
                 if (training, views[0]) not in self.known:
-                    space = stored_generation(tx, one.space, one.generation).space
+                    space = stored_generation(tx, generation.space, generation.generation).space
                     self.known |= {(training, view): _affine(space, view) for view in views}
                     self.sketches |= {(training, view): space.sketch_of[view] for view in views}
 
@@ -91,8 +91,8 @@ class Maps:
 
 def _affine(space: Space, view: str) -> Affine:
     probes = np.vstack([np.zeros(VIEWS[view]), np.eye(VIEWS[view])]).astype(np.float32)
-    (found,) = space.probe(view, probes, [view]).values()
-    vectors = found.astype(np.float64)
+    (embedded,) = space.probe(view, probes, [view]).values()
+    vectors = embedded.astype(np.float64)
     return Affine(vectors[1:] - vectors[0], vectors[0])
 
 
@@ -131,10 +131,10 @@ class Search(Question):
             filter=self.filter,
         )
         try:
-            (found,) = reader.search(request)
+            (result,) = reader.search(request)
         except (NotFoundError, InvalidInputError):
             return REFUSAL
-        return [ShownItem(hit.key, hit.distance, tuple(hit.labels), hit.attributes) for hit in found.hits]
+        return [ShownItem(hit.key, hit.distance, tuple(hit.labels), hit.attributes) for hit in result.hits]
 
     def fits(self, answer: Any, state: State, maps: Maps) -> bool:
         """Return whether keys, distances and what is shown are those of an exact scan."""
@@ -189,11 +189,11 @@ def passes(filter: Filter, number: int, record: Record) -> bool:
 
 def _shown(answer: Sequence[ShownItem], state: State, numbers: NDArray[np.int64]) -> bool:
     """Return whether every hit is another one of the items, and shows what that has."""
-    found = [number_of(one.key) for one in answer]
-    if len(set(found)) < len(found) or not set(found) <= set(numbers.tolist()):
+    hits = [number_of(item.key) for item in answer]
+    if len(set(hits)) < len(hits) or not set(hits) <= set(numbers.tolist()):
         return False
-    pairs = ((one, state.items[number]) for one, number in zip(answer, found, strict=True))
-    return all(one.labels == record.labels and one.attributes == record.attributes for one, record in pairs)
+    pairs = ((item, state.items[number]) for item, number in zip(answer, hits, strict=True))
+    return all(item.labels == record.labels and item.attributes == record.attributes for item, record in pairs)
 
 
 def is_exact_scan(
@@ -207,24 +207,24 @@ def is_exact_scan(
         return not answer
     exact = ((items - query) ** 2).sum(axis=1)
     tolerance = _TOLERANCE * float((items**2).sum(axis=1).max() + (query**2).sum())
-    found = np.array([number_of(one.key) for one in answer])
-    given = np.array([one.distance for one in answer]) ** 2
-    closeness = np.array([copies.get(number, _FAR) for number in found.tolist()])
-    first = (abs(given - exact.min() * closeness**2) <= tolerance) & (np.diff(given, prepend=0) >= 0)
+    hits = np.array([number_of(item.key) for item in answer])
+    squares = np.array([item.distance for item in answer]) ** 2
+    closeness = np.array([copies.get(number, _FAR) for number in hits.tolist()])
+    first = (abs(squares - exact.min() * closeness**2) <= tolerance) & (np.diff(squares, prepend=0) >= 0)
     most = len(first) if first.all() else int(np.argmin(first))
     return any(
-        _scanned(found[start:], given[start:], numbers, exact, found[:start], tolerance) for start in range(most + 1)
+        _scanned(hits[start:], squares[start:], numbers, exact, hits[:start], tolerance) for start in range(most + 1)
     )
 
 
 def _scanned(
-    found: NDArray[np.int64], given: Exact, numbers: NDArray[np.int64], exact: Exact, left_out: Any, tolerance: float
+    hits: NDArray[np.int64], squares: Exact, numbers: NDArray[np.int64], exact: Exact, left_out: Any, tolerance: float
 ) -> bool:
     """Return whether numbers with given squared distances are the nearest of all that are not left out."""
     places = {number: place for place, number in enumerate(numbers.tolist())}
-    own = exact[[places[number] for number in found.tolist()]]
-    best = np.sort(exact[~np.isin(numbers, left_out)])[: len(found)]
-    return bool((abs(given - own) <= tolerance).all() and (abs(given - best) <= tolerance).all())
+    own = exact[[places[number] for number in hits.tolist()]]
+    best = np.sort(exact[~np.isin(numbers, left_out)])[: len(hits)]
+    return bool((abs(squares - own) <= tolerance).all() and (abs(squares - best) <= tolerance).all())
 
 
 @dataclass(frozen=True)
@@ -240,10 +240,9 @@ class Listing(Question):
 
     def fits(self, answer: Any, state: State, maps: Maps) -> bool:
         """Return whether these items, and no others, are listed in order."""
-        every = sorted((number, one) for number, one in state.items.items() if passes(self.filter, number, one))
-        return bool(
-            answer == [ShownItem(key_of(number), 0.0, one.labels, one.attributes, one.views) for number, one in every]
-        )
+        every = sorted((number, item) for number, item in state.items.items() if passes(self.filter, number, item))
+        listed = [ShownItem(key_of(number), 0.0, item.labels, item.attributes, item.views) for number, item in every]
+        return bool(answer == listed)
 
 
 @dataclass(frozen=True)
@@ -258,7 +257,7 @@ class Counting(Question):
 
     def fits(self, answer: Any, state: State, maps: Maps) -> bool:
         """Return whether so many pass."""
-        return bool(answer == sum(passes(self.filter, number, one) for number, one in state.items.items()))
+        return bool(answer == sum(passes(self.filter, number, record) for number, record in state.items.items()))
 
 
 @dataclass(frozen=True)

@@ -47,20 +47,19 @@ def number_of(key: str) -> int:
 @lru_cache(1 << 18)
 def row(view: str, number: int, count: int) -> Row:
     """Return the row of a view that one write gives one item."""
-    found = np.random.default_rng((list(VIEWS).index(view), number, count)).standard_normal(VIEWS[view])
-    found[:2] = number / _NUMBER, count / _COUNT
-    narrow = found.astype(np.float32)
+    values = np.random.default_rng((list(VIEWS).index(view), number, count)).standard_normal(VIEWS[view])
+    values[:2] = number / _NUMBER, count / _COUNT
+    narrow = values.astype(np.float32)
     narrow.setflags(write=False)
     return narrow
 
 
-def count_of(view: str, key: str, found: Row) -> int:
+def count_of(view: str, key: str, stored: Row) -> int:
     """Return the count of a stored row; ForeignRowError where it is not one of the item that has it."""
-    count = round(float(found[1]) * _COUNT)
-    if count < 0 or not np.array_equal(found, row(view, number_of(key), count)):
-        raise ForeignRowError(
-            f"{key} has a row of view {view} of item {float(found[0]) * _NUMBER:g}, write {float(found[1]) * _COUNT:g}"
-        )
+    count = round(float(stored[1]) * _COUNT)
+    if count < 0 or not np.array_equal(stored, row(view, number_of(key), count)):
+        item, write = float(stored[0]) * _NUMBER, float(stored[1]) * _COUNT
+        raise ForeignRowError(f"{key} has a row of view {view} of item {item:g}, write {write:g}")
     return count
 
 
@@ -90,13 +89,13 @@ class SpaceState(NamedTuple):
     trainings: tuple[tuple[int, int], ...]
 
     @classmethod
-    def trained(cls, known: Self | None, training: int) -> "SpaceState":
+    def trained(cls, before: Self | None, training: int) -> "SpaceState":
         """Return the space after another training, which answers for it."""
-        earlier = known.trainings if known else ()
+        earlier = before.trainings if before else ()
         number = 1 + max((generation for generation, _ in earlier), default=0)
         old = earlier[: max(0, len(earlier) + 1 - _KEPT)]
-        kept = [one for one in earlier if one not in old or (known and one[0] == known.answering)]
-        return cls(number, (*kept, (number, training)))
+        remaining = [entry for entry in earlier if entry not in old or (before and entry[0] == before.answering)]
+        return cls(number, (*remaining, (number, training)))
 
     @property
     def training(self) -> int:
@@ -126,7 +125,7 @@ class Seen:
         rows: dict[str, dict[str, int]] = {}
         for view in VIEWS:
             page = reader.items.embed(view, space=RAW)
-            rows[view] = {key: count_of(view, key, one) for key, one in zip(page.keys, page.vectors, strict=True)}
+            rows[view] = {key: count_of(view, key, vector) for key, vector in zip(page.keys, page.vectors, strict=True)}
         items = {
             number_of(item.key): Record(
                 rows["v"].get(item.key), rows["w"].get(item.key), item.attributes.get("count"), item.labels
@@ -136,8 +135,12 @@ class Seen:
         spaces = reader.spaces()
         return cls(
             items,
-            {one.name: SpaceSeen(one.generation, one.generations, one.seed) for one in spaces if one.name != RAW},
-            next((one.name for one in spaces if one.active and one.name != RAW), ""),
+            {
+                space.name: SpaceSeen(space.generation, space.generations, space.seed)
+                for space in spaces
+                if space.name != RAW
+            },
+            next((space.name for space in spaces if space.active and space.name != RAW), ""),
         )
 
 
@@ -158,9 +161,9 @@ class State:
         """Return the items that have a row of a view, shape (n,), and these rows, shape (n, d)."""
         if view not in self._matrices:
             rows = {number: getattr(record, view) for number, record in self.items.items()}
-            found = [(number, row(view, number, count)) for number, count in rows.items() if count is not None]
-            numbers = np.array([number for number, _ in found], np.int64)
-            stacked = np.array([one for _, one in found], np.float64).reshape(-1, VIEWS[view])
+            pairs = [(number, row(view, number, count)) for number, count in rows.items() if count is not None]
+            numbers = np.array([number for number, _ in pairs], np.int64)
+            stacked = np.array([vector for _, vector in pairs], np.float64).reshape(-1, VIEWS[view])
             self._matrices[view] = numbers, stacked
         return self._matrices[view]
 

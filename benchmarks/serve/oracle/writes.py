@@ -79,10 +79,10 @@ class Import(Call):
     def after(self, state: State) -> State:
         """Give the items these rows; rows of other views stay."""
         items = dict(state.items)
-        given: dict[str, Any] = dict.fromkeys(self.views, self.count)
+        fields: dict[str, Any] = dict.fromkeys(self.views, self.count)
         for number in self.numbers:
-            known = items.get(number, Record())
-            items[number] = known._replace(**given, written=self.count, labels=self.labels)
+            record = items.get(number, Record())
+            items[number] = record._replace(**fields, written=self.count, labels=self.labels)
         return state.changed(items=items)
 
 
@@ -107,8 +107,8 @@ class Put(Call, Command):
         """Every item has its row; those that did not exist are new."""
         items = dict(state.items)
         for number, count in self.counts.items():
-            given: dict[str, Any] = {self.view: count}
-            items[number] = items.get(number, Record())._replace(**given)
+            fields: dict[str, Any] = {self.view: count}
+            items[number] = items.get(number, Record())._replace(**fields)
         return state.changed(items=items)
 
     def _rows(self) -> Any:
@@ -132,7 +132,7 @@ class Delete(Call, Command):
     def after(self, state: State) -> State:
         """Remove the items with all their data."""
         gone = set(self.numbers)
-        return state.changed(items={number: one for number, one in state.items.items() if number not in gone})
+        return state.changed(items={number: record for number, record in state.items.items() if number not in gone})
 
 
 @dataclass(kw_only=True, eq=False)
@@ -160,8 +160,10 @@ class Label(Call, Command):
 
     def after(self, state: State) -> State:
         """Label the existing items."""
-        known = {number: state.items[number] for number in self.numbers if number in state.items}
-        changed = {number: one._replace(written=self.count, labels=(self.label,)) for number, one in known.items()}
+        existing = {number: state.items[number] for number in self.numbers if number in state.items}
+        changed = {
+            number: record._replace(written=self.count, labels=(self.label,)) for number, record in existing.items()
+        }
         return state.changed(items={**state.items, **changed})
 
 

@@ -71,9 +71,9 @@ def run_attributes(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> N
     write_moods(folder / "queries", QUERIES_PER_CLASS, seed=1)
     echo(f"Drew {count} pictures of {len(CLASSES)} classes, more or less {', '.join(ATTRIBUTES)}.")
     command(echo, f"create {NAME} --views {','.join(EXTRACTORS)}")
-    with Home(home).create(NAME, views=EXTRACTORS, description="More or less busy, warm and light") as made:
+    with Home(home).create(NAME, views=EXTRACTORS, description="More or less busy, warm and light") as local:
         command(echo, f"index {NAME} {pictures} --labels folder")
-        report = made.index([pictures], IndexOptions(labels="folder"))
+        report = local.index([pictures], IndexOptions(labels="folder"))
         echo(f"{report.added} pictures in {report.seconds:.1f} s")
     with served(home, folder / "server.log", echo) as address, connect(address) as server:
         collection = server.open(NAME)
@@ -115,7 +115,7 @@ def write_orderings(path: Path) -> Path:
 def _drawn(levels: tuple[int, int, int], rng: Rng) -> Image.Image:
     """Return a picture with about these levels: discs on a background, more discs in busier pictures."""
     busy, warm, light = np.clip(np.array(levels) + rng.uniform(-0.4, 0.4, 3), 0, 3)
-    hue, value = (float(np.interp(at, range(4), known)) for at, known in ((warm, HUES), (light, VALUES)))
+    hue, value = (float(np.interp(at, range(4), scale)) for at, scale in ((warm, HUES), (light, VALUES)))
     width, height = SIZE
     picture = Image.new("RGB", SIZE, _colour(hue, rng.uniform(0.35, 0.55), value))
     draw = ImageDraw.Draw(picture)
@@ -139,8 +139,8 @@ def _search(collection: CollectionBackend, queries: Path, address: str, echo: Ec
     for flags, options in SEARCHES.items():
         command(echo, " ".join(f"search {NAME} {picture} --view {VIEW} {flags} -k {HITS} --server {address}".split()))
         query = Query(VIEW, image=picture.read_bytes())
-        found = collection.search(SearchRequest([query], k=HITS, **options))
-        (row,) = strips(collection.items, [query], found, name=picture.name)
+        results = collection.search(SearchRequest([query], k=HITS, **options))
+        (row,) = strips(collection.items, [query], results, name=picture.name)
         rows.append(replace(row, title=flags or "as it is"))
     return rows
 
@@ -160,7 +160,7 @@ def _measure(collection: CollectionBackend, folder: Path, echo: Echo) -> None:
 
 def _levels(results: list[HitList]) -> NDArray[np.float64]:
     """Return the mean level of each attribute over the classes of the hits, shape (3,)."""
-    return np.asarray(np.mean([CLASSES[hit.labels[0]] for one in results for hit in one.hits], axis=0))
+    return np.asarray(np.mean([CLASSES[hit.labels[0]] for hit_list in results for hit in hit_list.hits], axis=0))
 
 
 def _listed(levels: NDArray[np.float64], sign: str = "") -> str:

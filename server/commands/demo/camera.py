@@ -45,17 +45,17 @@ def run_camera(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
     """
     began, pictures, home = time.monotonic(), folder / "street", folder / "home"
     parked = write_street(pictures)
-    came_and_went = sum(one != other for one, other in pairwise(parked))
+    came_and_went = sum(earlier != later for earlier, later in pairwise(parked))
     echo(f"Drew {HOURS} hours of a street; {came_and_went} times a car came or went.")
-    with Home(home).create(NAME, views=[VIEW], description=f"versions of {pictures.resolve()}") as made:
+    with Home(home).create(NAME, views=[VIEW], description=f"versions of {pictures.resolve()}") as local:
         command(echo, f"index {NAME} {pictures}")
-        made.index([pictures])
+        local.index([pictures])
     with served(home, folder / "server.log", echo) as address, connect(address) as server:
         collection = server.open(NAME)
         command(echo, f"changes {NAME} --out {sheet.parent / 'report'} --server {address}")
-        found = collection.changes(ChangesRequest())
-        page = write_report(sheet.parent / "report", collection.items, found)
-    _print_accuracy(found, parked, echo)
+        changes = collection.changes(ChangesRequest())
+        page = write_report(sheet.parent / "report", collection.items, changes)
+    _print_accuracy(changes, parked, echo)
     shutil.copyfile(page.with_name("map.png"), sheet)
     echo(f"wrote {sheet} and {page}\n\nDone in {time.monotonic() - began:.0f} s.")
 
@@ -65,18 +65,18 @@ def write_street(folder: Path, hours: int = HOURS, seed: int = 0) -> list[int | 
     folder.mkdir(parents=True, exist_ok=True)
     parked, still = _parked(hours, np.random.default_rng([seed, 0])), _still(np.random.default_rng([seed, 1]))
     for hour, colour in enumerate(parked):
-        taken = START + timedelta(hours=hour)
-        picture = _taken(still, taken.hour, colour, np.random.default_rng([seed, 2, hour]))
-        picture.save(folder / f"{taken:%Y-%m-%dT%H-%M}.jpg", quality=88)
+        time_taken = START + timedelta(hours=hour)
+        picture = _taken(still, time_taken.hour, colour, np.random.default_rng([seed, 2, hour]))
+        picture.save(folder / f"{time_taken:%Y-%m-%dT%H-%M}.jpg", quality=88)
     return parked
 
 
 def _parked(hours: int, rng: Rng) -> list[int | None]:
-    found: list[int | None] = []
-    while len(found) < hours:
-        found += [None] * int(rng.integers(*_GONE))
-        found += [int(rng.integers(len(_COLOURS)))] * int(rng.integers(*_STAY))
-    return found[:hours]
+    colours: list[int | None] = []
+    while len(colours) < hours:
+        colours += [None] * int(rng.integers(*_GONE))
+        colours += [int(rng.integers(len(_COLOURS)))] * int(rng.integers(*_STAY))
+    return colours[:hours]
 
 
 def _still(rng: Rng) -> Image.Image:
@@ -86,7 +86,7 @@ def _still(rng: Rng) -> Image.Image:
     left = 0
     while left < WIDTH:
         width, top = int(rng.integers(46, 80)), int(rng.integers(70, 120))
-        wall = tuple(int(one) for one in rng.integers(110, 220, size=3))
+        wall = tuple(int(channel) for channel in rng.integers(110, 220, size=3))
         draw.rectangle((left, top, left + width, 200), fill=wall)
         for y in range(top + 12, 180, 26):
             for x in range(left + 8, left + width - 12, 20):
@@ -137,14 +137,14 @@ def _car(draw: ImageDraw.ImageDraw, colour: tuple[int, int, int]) -> None:
 
 def _person(draw: ImageDraw.ImageDraw, rng: Rng) -> None:
     x, y = int(rng.integers(0, WIDTH)), int(rng.integers(186, 206))
-    coat = tuple(int(one) for one in rng.integers(20, 200, size=3))
+    coat = tuple(int(channel) for channel in rng.integers(20, 200, size=3))
     draw.ellipse((x, y, x + 7, y + 7), fill=(200, 160, 140))
     draw.rectangle((x - 1, y + 7, x + 8, y + 26), fill=coat)
 
 
-def _print_accuracy(found: Changes, parked: list[int | None], echo: Echo) -> None:
+def _print_accuracy(changes: Changes, parked: list[int | None], echo: Echo) -> None:
     """Print how many arrivals and departures of cars are important changes."""
-    true = np.array([one != other for one, other in pairwise(parked)])
-    found_important: NDArray[np.bool_] = np.array([change.important for change in found.changes])
+    true = np.array([earlier != later for earlier, later in pairwise(parked)])
+    found_important: NDArray[np.bool_] = np.array([change.important for change in changes.changes])
     right, wrong = int((found_important & true).sum()), int((found_important & ~true).sum())
     echo(f"{right} of {int(true.sum())} times a car came or went, and {wrong} other hours, are important changes")

@@ -251,11 +251,11 @@ FILLERS = ("a", "picture of", "with", "some", "the", "seen from above", "close-u
 
 def caption(name: str, rng: Rng) -> str:
     """Return a caption for a class of ``STYLES``; each call makes a new one."""
-    others = [other for other in WORDS if other != name]
+    other_classes = [other for other in WORDS if other != name]
     words = []
     for word in rng.choice(WORDS[name], int(rng.integers(2, 4)), replace=False):
         mistaken = rng.random() < MISTAKEN
-        words.append(str(rng.choice(WORDS[str(rng.choice(others))]) if mistaken else word))
+        words.append(str(rng.choice(WORDS[str(rng.choice(other_classes))]) if mistaken else word))
     shared = [word for word, classes in SHARED.items() if name in classes]
     words += [str(rng.choice(shared)), *(str(word) for word in rng.choice(FILLERS, 3, replace=False))]
     return " ".join(str(word) for word in rng.permutation(words))

@@ -53,9 +53,9 @@ def run_notions(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None
     count = write_combinations(pictures, EACH)
     echo(f"Drew {count} pictures: {len(TEXTURES)} textures in {len(HUES)} colors.")
     command(echo, f"create {NAME} --views {','.join(EXTRACTORS)}")
-    with Home(home).create(NAME, views=EXTRACTORS, description="Alike in two ways") as made:
+    with Home(home).create(NAME, views=EXTRACTORS, description="Alike in two ways") as local:
         command(echo, f"index {NAME} {pictures}")
-        report = made.index([pictures])
+        report = local.index([pictures])
         echo(f"{report.added} pictures in {report.seconds:.1f} s")
     with served(home, folder / "server.log", echo) as address, connect(address) as server:
         collection = server.open(NAME)
@@ -94,12 +94,12 @@ def feature_of(key: str, notion: str) -> str:
 
 def answer_to(question: Question, person: str, rng: Rng) -> Answer:
     """Return the answer of a simulated person, who judges a share MISTAKES of the candidates wrongly."""
-    wanted = feature_of(question.anchor, question.notion)
-    chosen = {
-        key: (feature_of(key, question.notion) == wanted) != (rng.random() < MISTAKES) for key in question.candidates
+    feature = feature_of(question.anchor, question.notion)
+    judged = {
+        key: (feature_of(key, question.notion) == feature) != (rng.random() < MISTAKES) for key in question.candidates
     }
-    near = tuple(key for key, is_near in chosen.items() if is_near)
-    far = tuple(key for key, is_near in chosen.items() if not is_near)
+    near = tuple(key for key, is_near in judged.items() if is_near)
+    far = tuple(key for key, is_near in judged.items() if not is_near)
     return Answer(notion=question.notion, anchor=question.anchor, near=near, far=far, person=person)
 
 
@@ -107,11 +107,11 @@ def _compare(collection: CollectionBackend, address: str, echo: Echo) -> None:
     rng = np.random.default_rng(0)
     for notion in NOTIONS:
         command(echo, f"ask {NAME} --notion {notion} --server {address}")
-        given = []
+        answers = []
         for seed in range(GRIDS):
             request = QuestionRequest(notion=notion, person="the demo", seed=seed)
-            given.append(collection.questions.answer(answer_to(collection.questions.next(request), "the demo", rng)))
-        comparisons = sum(len(one.triplets) for one in given)
+            answers.append(collection.questions.answer(answer_to(collection.questions.next(request), "the demo", rng)))
+        comparisons = sum(len(answer.triplets) for answer in answers)
         echo(f"{notion}: {GRIDS} grids of nine answered, {comparisons} comparisons, {MISTAKES:.0%} mistaken")
 
 
@@ -125,14 +125,13 @@ def _search(collection: CollectionBackend, address: str, echo: Echo) -> list[Str
             drawn(texture, color, EACH).save(data, "JPEG", quality=90)
             queries = [Query(VIEW, image=data.getvalue())]
             results = collection.search(SearchRequest(queries, targets=NOTIONS, k=HITS))
-            for notion, found in zip(NOTIONS, results, strict=True):
+            for notion, hit_list in zip(NOTIONS, results, strict=True):
                 for by in NOTIONS:
-                    wanted = color if by == "color" else texture
-                    right[notion, by] += sum(feature_of(hit.key, by) == wanted for hit in found.hits)
+                    feature = color if by == "color" else texture
+                    right[notion, by] += sum(feature_of(hit.key, by) == feature for hit in hit_list.hits)
                 if (texture, color) in SHOWN:
-                    rows += strips(
-                        collection.items, queries, [_labelled(found, notion)], color if notion == "color" else texture
-                    )
+                    truth = color if notion == "color" else texture
+                    rows += strips(collection.items, queries, [_labelled(hit_list, notion)], truth)
     command(echo, f"search {NAME} IMAGE --view {VIEW} --targets color,texture -k {HITS} --server {address}")
     total = HITS * len(TEXTURES) * len(HUES)
     echo(f"share of {HITS} hits like the query, over {len(TEXTURES) * len(HUES)} new pictures:")
@@ -141,10 +140,10 @@ def _search(collection: CollectionBackend, address: str, echo: Echo) -> list[Str
     return rows
 
 
-def _labelled(found: HitList, notion: str) -> HitList:
+def _labelled(hit_list: HitList, notion: str) -> HitList:
     """Return the hits with their color or texture as label, so that the sheet can mark right hits."""
 
     def labelled(hit: Hit) -> Hit:
         return replace(hit, labels=(feature_of(hit.key, notion),))
 
-    return replace(found, hits=tuple(map(labelled, found.hits)))
+    return replace(hit_list, hits=tuple(map(labelled, hit_list.hits)))

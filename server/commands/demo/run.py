@@ -1,7 +1,11 @@
 """The demo command."""
 
+import os
+import shlex
+import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,10 +15,11 @@ import typer
 
 from crossview.server.commands.common import fail
 from crossview.server.commands.connection_options import ConnectionOptions
-from crossview.server.commands.demo.to_try import lines_to_try
 from crossview.server.commands.output import say
 
 SHEET = "sheet.png"
+HTTP_PORT = 8080
+"""The port of the page in the printed command."""
 
 
 def demo(
@@ -60,8 +65,8 @@ def demo(
         raise typer.BadParameter(f"--pictures {pictures} is not a folder")
     import crossview.features.decode  # noqa: F401 - a client without the engine fails here, before it draws
 
-    chosen = _chosen(notions, attributes, camera, model or [], pictures)
-    run = partial(chosen.run, sheet=out / SHEET, echo=say, connect=lambda at: ConnectionOptions(server=at).backend())
+    story = _chosen(notions, attributes, camera, model or [], pictures)
+    run = partial(story.run, sheet=out / SHEET, echo=say, connect=lambda at: ConnectionOptions(server=at).backend())
     out.mkdir(parents=True, exist_ok=True)
     if not keep:
         with tempfile.TemporaryDirectory(prefix="crossview-demo-") as scratch:
@@ -70,7 +75,7 @@ def demo(
     if (out / "home").exists():
         fail(f"{out} contains an earlier demo: remove it, or give another --out")
     run(out.absolute())
-    for line in lines_to_try(chosen.name, out, chosen.to_try):
+    for line in lines_to_try(story.name, out, story.to_try):
         say(line)
 
 
@@ -90,7 +95,7 @@ def _chosen(notions: bool, attributes: bool, camera: bool, models: list[Path], p
     if models:
         from crossview.server.commands.demo import words
 
-        run = partial(words.run_words, chosen=words.ChosenModels.of(models), pictures=pictures)
+        run = partial(words.run_words, models=words.ChosenModels.of(models), pictures=pictures)
         return _Demo(words.NAME, run, words.TO_TRY)
     from crossview.server.commands.demo import attributes as moods
     from crossview.server.commands.demo import camera as street
@@ -104,3 +109,31 @@ def _chosen(notions: bool, attributes: bool, camera: bool, models: list[Path], p
     if camera:
         return _Demo(street.NAME, street.run_camera, street.TO_TRY)
     return _Demo(story.NAME, story.run_demo, story.TO_TRY)
+
+
+def lines_to_try(name: str, folder: Path, commands: Sequence[str]) -> Iterator[str]:
+    """Yield lines that name the address of the page of a collection and the command for it, then commands to try.
+
+    The lines that start with spaces are commands for a shell in the working folder, which need no variable.
+
+    Args:
+        name: name of the collection.
+        folder: output folder of the demo; its home is ``folder/home``.
+        commands: commands without the program and ``--home``, in which ``{folder}`` is the output folder, quoted.
+    """
+    program, home = shlex.quote(_program()), shlex.quote(str(folder / "home"))
+    yield f"\nThe demo keeps its collection in {folder}."
+    yield f"Open its page at http://127.0.0.1:{HTTP_PORT}/c/{name}, which this command serves until Ctrl-C:"
+    yield f"    {program} open {name} --http-port {HTTP_PORT} --home {home}"
+    yield "Three things to try:"
+    for command in commands:
+        yield f"    {program} {command.format(folder=shlex.quote(str(folder)))} --home {home}"
+
+
+def _program() -> str:
+    """Return ``crossview`` if a shell finds this installation, or its path from the working folder."""
+    installed = Path(sys.executable).with_name("crossview")
+    on_path = shutil.which("crossview")
+    if not installed.exists() or (on_path is not None and Path(on_path).resolve() == installed.resolve()):
+        return "crossview"
+    return os.path.relpath(installed) if installed.is_relative_to(Path.cwd()) else str(installed)

@@ -120,8 +120,8 @@ def _search(collection: CollectionBackend, address: str, folder: Path, echo: Ech
         for hit_list in results:
             correct[queries[hit_list.query].view, hit_list.target] += sum(name in hit.labels for hit in hit_list.hits)
         if path.stem.endswith("-00"):
-            shown = [hit_list for hit_list in results if queries[hit_list.query].view == SHOWN.get(name)]
-            rows += strips(collection.items, queries, shown, truth=name, name=path.name)
+            hit_lists = [hit_list for hit_list in results if queries[hit_list.query].view == SHOWN.get(name)]
+            rows += strips(collection.items, queries, hit_lists, truth=name, name=path.name)
     pictures = len(STYLES) * QUERIES_PER_CLASS
     echo(f"share of {HITS} hits in the query's class, over {pictures} pictures that are not indexed:")
     for (view, target), count in correct.items():

@@ -49,11 +49,11 @@ class ChosenModels:
         Raises ModelError for a folder without a usable model and without onnxruntime, InvalidInputError for models by
         which texts find no pictures.
         """
-        found = {folder: read_folder(folder) for folder in folders}
-        for manifest in found.values():
+        manifests = {folder: read_folder(folder) for folder in folders}
+        for manifest in manifests.values():
             check_installed(manifest)
-        towers = {folder: frozenset(manifest.towers) for folder, manifest in found.items()}
-        if len(folders) == 1 and found[folders[0]].shared:
+        towers = {folder: frozenset(manifest.towers) for folder, manifest in manifests.items()}
+        if len(folders) == 1 and manifests[folders[0]].shared:
             return cls({"clip": folders[0]}, "clip", "onnx:clip")
         pictures = [folder for folder, kinds in towers.items() if kinds == {"image"}]
         texts = [folder for folder, kinds in towers.items() if kinds == {"text"}]
@@ -62,7 +62,7 @@ class ChosenModels:
                 "words find pictures by one model of pictures and texts, or by a model of pictures and one of texts; "
                 f"given are {', '.join(f'{folder} ({_of(kinds)})' for folder, kinds in towers.items())}"
             )
-        if not found[pictures[0]].classes:
+        if not manifests[pictures[0]].classes:
             raise InvalidInputError(
                 f"{pictures[0]} names no classes, which would lead from its pictures to words: its folder needs "
                 "classes.txt, a line for each class, and its model an output logits"
@@ -76,7 +76,7 @@ def _of(kinds: frozenset[str]) -> str:
 
 
 def run_words(
-    folder: Path, sheet: Path, echo: Echo, connect: Connect, chosen: ChosenModels, pictures: Path | None = None
+    folder: Path, sheet: Path, echo: Echo, connect: Connect, models: ChosenModels, pictures: Path | None = None
 ) -> None:
     """Run the demo in ``folder`` (pictures, home), draw ``sheet``, and print every step with its command.
 
@@ -87,10 +87,10 @@ def run_words(
     if pictures is None:
         count = write_things(folder / "pictures", EACH)
         echo(f"Drew {count} pictures of {len(THINGS)} things. They have no captions and no labels.")
-    _build(home, pictures or folder / "pictures", chosen, echo)
+    _build(home, pictures or folder / "pictures", models, echo)
     texts = TEXTS if pictures else [thing.text for thing in THINGS.values()]
     with served(home, folder / "server.log", echo) as address, connect(address) as server:
-        collection, queries = server.open(NAME), [Query(chosen.view, text=text) for text in texts]
+        collection, queries = server.open(NAME), [Query(models.view, text=text) for text in texts]
         results = collection.search(SearchRequest(queries, k=HITS))
         _print_hits(queries, results, address, echo)
         if pictures is None:
@@ -102,16 +102,16 @@ def run_words(
     echo(f"\nDone in {time.monotonic() - began:.0f} s.")
 
 
-def _build(home: Path, pictures: Path, chosen: ChosenModels, echo: Echo) -> None:
+def _build(home: Path, pictures: Path, models: ChosenModels, echo: Echo) -> None:
     """Make the home, with the models and a collection of the pictures."""
-    made = Home(home)
-    for name, source in chosen.folders.items():
+    local = Home(home)
+    for name, source in models.folders.items():
         command(echo, f"model add {name} {shlex.quote(str(source))}")
-        model, _ = made.models.add(name, source)
+        model, _ = local.models.add(name, source)
         echo(f"model {name}: {_of(frozenset(model.inputs))}, {model.size / 1e6:.1f} MB")
-    view = f"{chosen.view}={chosen.spec}"
+    view = f"{models.view}={models.spec}"
     command(echo, f"create {NAME} --views {view}")
-    with made.create(NAME, views=[view], description="Pictures that words find without captions") as collection:
+    with local.create(NAME, views=[view], description="Pictures that words find without captions") as collection:
         command(echo, f"index {NAME} {shlex.quote(str(pictures))}")
         report = collection.index([pictures])
         echo(f"{report.added} pictures in {report.seconds:.1f} s, {len(report.failures)} unreadable")
@@ -119,14 +119,14 @@ def _build(home: Path, pictures: Path, chosen: ChosenModels, echo: Echo) -> None
 
 def _print_hits(queries: Sequence[Query], results: Sequence[HitList], address: str, echo: Echo) -> None:
     """Print the command of each query, and the distances and keys of its first hits."""
-    for query, found in zip(queries, results, strict=True):
+    for query, hit_list in zip(queries, results, strict=True):
         command(echo, f'search {NAME} --text "{query.text}" --view {query.view} -k {SHOWN} --server {address}')
-        for hit in found.hits[:SHOWN]:
+        for hit in hit_list.hits[:SHOWN]:
             echo(f"  {hit.distance:.3f}  {hit.key}")
 
 
 def _print_share(results: Sequence[HitList], echo: Echo) -> None:
     """Print how many hits show the drawn thing that a text means; the folders name the things."""
-    right = sum(hit.key.split("/")[1] == name for name, one in zip(THINGS, results, strict=True) for hit in one.hits)
+    right = sum(hit.key.split("/")[1] == name for name, hits in zip(THINGS, results, strict=True) for hit in hits.hits)
     echo(f"\nshare of {HITS} hits that show what the text means: {right / (HITS * len(THINGS)):.0%}; by chance 10%")
     echo("no text names its thing, and the view learned nothing from these pictures")

@@ -201,9 +201,9 @@ class Call:
     @cached_property
     def id(self) -> str:
         """The id of the call in logs: that of its header, if it is short and plain, otherwise a random one."""
-        given = next((value for name, value in self.caller.metadata() if name == ID_HEADER), "")
-        if isinstance(given, str) and _ID.fullmatch(given):
-            return given
+        header = next((value for name, value in self.caller.metadata() if name == ID_HEADER), "")
+        if isinstance(header, str) and _ID.fullmatch(header):
+            return header
         return uuid.uuid4().hex[:16]
 
     @cached_property
@@ -240,7 +240,7 @@ class Call:
         if self.caller.identity is not LOCAL:
             hide(self.caller.identity, response)
         if isinstance(response, search_pb2.SearchResponse):
-            self.hits = sum(len(one.hits) for one in response.results)
+            self.hits = sum(len(result.hits) for result in response.results)
         sent = self.caller.codec.encode(response if self.wrap is None else self.wrap(response))
         self.encoding += time.monotonic() - began
         self.note("encode the response", began)
@@ -254,8 +254,8 @@ class Call:
     @property
     def job(self) -> str | None:
         """The kind of the job that the call submits, such as ``train``."""
-        given = self.request
-        return given.WhichOneof("request") if isinstance(given, jobs_pb2.SubmitJobRequest) else None
+        request = self.request
+        return request.WhichOneof("request") if isinstance(request, jobs_pb2.SubmitJobRequest) else None
 
     def wait(self) -> None:
         """Begin to wait for a thread."""
@@ -283,18 +283,18 @@ class Call:
         self.wait()
         before = 0 if self.recording is None else len(self.recording.stages)
         with listening(self.recording), stage("work"):
-            found = self.served.immediate.answers([request])
-        if found is not None:
+            responses = self.served.immediate.answers([request])
+        if responses is not None:
             self.rest()
         elif self.recording is not None:
             del self.recording.stages[before:]  # a thread begins again
-        return None if found is None else found[0]
+        return None if responses is None else responses[0]
 
     def alike(self, request: Message) -> Hashable | None:
         """Return the key that calls share if one search may answer them; None for a call to answer alone."""
         together = self.served.together
-        found = None if together is None else together.alike(request)
-        return None if found is None else (found, self.caller.identity.paths)
+        key = None if together is None else together.alike(request)
+        return None if key is None else (key, self.caller.identity.paths)
 
     def answered(self, request: Any) -> Message:
         """Return the response to a request, decoded or ``Encoded``, or to an iterator over requests, in a thread.

@@ -70,22 +70,22 @@ def _details(call: Call) -> Iterator[tuple[str, Any]]:
     request: Any = call.request
     if request is None:
         return
-    known = request.DESCRIPTOR.fields_by_name
+    field_names = request.DESCRIPTOR.fields_by_name
     for name in ("k", "page_size"):
-        if name in known and getattr(request, name):
+        if name in field_names and getattr(request, name):
             yield name, getattr(request, name)
-    if "queries" in known:
+    if "queries" in field_names:
         yield "queries", len(request.queries)
-        yield "views", _names(one.view for one in list(request.queries)[:_LONGEST])
-    if "targets" in known:
+        yield "views", _names(query.view for query in list(request.queries)[:_LONGEST])
+    if "targets" in field_names:
         yield "targets", _names(request.targets)
-    if "space" in known:
+    if "space" in field_names:
         yield "space", _names([request.space])
-    if "filter" in known and request.HasField("filter"):
+    if "filter" in field_names and request.HasField("filter"):
         yield "filter_bytes", request.filter.ByteSize()
 
 
-def _names(given: Any) -> str:
+def _names(names: Any) -> str:
     """Return different names, without the characters that could break a line of the log."""
-    joined = ",".join(dict.fromkeys(given))
-    return "".join(one if one.isprintable() and one != " " else "?" for one in joined)[:_LONGEST]
+    joined = ",".join(dict.fromkeys(names))
+    return "".join(letter if letter.isprintable() and letter != " " else "?" for letter in joined)[:_LONGEST]

@@ -138,18 +138,18 @@ class Dispatcher:
 
     def _open(self, call: Call) -> None:
         """Raise RefusedError if a gate refuses a stream; otherwise the stream could be silent without being allowed."""
-        gates = [one for one in self._around if isinstance(one, Gate)]
+        gates = [gate for gate in self._around if isinstance(gate, Gate)]
         try:
             for gate in gates:
                 gate.begin(call)
         except CrossviewError as error:
             refused = refusal(error, call.id)
             call.code, call.error = refused.code, refused.error_name
-            records = list(takewhile(lambda one: one not in gates, self._around))
-            for one in records:
-                one.begin(call)
-            for one in reversed(records):
-                one.end(call)
+            records = list(takewhile(lambda around: around not in gates, self._around))
+            for record in records:
+                record.begin(call)
+            for record in reversed(records):
+                record.end(call)
             raise RefusedError(refused) from error
 
     async def _answer_to_message(self, method: Method, data: Any, caller: Caller) -> Any:
@@ -170,8 +170,8 @@ class Dispatcher:
         """Return the result of the work, inside the checks and records of ``around``; raise RefusedError."""
         begun = 0
         try:
-            for one in self._around:
-                one.begin(call)
+            for around in self._around:
+                around.begin(call)
                 begun += 1
             encoded = await (work() if call.caller.seconds is None else _within(call, call.caller.seconds, work()))
             call.sent = call.caller.codec.size(encoded)
@@ -186,8 +186,8 @@ class Dispatcher:
             _let_go(error)
             raise RefusedError(refused) from error
         finally:
-            for one in reversed(self._around[:begun]):
-                one.end(call)
+            for around in reversed(self._around[:begun]):
+                around.end(call)
 
     async def _response_to_one(self, call: Call, read: Read) -> Any:
         """Read the request and return the encoded response to it."""
@@ -218,9 +218,9 @@ class Dispatcher:
         if served.awaited is not None:
             if isinstance(request, Encoded):
                 request = await self._rooms.reads.run(request.decoded, call.caller.identity.name)
-            found = await _awaited(call, served.awaited(request))
-            if found is not None:
-                return await self._encoded(call, found)
+            response = await _awaited(call, served.awaited(request))
+            if response is not None:
+                return await self._encoded(call, response)
         room = self._rooms.of(served.method, request if decoded else None, by_model)
         call.wait()
         line = call.caller.identity.name
@@ -249,9 +249,9 @@ class Dispatcher:
         size = sum(map(call.take, begin))
         if len(begin) == 1 and call.served.awaited is not None:
             request = await self._rooms.reads.run(lambda: call.decoded(first), call.caller.identity.name)
-            found = await _awaited(call, call.served.awaited(request))
-            if found is not None:
-                return await self._encoded(call, found)
+            response = await _awaited(call, call.served.awaited(request))
+            if response is not None:
+                return await self._encoded(call, response)
         call.items = 0  # ``_messages`` decodes and counts all
         requests = _messages(call, begin, stream, asyncio.get_running_loop())
         room = self._rooms.of(call.method, None)
@@ -276,10 +276,10 @@ async def _awaited(call: Call, answer: Awaitable[Message | None]) -> Message | N
     """Return the awaited answer to a call, whose identity and origin a job takes over."""
     began = time.monotonic()
     with acting(call.caller.identity), caused_by(call.origin):
-        found = await answer
-    if found is not None:
+        response = await answer
+    if response is not None:
         call.note("wait for the job", began)
-    return found
+    return response
 
 
 async def _within(call: Call, seconds: float, work: Awaitable[Any]) -> Any:

@@ -62,7 +62,7 @@ def permit(identity: Identity, method: Method, request: Any) -> None:
 def _check_paths(identity: Identity, request: Any) -> None:
     """Raise PermissionDeniedError if a caller names items by full paths, which it may not see."""
     by_path = isinstance(request, collections_pb2.UpdateItemsRequest) and request.match_paths and not identity.paths
-    if by_path and any(_ABSOLUTE.match(one.key.replace("\\", "/")) for one in request.updates):
+    if by_path and any(_ABSOLUTE.match(update.key.replace("\\", "/")) for update in request.updates):
         raise PermissionDeniedError(
             f"the key {identity.name!r} sees no paths of files, so it cannot name items by them: name their keys"
         )
@@ -100,16 +100,16 @@ def collection_fields(request: Descriptor) -> tuple[tuple[str, ...], ...]:
     return tuple(_paths(request, is_request=True))
 
 
-def _paths(message: Descriptor, is_request: bool, seen: Sequence[Descriptor] = ()) -> Iterator[tuple[str, ...]]:
+def _paths(message: Descriptor, is_request: bool, parents: Sequence[Descriptor] = ()) -> Iterator[tuple[str, ...]]:
     for field in message.fields:
         if field.is_repeated:
             continue  # a test holds that no repeated message names a collection
         if field.type == FieldDescriptor.TYPE_STRING and (field.name in _NAMES or (is_request and field.name == _NAME)):
             yield (field.name,)
         below = field.message_type
-        if below is not None and below not in seen and below.file.package == message.file.package:
+        if below is not None and below not in parents and below.file.package == message.file.package:
             packed = message is jobs_pb2.SubmitJobRequest.DESCRIPTOR
-            yield from ((field.name, *path) for path in _paths(below, packed, (*seen, message)))
+            yield from ((field.name, *path) for path in _paths(below, packed, (*parents, message)))
 
 
 def hide(identity: Identity, response: Message) -> None:
@@ -121,8 +121,8 @@ def hide(identity: Identity, response: Message) -> None:
         operation.name = identity.shown(operation.name)
         if operation.HasField("error"):
             error, message = operation.error, message_in(operation.error)
-            if (shown := identity.shown(message)) != message:
-                error.CopyFrom(with_message(error, shown))
+            if (text := identity.shown(message)) != message:
+                error.CopyFrom(with_message(error, text))
     if not identity.paths:
         for holder in _sources(response):
             if _ABSOLUTE.match(holder.source):
@@ -152,8 +152,8 @@ def _sources(message: Any) -> Iterator[Any]:
         yield message
     for name, repeated in below:
         if repeated or message.HasField(name):
-            for one in getattr(message, name) if repeated else (getattr(message, name),):
-                yield from _sources(one)
+            for child in getattr(message, name) if repeated else (getattr(message, name),):
+                yield from _sources(child)
 
 
 @cache
@@ -162,7 +162,9 @@ def source_fields(message: Descriptor) -> tuple[bool, tuple[tuple[str, bool], ..
 
     A field has a name, and whether it is repeated.
     """
-    below = [(one.name, one.is_repeated) for one in message.fields if _leads_to_source(one.message_type, (message,))]
+    below = [
+        (field.name, field.is_repeated) for field in message.fields if _leads_to_source(field.message_type, (message,))
+    ]
     return _has_source(message), tuple(below)
 
 
@@ -170,7 +172,8 @@ def _has_source(message: Descriptor) -> bool:
     return {"key", "source"} <= set(message.fields_by_name)
 
 
-def _leads_to_source(message: Descriptor | None, seen: tuple[Descriptor, ...]) -> bool:
-    if message is None or message in seen or message.GetOptions().map_entry:
+def _leads_to_source(message: Descriptor | None, parents: tuple[Descriptor, ...]) -> bool:
+    if message is None or message in parents or message.GetOptions().map_entry:
         return False
-    return _has_source(message) or any(_leads_to_source(one.message_type, (*seen, message)) for one in message.fields)
+    path = (*parents, message)
+    return _has_source(message) or any(_leads_to_source(field.message_type, path) for field in message.fields)

@@ -36,15 +36,15 @@ class Quotas:
         if self._rate is None:
             return
         name, now = call.caller.identity.name, time.monotonic()
-        left, since = self._left.pop(name, (self._burst, now))
-        left = min(self._burst, left + (now - since) * self._rate)
-        allowed = left >= 1.0
-        self._left[name] = left - allowed, now
+        tokens, since = self._left.pop(name, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - since) * self._rate)
+        allowed = tokens >= 1.0
+        self._left[name] = tokens - allowed, now
         if len(self._left) > _MOST_KEYS:
             self._left.popitem(last=False)
         if not allowed:
             self.refused += 1
-            seconds = (1.0 - left) / self._rate
+            seconds = (1.0 - tokens) / self._rate
             raise OverloadedError(
                 f"{_named(name)} may send {self._rate:g} requests a second: try again in {seconds:.2g} s", seconds
             )

@@ -221,13 +221,13 @@ class Room:
         Raises the errors of ``run``.
         """
         alike = line, alike
-        caller, others = self._enter(argument, line), self._alike.setdefault(alike, _Alike())
-        if others.last is None or not others.last.join(caller):
-            others.last = task = Task(work, line, most, alike)
+        caller, group = self._enter(argument, line), self._alike.setdefault(alike, _Alike())
+        if group.last is None or not group.last.join(caller):
+            group.last = task = Task(work, line, most, alike)
             task.join(caller)
-            others.held.append(task)
+            group.held.append(task)
             self._put_alike(alike)
-        self._limit_wait(caller, others.last)
+        self._limit_wait(caller, group.last)
         return await caller.future
 
     def figures(self) -> RoomFigures:
@@ -261,11 +261,11 @@ class Room:
         longest = max(self._lines.values(), key=len)
         if len(longest) <= len(self._lines.get(line, ())) + 1:
             return False
-        found = next((caller for caller in reversed(longest) if caller.waits), None)
-        if found is None:
+        latest = next((caller for caller in reversed(longest) if caller.waits), None)
+        if latest is None:
             return False
-        found.future.set_exception(self._overloaded())
-        self._leave(found)
+        latest.future.set_exception(self._overloaded())
+        self._leave(latest)
         return True
 
     def _overloaded(self) -> OverloadedError:
@@ -284,13 +284,12 @@ class Room:
             self._timer = asyncio.get_running_loop().call_later(self._patience, self._refuse_late)
 
     def _refuse_late(self) -> None:
-        """Refuse the calls that have waited too long."""
         self._timer = None
         while self._impatient:
             until, caller, task = self._impatient[0]
-            left = until - time.monotonic()
-            if left > 0 and not caller.future.done():
-                self._timer = asyncio.get_running_loop().call_later(left, self._refuse_late)
+            seconds = until - time.monotonic()
+            if seconds > 0 and not caller.future.done():
+                self._timer = asyncio.get_running_loop().call_later(seconds, self._refuse_late)
                 return
             self._impatient.popleft()
             if not caller.future.done() and not task.begun:
@@ -362,7 +361,7 @@ class Room:
             if task.alike is not None:
                 self._alike[task.alike].under_way -= 1
                 self._put_alike(task.alike)
-                seconds *= self._most_threads / self._abreast
+                seconds *= self._most_threads / self._abreast  # ``_wait`` divides by all threads
             self._under_way -= 1
             for caller in task.callers:
                 self._leave(caller)
@@ -393,20 +392,21 @@ class Rooms:
 
         ``by_model`` tells whether a model may run on texts of the request, which can take seconds.
         """
-        if method.room is methods.Room.SEARCHES and (request is None or any(one.image for one in queries_of(request))):
+        searches = method.room is methods.Room.SEARCHES
+        if searches and (request is None or any(query.image for query in queries_of(request))):
             return self._pictures
-        if method.room is methods.Room.SEARCHES and by_model:
+        if searches and by_model:
             return self._texts
         return self._rooms[method.room]
 
     def figures(self) -> dict[str, RoomFigures]:
         """Return what happens in every room, by its name."""
         apart = {"pictures": self._pictures.figures(), "texts": self._texts.figures()}
-        return apart | {room.value: one.figures() for room, one in self._rooms.items()}
+        return apart | {kind.value: room.figures() for kind, room in self._rooms.items()}
 
     def busy(self) -> bool:
         """Return whether a thread of any room works."""
-        return any(one.busy for one in self.figures().values())
+        return any(figures.busy for figures in self.figures().values())
 
     def close(self) -> None:
         """Close every room."""

@@ -15,9 +15,9 @@ END = object()
 STOPPED = "the server stopped during the call and gave up its work; repeat the call later"
 
 
-async def until(wanted: Awaitable[T], *ends: asyncio.Future[Any], seconds: float | None = None) -> T | None:
+async def until(awaitable: Awaitable[T], *ends: asyncio.Future[Any], seconds: float | None = None) -> T | None:
     """Return the awaited result; cancel it and return None if one of ``ends`` or the timeout comes first."""
-    future = asyncio.ensure_future(wanted)
+    future = asyncio.ensure_future(awaitable)
     try:
         await asyncio.wait({future, *ends}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return future.result() if future.done() else None
@@ -87,21 +87,21 @@ class Listener:
         if not self._silenced.done():
             self._silenced.set_result(why)
 
-    async def hear(self, wanted: Awaitable[T], seconds: float | None = None) -> T | None:
+    async def hear(self, awaitable: Awaitable[T], seconds: float | None = None) -> T | None:
         """Return the awaited message, or None after ``seconds``.
 
         Raises SilentStreamError if the call is silent for too long, ServerStoppedError if the server begins to stop.
         """
         self._silences.begin(self)
         try:
-            found = await until(wanted, self._stopping, self._silenced, seconds=seconds)
+            result = await until(awaitable, self._stopping, self._silenced, seconds=seconds)
         finally:
             self._silences.end(self)
-        if found is None and self._silenced.done():
+        if result is None and self._silenced.done():
             raise SilentStreamError(self._silenced.result())
-        if found is None and self._stopping.done():
+        if result is None and self._stopping.done():
             raise ServerStoppedError(STOPPED)
-        return found
+        return result
 
 
 class OneMessage:

@@ -66,26 +66,22 @@ class Gathering:
         """Answer the calls of a group unless it waits for others."""
         loop, group = asyncio.get_running_loop(), self._groups[alike]
         group.turns += 1
-        most = _most(group.calls[0][0])
+        together = group.calls[0][0][0].served.together
+        most = 1 if together is None else together.most
         if len(group.calls) < most and group.turns < _TURNS and loop.time() < group.until:
             loop.call_soon(self._turn, alike)
             return
         del self._groups[alike]
         self._alone = min(2 * self._alone + 1, _MOST_AT_ONCE) if len(group.calls) == 1 else 0
         self._at_once = self._alone
-        waiting = [one for one in group.calls if not one[1].done()]  # the callers of the others have left
+        waiting = [call for call in group.calls if not call[1].done()]  # the callers of the others have left
         for start in range(0, len(waiting), most):
             part = waiting[start : start + most]
-            for (_, future), outcome in zip(part, _in_loop([asked for asked, _ in part]), strict=True):
+            for (_, future), outcome in zip(part, _in_loop([call for call, _ in part]), strict=True):
                 if isinstance(outcome, Exception):
                     future.set_exception(outcome)
                 else:
                     future.set_result(outcome)
-
-
-def _most(asked: Asked) -> int:
-    together = asked[0].served.together
-    return 1 if together is None else together.most
 
 
 def _in_loop(calls: list[Asked]) -> list[Any]:
@@ -95,15 +91,15 @@ def _in_loop(calls: list[Asked]) -> list[Any]:
         for call, _ in calls:
             call.wait()
         with suppress(Exception):
-            found = _shared(calls, immediate.answers)
-            return [None] * len(calls) if found is None else found
-    return [_outcome(partial(answered_alone, *asked)) for asked in calls]
+            responses = _shared(calls, immediate.answers)
+            return [None] * len(calls) if responses is None else responses
+    return [_outcome(partial(answered_alone, call, request)) for call, request in calls]
 
 
 def answered_alone(call: Call, request: Message) -> Any:
     """Return the encoded response to a call from the event loop, or None if the call needs a thread."""
-    found = call.immediate(request)
-    return None if found is None else call.encode(found)
+    response = call.immediate(request)
+    return None if response is None else call.encode(response)
 
 
 def _answered(call: Call, request: Message) -> Any:
@@ -119,11 +115,11 @@ def answered_together(calls: list[Asked]) -> list[Any]:
             call.work()
         first = calls[0][0].caller.identity  # equal to the others in what conditions may ask
         with suppress(Exception), cancellable(lambda: _check_all(calls)), acting(first):
-            found = _shared(calls, together.answers)
-            if found is not None:
-                return found
+            responses = _shared(calls, together.answers)
+            if responses is not None:
+                return responses
     calls[0][0].together = 1
-    return [_outcome(partial(_answered, *asked)) for asked in calls]
+    return [_outcome(partial(_answered, call, request)) for call, request in calls]
 
 
 def _shared(calls: list[Asked], answers: Callable[[list[Any]], Sequence[Message] | None]) -> list[Any] | None:
@@ -131,15 +127,15 @@ def _shared(calls: list[Asked], answers: Callable[[list[Any]], Sequence[Message]
     listens = [call.recording for call, _ in calls if call.recording is not None]
     common = Recording() if listens else None
     with listening(common), stage("work", calls=len(calls)):
-        found = answers([request for _, request in calls])
-    if found is None:
+        responses = answers([request for _, request in calls])
+    if responses is None:
         return None
     for call, _ in calls:
         call.rest()
     for recording in listens:
         recording.share(common or recording)
     calls[0][0].together = len(calls)
-    return [call.encode(one) for (call, _), one in zip(calls, found, strict=True)]
+    return [call.encode(response) for (call, _), response in zip(calls, responses, strict=True)]
 
 
 def _outcome(work: Callable[[], Any]) -> Any:

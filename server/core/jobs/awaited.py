@@ -44,9 +44,9 @@ class AwaitedJobs:
                 operation = await until(self._jobs.waiting.ended(parse_operation(operation.name)), self._stopped)
             if operation is None:
                 raise ServerStoppedError(STOPPED)
-        except (CrossviewError, asyncio.CancelledError) as left:
+        except (CrossviewError, asyncio.CancelledError) as error:
             gone = CancelledError("the call was cancelled by its caller, or ran out of time")
-            why = refusal(left if isinstance(left, CrossviewError) else gone).status
+            why = refusal(error if isinstance(error, CrossviewError) else gone).status
 
             def leave(submitted: asyncio.Future[tuple[Operation, bool]]) -> None:
                 if not submitted.cancelled() and submitted.exception() is None and submitted.result()[1]:

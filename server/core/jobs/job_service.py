@@ -49,15 +49,15 @@ class OperationsService:
         if request.name not in ("", "operations"):
             raise InvalidInputError(f"the name of the list is 'operations', not {request.name!r}")
         size, before = pages.page_size(request.page_size), pages.number_from_token(request.page_token)
-        chosen, who = _collection(request.filter), identity_here()
-        if chosen:
-            who.check_reaches(chosen)
-            chosen = collection_name(self.jobs.home.collection_of(chosen))
-        found = self.jobs.records.page(chosen, before, size + 1, None if who.scope is Scope.ADMIN else who.id)
-        page = next(batches(found[:size], lambda one: one[1].ByteSize(), pages.LARGEST_SIZE), [])
+        collection, who = _collection(request.filter), identity_here()
+        if collection:
+            who.check_reaches(collection)
+            collection = collection_name(self.jobs.home.collection_of(collection))
+        rows = self.jobs.records.page(collection, before, size + 1, None if who.scope is Scope.ADMIN else who.id)
+        page = next(batches(rows[:size], lambda row: row[1].ByteSize(), pages.LARGEST_SIZE), [])
         return operations_pb2.ListOperationsResponse(
             operations=[operation for _, operation in page],
-            next_page_token=pages.to_token(str(page[-1][0])) if len(found) > len(page) else "",
+            next_page_token=pages.to_token(str(page[-1][0])) if len(rows) > len(page) else "",
         )
 
     def CancelOperation(self, request: operations_pb2.CancelOperationRequest, context: None) -> Empty:

@@ -94,12 +94,12 @@ class Waiting:
 
     def _watch(self) -> None:
         while True:
-            closing = self._closed
+            closing = self._closed  # read first: the last round serves those that left before
             with self._changing:
-                jobs, left = list(self._waiting), self._left
+                jobs, leaving = list(self._waiting), self._left
                 self._left = {}
             try:
-                for job, why in left.items():
+                for job, why in leaving.items():
                     with suppress(NotFoundError):
                         self._records.ask_to_stop(job, why)
                 outcomes: Mapping[str, Operation | Exception] = self._records.ended(jobs) if jobs else {}
@@ -116,9 +116,9 @@ class Waiting:
     def _deliver(self, job: str, outcome: Operation | Exception) -> None:
         with self._changing:
             waiting = self._waiting.pop(job, set())
-        for one in waiting:
+        for future in waiting:
             with suppress(RuntimeError):  # the event loop is closed
-                one.get_loop().call_soon_threadsafe(_settle, one, outcome)
+                future.get_loop().call_soon_threadsafe(_settle, future, outcome)
 
     def _forget(self, job: str, ended: _Ended) -> None:
         with self._changing:
@@ -195,8 +195,8 @@ class Jobs:
         with acting(who):
             check_conditions(request)
         self.home.check_exists(name)
-        if (named := self.home.collection_of(name)) != name:
-            request = in_collection(request, named)
+        if (own_name := self.home.collection_of(name)) != name:
+            request = in_collection(request, own_name)
         operation = new_operation(request, origin, who.id)
         with self._starting:
             if self._closing.is_set():
@@ -207,7 +207,7 @@ class Jobs:
                 shared = self.home, self.records, self._owner, self.waiting.look, self._pictures, self._ended
                 self._slots = [Slot(kinds, *shared) for kinds in lanes]
             self._owner.stay()
-            identity = CollectionFolder(self.home.path / named).identify()
+            identity = CollectionFolder(self.home.path / own_name).identify()
             submitted = self.records.add(request, operation, self._owner.id, who.id, identity)
             for slot in self._slots:
                 slot.wake()
@@ -220,12 +220,12 @@ class Jobs:
         A caller names its own requests by the ids that it chose. An administrator names those of other keys by the ids
         that a list of operations shows.
         """
-        named = parse_operation(name)
-        for job in (job_id(named, who.id), named):
+        given_id = parse_operation(name)
+        for job in (job_id(given_id, who.id), given_id):
             with suppress(NotFoundError):
                 if who.owns(self.records.key_of(job)):
                     return job
-        raise no_operation(named)
+        raise no_operation(given_id)
 
     def cancel(self, job: str) -> None:
         """Request the cancellation of a job, which ends soon unless it has ended; raise NotFoundError."""
@@ -234,9 +234,9 @@ class Jobs:
 
     def check_none(self, collection: str) -> None:
         """Raise BusyError if a job of a collection has not ended."""
-        if found := self.records.unfinished_of(collection_name(collection)):
+        if unfinished := self.records.unfinished_of(collection_name(collection)):
             raise BusyError(
-                f"collection {collection!r} has jobs that have not ended, such as {found[0]!r}: wait for them, or "
+                f"collection {collection!r} has jobs that have not ended, such as {unfinished[0]!r}: wait for them, or "
                 "cancel them, with: ",
                 call("client.jobs.list"),
             )
@@ -272,28 +272,26 @@ class Jobs:
 
     def _recover(self) -> bool:
         """End the jobs of dead servers; return whether unfinished jobs of other servers are left."""
-        left = False
+        unsettled = False
         for job, owner in self.records.unfinished():
             if self._owner is not None and owner == self._owner.id:
                 continue
             if not bury(self.records.folder, owner):
-                left = True
+                unsettled = True
                 continue
             try:
                 self.records.end(job, settled(self.home, self.records.request(job), JobStoppedError(_STOPPED)))
-            except (
-                CrossviewError
-            ) as error:  # such as BusyError from a writer of the collection: the next check tries again
+            except CrossviewError as error:  # such as BusyError from a writer of the collection; the next check repeats
                 _log.warning("cannot settle job %s of a dead server yet: %s", job, error)
-                left = True
-        return left
+                unsettled = True
+        return unsettled
 
     def _keep_recovering(self) -> None:
         """Repeat the recovery while processes of killed servers are ending, or other servers have jobs."""
-        left = True
-        while left and not self._closing.wait(_LOOK_SECONDS):
+        unsettled = True
+        while unsettled and not self._closing.wait(_LOOK_SECONDS):
             try:
-                left = self._recover()
+                unsettled = self._recover()
             except (CrossviewError, OSError) as error:  # the records are unreadable at the moment
                 _log.warning("%s", error)
 

@@ -47,14 +47,14 @@ def collection_of(request: SubmitJobRequest) -> str:
 
 def in_collection(request: SubmitJobRequest, collection: str) -> SubmitJobRequest:
     """Return a request that names a collection instead of its alias."""
-    named = SubmitJobRequest()
-    named.CopyFrom(request)
-    inner = getattr(named, kind_of(named))
+    copy = SubmitJobRequest()
+    copy.CopyFrom(request)
+    inner = getattr(copy, kind_of(copy))
     if "parent" in inner.DESCRIPTOR.fields_by_name:
         inner.parent = collection_name(collection)
     else:
         inner.name = space_name(collection, parse_space(inner.name)[1])
-    return named
+    return copy
 
 
 def check_conditions(request: SubmitJobRequest) -> None:
@@ -71,17 +71,17 @@ def new_operation(request: SubmitJobRequest, origin: Origin = NO_ORIGIN, key: st
     ``key`` is the id of the caller's key, to which an id of the caller's choice belongs.
     """
     inner = getattr(request, kind_of(request))
-    given = request.request_id or getattr(inner, "request_id", "")
-    if given and not _ID.fullmatch(given):
+    request_id = request.request_id or getattr(inner, "request_id", "")
+    if request_id and not _ID.fullmatch(request_id):
         raise InvalidInputError(
-            f"{given!r} cannot name a request: use 1 to 63 of a-z, A-Z, 0-9, '.', '_' and '-', such as a UUID"
+            f"{request_id!r} cannot name a request: use 1 to 63 of a-z, A-Z, 0-9, '.', '_' and '-', such as a UUID"
         )
-    operation = Operation(name=operation_name(job_id(given, key) if given else uuid.uuid4().hex))
+    operation = Operation(name=operation_name(job_id(request_id, key) if request_id else uuid.uuid4().hex))
     metadata = JobMetadata(
         kind=kind_of(request),
         collection=collection_name(collection_of(request)),
         state=JobMetadata.STATE_WAITING,
-        request_id=given,
+        request_id=request_id,
         call_id=origin.call_id,
         traceparent=origin.trace.traceparent,
         tracestate=origin.trace.tracestate,
@@ -120,9 +120,9 @@ def advance(operation: Operation, steps: list[JobMetadata.Progress]) -> None:
     """Add the latest steps to the progress and the log of a job."""
     metadata = metadata_of(operation)
     noted = [step for step in steps if step.note]
-    kept = [*metadata.log, *noted][-LOG_LINES:]
+    log = [*metadata.log, *noted][-LOG_LINES:]
     del metadata.log[:]
-    metadata.log.extend(kept)
+    metadata.log.extend(log)
     metadata.logged += len(noted)
     metadata.progress.CopyFrom(steps[-1])
     operation.metadata.Pack(metadata)

@@ -29,9 +29,7 @@ class Owner:
 
     def stay(self) -> None:
         """Take the lock in the current folder, if another home has replaced the home; raise StorageError."""
-        while (
-            not self._is_current()
-        ):  # another server may remove the file between open and flock, as that of a dead one
+        while not self._is_current():  # another server may remove the file, as that of a dead one, before the flock
             with file_errors():
                 make_folder(self._path.parent, parents=True)
             self._held.append(open_file(self._path, os.O_RDWR | os.O_CREAT))

@@ -96,18 +96,18 @@ class Records:
         Raises AlreadyExistsError if another request has the id, OverloadedError if too many jobs wait.
         """
         job, same = parse_operation(operation.name), digest(request)
-        chosen = job.rpartition(OF_KEY)[2]
+        request_id = job.rpartition(OF_KEY)[2]
         with self._changing(create=True) as database:
             # Earlier versions stored the id that a caller of a key chose without the key.
-            known = database.execute(
-                "SELECT digest, operation FROM jobs WHERE id = ? OR (id = ? AND key = ?)", (job, chosen, key)
+            row = database.execute(
+                "SELECT digest, operation FROM jobs WHERE id = ? OR (id = ? AND key = ?)", (job, request_id, key)
             ).fetchone()
-            if known is not None and known[0] != same:
+            if row is not None and row[0] != same:
                 raise AlreadyExistsError(
-                    f"another request already has the id {chosen!r}: give every request a new id, such as a UUID"
+                    f"another request already has the id {request_id!r}: give every request a new id, such as a UUID"
                 )
-            if known is not None:
-                return Operation.FromString(known[1]), False
+            if row is not None:
+                return Operation.FromString(row[1]), False
             _check_waiting(database, key)
             metadata = metadata_of(operation)
             database.execute(
@@ -122,24 +122,24 @@ class Records:
 
     def get(self, job: str) -> Operation:
         """Return the operation of a job; raise NotFoundError if there is none."""
-        (found,) = self._row(job, "operation")
-        return Operation.FromString(found)
+        (data,) = self._row(job, "operation")
+        return Operation.FromString(data)
 
     def ended(self, jobs: Sequence[str]) -> dict[str, Operation | Exception]:
         """Return the operations of the jobs that have ended, and a NotFoundError for each that does not exist."""
-        found = self._read(
+        rows = self._read(
             "SELECT id, ended IS NOT NULL, CASE WHEN ended IS NULL THEN NULL ELSE operation END FROM jobs "
             "WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(jobs),),
         )
-        known = {job for job, _, _ in found}
-        gone: dict[str, Operation | Exception] = {job: no_operation(job) for job in jobs if job not in known}
-        return gone | {job: Operation.FromString(operation) for job, ended, operation in found if ended}
+        ids = {job for job, _, _ in rows}
+        gone: dict[str, Operation | Exception] = {job: no_operation(job) for job in jobs if job not in ids}
+        return gone | {job: Operation.FromString(operation) for job, ended, operation in rows if ended}
 
     def key_of(self, job: str) -> str:
         """Return the id of the key that submitted a job, "" for none; raise NotFoundError if there is no job."""
-        (found,) = self._row(job, "key")
-        return str(found)
+        (key,) = self._row(job, "key")
+        return str(key)
 
     def identity_of(self, job: str) -> str:
         """Return the identity of a job's collection at the request, "" for none; NotFoundError if there is no job."""
@@ -153,30 +153,30 @@ class Records:
 
         They are those of one collection, or of all for "", and of one key, or of all for None.
         """
-        found = self._read(
+        rows = self._read(
             "SELECT number, operation FROM jobs WHERE (? = '' OR collection = ?) AND (? IS NULL OR key = ?) "
             "AND number < ? ORDER BY number DESC LIMIT ?",
             (collection, collection, key, key, 2**62 if before is None else before, size),
         )
-        return [(number, Operation.FromString(operation)) for number, operation in found]
+        return [(number, Operation.FromString(operation)) for number, operation in rows]
 
     def request(self, job: str) -> SubmitJobRequest:
         """Return the request of an unfinished job, with the job's id; raise NotFoundError if the job is unknown."""
-        (found,) = self._row(job, "request")
-        return SubmitJobRequest.FromString(found or b"")
+        (data,) = self._row(job, "request")
+        return SubmitJobRequest.FromString(data or b"")
 
     def next_waiting(self, owner: str, kinds: Sequence[str]) -> SubmitJobRequest | None:
         """Start the owner's oldest waiting job of these kinds and return its request; None if none waits."""
         while True:
             marks = ", ".join("?" for _ in kinds)
-            found = self._read(
+            rows = self._read(
                 f"SELECT id, request FROM jobs WHERE state = ? AND owner = ? AND kind IN ({marks}) "  # noqa: S608
                 "ORDER BY number LIMIT 1",
                 (JobMetadata.STATE_WAITING, owner, *kinds),
             )
-            if not found:
+            if not rows:
                 return None
-            job, request = found[0]
+            job, request = rows[0]
             if self._change(job, begin, JobMetadata.STATE_WAITING):
                 return SubmitJobRequest.FromString(request)
 
@@ -192,14 +192,14 @@ class Records:
     def ask_to_stop(self, job: str, why: Status) -> None:
         """End a waiting job with a status, or record that a running job must end with it; raise NotFoundError."""
 
-        def asked(operation: Operation) -> None:
+        def mark_cancelling(operation: Operation) -> None:
             metadata = metadata_of(operation)
             metadata.cancelling = True
             operation.metadata.Pack(metadata)
 
         self.get(job)
         if not self._change(job, lambda operation: end(operation, why), JobMetadata.STATE_WAITING):
-            self._change(job, asked, JobMetadata.STATE_RUNNING, why.SerializeToString())
+            self._change(job, mark_cancelling, JobMetadata.STATE_RUNNING, why.SerializeToString())
 
     def asked_to_stop(self, job: str) -> Status | None:
         """Return the status with which a job must end; None if the job may continue."""
@@ -239,10 +239,10 @@ class Records:
             self._connection = None
 
     def _row(self, job: str, column: str) -> tuple[Any, ...]:
-        found = self._read(f"SELECT {column} FROM jobs WHERE id = ?", (job,))  # noqa: S608  # columns of this file
-        if not found:
+        rows = self._read(f"SELECT {column} FROM jobs WHERE id = ?", (job,))  # noqa: S608  # columns of this file
+        if not rows:
             raise no_operation(job)
-        return found[0]
+        return rows[0]
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         if not _has_content(self._path):
@@ -256,10 +256,10 @@ class Records:
             return False
         with self._changing() as database:
             query = "SELECT operation FROM jobs WHERE id = ? AND state = ?"
-            found = database.execute(query, (job, state)).fetchone()
-            if found is None:
+            row = database.execute(query, (job, state)).fetchone()
+            if row is None:
                 return False
-            operation = Operation.FromString(found[0])
+            operation = Operation.FromString(row[0])
             change(operation)
             ended = time.time() if operation.done else None
             database.execute(
@@ -333,10 +333,10 @@ def no_operation(job: str) -> NotFoundError:
 
 
 def _named(request: SubmitJobRequest, job: str) -> bytes:
-    named = SubmitJobRequest()
-    named.CopyFrom(request)
-    named.request_id = job
-    return named.SerializeToString()
+    copy = SubmitJobRequest()
+    copy.CopyFrom(request)
+    copy.request_id = job
+    return copy.SerializeToString()
 
 
 def _has_content(path: Path) -> bool:
@@ -349,10 +349,10 @@ def _has_content(path: Path) -> bool:
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -369,21 +369,21 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
     """Give the file of a connection the current format; StorageError for a newer one."""
     for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"):
         database.execute(statement)
-    if (found := _format_of(database)) > _FORMAT:
+    if (version := _format_of(database)) > _FORMAT:
         raise StorageError(
-            f"the records of jobs have format {found}, and this version reads {_FORMAT}: use the newer version, or "
+            f"the records of jobs have format {version}, and this version reads {_FORMAT}: use the newer version, or "
             "remove their file",
             detail=path,
         )
-    if found < _FORMAT:
+    if version < _FORMAT:
         database.execute("BEGIN IMMEDIATE")
-        found = _format_of(database)  # another process may have done this meanwhile
-        for column in _ADDED.get(found, ()):
+        version = _format_of(database)  # another process may have done this meanwhile
+        for column in _ADDED.get(version, ()):
             database.execute(f"ALTER TABLE jobs ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
-        if found < min(_ADDED):
+        if version < min(_ADDED):
             database.execute("DROP TABLE IF EXISTS jobs")
             database.execute(_SCHEMA)
-        if found < _FORMAT:
+        if version < _FORMAT:
             database.execute(f"PRAGMA user_version = {_FORMAT}")
         database.execute("COMMIT")
 

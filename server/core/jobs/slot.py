@@ -82,11 +82,11 @@ class Slot:
 
     def _serve(self) -> None:
         while not self._closing.is_set():
-            self._wanted.clear()
+            self._wanted.clear()  # before the look at the records, so that a wake meanwhile is not lost
             try:
-                found = self._records.next_waiting(self._owner.id, self._kinds)
-                if found is not None:
-                    self._run(found)
+                request = self._records.next_waiting(self._owner.id, self._kinds)
+                if request is not None:
+                    self._run(request)
                 else:
                     self._wanted.wait()
             except CrossviewError as error:
@@ -95,8 +95,8 @@ class Slot:
 
     def _check_collection(self, request: SubmitJobRequest) -> None:
         """Raise NotFoundError if another collection than that of the request has its name now."""
-        name, wanted = collection_of(request), self._records.identity_of(request.request_id)
-        if wanted and CollectionFolder(self._home.path / name).identity() != wanted:
+        name, identity = collection_of(request), self._records.identity_of(request.request_id)
+        if identity and CollectionFolder(self._home.path / name).identity() != identity:
             raise NotFoundError(f"collection {name!r} has been deleted or renamed")
 
     def _run(self, request: SubmitJobRequest) -> None:
@@ -214,10 +214,10 @@ def settled(home: Home, request: SubmitJobRequest, otherwise: Exception) -> Stat
     if JOBS[kind_of(request)].makes_space:
         try:
             with home.open(collection_of(request)) as collection:
-                made = collection.spaces.made_by(request.request_id)
-                if made is not None:
+                space = collection.spaces.made_by(request.request_id)
+                if space is not None:
                     response = Any()
-                    response.Pack(from_space(collection.name, made))
+                    response.Pack(from_space(collection.name, space))
                     return response
         except NotFoundError:
             pass  # the collection was deleted, together with any result of the job

@@ -40,12 +40,12 @@ def carry_out(collection: Collection, request: SubmitJobRequest, progress: Progr
 def _train(collection: Collection, request: pb.TrainRequest, job: str, progress: Progress) -> Message:
     space, activate = request.space_id or None, activates(request)
     recipe = to_value(Recipe, request)
-    made = collection.train(recipe, space=space, activate=activate, progress=progress, request_id=job)
-    return from_space(collection.name, made)
+    info = collection.train(recipe, space=space, activate=activate, progress=progress, request_id=job)
+    return from_space(collection.name, info)
 
 
 def _extend(collection: Collection, request: pb.ExtendSpaceRequest, job: str, progress: Progress) -> Message:
-    made = collection.spaces.extend(
+    info = collection.spaces.extend(
         parse_space(request.name)[1],
         tuple(request.views),
         name=request.space_id or None,
@@ -53,7 +53,7 @@ def _extend(collection: Collection, request: pb.ExtendSpaceRequest, job: str, pr
         progress=progress,
         request_id=job,
     )
-    return from_space(collection.name, made)
+    return from_space(collection.name, info)
 
 
 def _assign(collection: Collection, request: pb.AssignLabelRequest, job: str, progress: Progress) -> Message:
@@ -64,7 +64,7 @@ def _assign(collection: Collection, request: pb.AssignLabelRequest, job: str, pr
 
 
 def _reindex(collection: Collection, request: pb.ReindexSpaceRequest, job: str, progress: Progress) -> Message:
-    made = collection.spaces.reindex(
+    info = collection.spaces.reindex(
         request.space,
         index=request.index or AUTO,
         recall=request.recall if request.HasField("recall") else RECALL,
@@ -72,7 +72,7 @@ def _reindex(collection: Collection, request: pb.ReindexSpaceRequest, job: str, 
         targets=tuple(request.targets),
         progress=progress,
     )
-    return from_space(collection.name, made)
+    return from_space(collection.name, info)
 
 
 def _calibrate(collection: Collection, request: pb.CalibrateSpaceRequest, job: str, progress: Progress) -> Message:

@@ -13,7 +13,6 @@ from google.protobuf.any_pb2 import Any
 from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc.status_pb2 import Status
 
-from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.runtime.cancellation import cancellable
 from crossview.engine.runtime.threads import one_blas_thread
@@ -80,7 +79,7 @@ class _Worker:
                     self._recording(),
                     cancellable(self._check),
                     one_blas_thread(),
-                    self._opened(request) as collection,
+                    self._home.open(collection_of(request), self._pictures) as collection,
                 ):
                     response = carry_out(collection, request, _Reporter(self._channel))
             except Exception as error:  # noqa: BLE001  # every error becomes a status
@@ -100,9 +99,6 @@ class _Worker:
         finally:
             if recording is not None:
                 self._channel.send(STAGES, StringValue(value=json.dumps(recording.packed())))
-
-    def _opened(self, request: SubmitJobRequest) -> Collection:
-        return self._home.open(collection_of(request), self._pictures)
 
     def _check(self) -> None:
         if self._stop is not None:

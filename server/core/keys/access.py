@@ -40,14 +40,14 @@ class Access(Gate):
             raise UnauthenticatedError("the server cannot read its keys, and refuses all calls: see its log") from error
         if not required:
             return call.caller.identity
-        given = [value for name, value in call.caller.metadata() if name == HEADER]
-        if not given:
+        headers = [value for name, value in call.caller.metadata() if name == HEADER]
+        if not headers:
             raise UnauthenticatedError(
                 "the server needs a key: give it as ",
                 Argument("key"),
                 ", in the variable CROSSVIEW_KEY of commands, or in the header authorization: Bearer KEY",
             )
-        text = given[0]
-        if len(given) > 1 or not isinstance(text, str) or not text[: len(_SCHEME)].lower() == _SCHEME:
+        text = headers[0]
+        if len(headers) > 1 or not isinstance(text, str) or not text[: len(_SCHEME)].lower() == _SCHEME:
             raise UnauthenticatedError("the header authorization must occur once, in the form: Bearer KEY")
         return self._keys.identity(text[len(_SCHEME) :].strip())

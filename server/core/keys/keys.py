@@ -100,7 +100,7 @@ class Keys:
 
     def all(self) -> list[Key]:
         """Return the keys, sorted by name; raise StorageError if the file cannot be read."""
-        return sorted(_read(self.path), key=lambda one: one.name)
+        return sorted(_read(self.path), key=lambda key: key.name)
 
     def create(
         self, name: str, scope: str, collections: Sequence[str] | None = None, expires: str | None = None
@@ -115,24 +115,25 @@ class Keys:
         ends = None if expires is None else now + _seconds(expires)
         public = secrets.token_hex(6)
         secret = f"cv_{public}_{secrets.token_urlsafe(_SECRET_BYTES)}"
-        grants = None if collections is None else tuple(Grant(one) for one in sorted(set(collections)))
+        digest = hashlib.sha256(secret.encode()).hexdigest()
+        grants = None if collections is None else tuple(Grant(collection) for collection in sorted(set(collections)))
         with self._changing() as keys:
             only = None if grants is None else self._bound(grants)
-            made = Key(name, scope, only, _time(now), None if ends is None else _time(ends), public, _hash(secret))
-            if any(one.name == name for one in keys):
+            key = Key(name, scope, only, _time(now), None if ends is None else _time(ends), public, digest)
+            if any(other.name == name for other in keys):
                 raise AlreadyExistsError(
                     f"a key {name!r} exists already: choose another name, or revoke it first with: ",
                     call("keys.revoke", name),
                 )
-            keys.append(made)
-        return secret, made
+            keys.append(key)
+        return secret, key
 
     def revoke(self, name: str) -> Key:
         """Delete a key: servers refuse it from their next call on. Raises NotFoundError, StorageError."""
         with self._changing() as keys:
-            found = _named(keys, name)
-            keys.remove(found)
-        return found
+            key = _named(keys, name)
+            keys.remove(key)
+        return key
 
     def grant(self, name: str, collection: str) -> Key:
         """Give a key the right to one more collection or alias; return its new entry.
@@ -148,8 +149,8 @@ class Keys:
                 raise InvalidInputError(f"the key {name!r} has every collection already")
             (grant,) = self._bound((Grant(collection),))
             names = HomeNames.of(self._home)
-            kept = [one for one in key.collections if one != grant and (one.name != collection or one.shown(names))]
-            changed = replace(key, collections=(*kept, grant))
+            rest = [old for old in key.collections if old != grant and (old.name != collection or old.shown(names))]
+            changed = replace(key, collections=(*rest, grant))
             keys[keys.index(key)] = changed
         return changed
 
@@ -172,12 +173,12 @@ class Keys:
         Programs go on using the name, so they also follow it to another collection. Raises StorageError.
         """
         identity = HomeNames.of(self._home).identities.get(alias)
-        grant, kept = Grant(alias, alias=True), Grant(alias, identity or "")
-        if not any(kept in (key.collections or ()) for key in _read(self.path)):
+        grant, earlier_grant = Grant(alias, alias=True), Grant(alias, identity or "")
+        if not any(earlier_grant in (key.collections or ()) for key in _read(self.path)):
             return
         with self._changing() as keys:
             for place, key in enumerate(keys):
-                if key.collections is not None and kept in key.collections and grant not in key.collections:
+                if key.collections is not None and earlier_grant in key.collections and grant not in key.collections:
                     keys[place] = replace(key, collections=(*key.collections, grant))
 
     def of_collection(self, name: str) -> list[str]:
@@ -192,7 +193,9 @@ class Keys:
             _log.warning("cannot bind keys to collection %r: %s", name, error)
         identity = HomeNames.of(self._home).identities.get(name)
         return [
-            key.name for key in self.all() if any(one.identity == identity for one in key.collections or ()) if identity
+            key.name
+            for key in self.all()
+            if identity and identity in [grant.identity for grant in key.collections or ()]
         ]
 
     def of_deleted(self, name: str) -> list[str]:
@@ -201,18 +204,18 @@ class Keys:
         return [
             key.name
             for key in self.all()
-            if any(one.name == name and not one.shown(names) for one in key.collections or ())
+            if any(grant.name == name and not grant.shown(names) for grant in key.collections or ())
         ]
 
     def _bound(self, grants: Sequence[Grant]) -> tuple[Grant, ...]:
         """Return the grants, bound to what their names stand for; the collections get identities."""
         names = HomeNames.of(self._home)
-        wanted = {one.name for one in grants if not one.bound} & (names.identities.keys() - names.aliases.keys())
+        unbound = {grant.name for grant in grants if not grant.bound} & (names.identities.keys() - names.aliases.keys())
         identities = {}
-        for name in wanted:
+        for name in unbound:
             with suppress(FileNotFoundError):  # the collection has just been deleted
                 identities[name] = CollectionFolder(self._home / name).identify()
-        return tuple(one.binding(names, identities) for one in grants)
+        return tuple(grant.binding(names, identities) for grant in grants)
 
     @contextmanager
     def _changing(self) -> Iterator[list[Key]]:
@@ -249,17 +252,17 @@ class KeyRing:
         Raises StorageError if the file cannot be read.
         """
         try:
-            found = os.stat(self._path, follow_symlinks=False)
+            status = os.stat(self._path, follow_symlinks=False)
         except FileNotFoundError:
             self._keys, self._state = {}, None
             return self._required
         self._required = True
-        state = found.st_ino, found.st_mtime_ns, found.st_size, found.st_ctime_ns
+        state = status.st_ino, status.st_mtime_ns, status.st_size, status.st_ctime_ns
         if state != self._state:
             self._keys = {}  # nobody has a key while the file cannot be read
             keys = _read(self._path)
-            self._keys = {one.id: (bytes.fromhex(one.sha256), one.identity(self._names), one.ends) for one in keys}
-            self._state, self._waiting = state, frozenset(grant for one in keys for grant in _unbound(one))
+            self._keys = {key.id: (bytes.fromhex(key.sha256), key.identity(self._names), key.ends) for key in keys}
+            self._state, self._waiting = state, frozenset(grant for key in keys for grant in _unbound(key))
             if self._names is not None:
                 self._names.renew()
         if self._waiting and self._names is not None:
@@ -281,10 +284,11 @@ class KeyRing:
     def identity(self, secret: str) -> Identity:
         """Return the identity of callers with a key; raise UnauthenticatedError for an unknown or expired one."""
         form = _FORM.fullmatch(secret)
-        known = self._keys.get(form[1]) if form is not None else None
-        wanted, identity, ends = known or (bytes(_SECRET_BYTES), Identity(), 0.0)
-        same = hmac.compare_digest(hashlib.sha256(secret.encode()).digest(), wanted)
-        if known is None or not same:
+        entry = self._keys.get(form[1]) if form is not None else None
+        digest, identity, ends = entry or (bytes(_SECRET_BYTES), Identity(), 0.0)
+        # Also computed for an unknown key, so that the time does not tell whether there is one.
+        same = hmac.compare_digest(hashlib.sha256(secret.encode()).digest(), digest)
+        if entry is None or not same:
             raise UnauthenticatedError("the server does not know the key, or it was revoked: ask for a new one")
         if time.time() >= ends:
             raise UnauthenticatedError(f"the key {identity.name!r} has expired: ask for a new one")
@@ -293,16 +297,16 @@ class KeyRing:
 
 def _named(keys: Sequence[Key], name: str) -> Key:
     """Return the key of a name; raise NotFoundError."""
-    found = next((one for one in keys if one.name == name), None)
-    if found is None:
-        known = f"there are: {', '.join(sorted(one.name for one in keys))}" if keys else "there are none"
-        raise NotFoundError(f"no key {name!r}; {known}")
-    return found
+    key = next((key for key in keys if key.name == name), None)
+    if key is None:
+        existing = f"there are: {', '.join(sorted(key.name for key in keys))}" if keys else "there are none"
+        raise NotFoundError(f"no key {name!r}; {existing}")
+    return key
 
 
 def _unbound(key: Key) -> list[str]:
     """Return the names of a key's grants that are not bound."""
-    return [one.name for one in key.collections or () if not one.bound]
+    return [grant.name for grant in key.collections or () if not grant.bound]
 
 
 def _check(name: str, scope: str, collections: Sequence[str] | None) -> None:
@@ -310,8 +314,8 @@ def _check(name: str, scope: str, collections: Sequence[str] | None) -> None:
         raise InvalidInputError(
             f"{name!r} cannot name a key: use 1 to 63 of a-z, 0-9, '-' and '_', a letter or digit first"
         )
-    if scope not in (known := [one.value for one in Scope]):
-        raise InvalidInputError(f"the scope of a key is {', '.join(known[:-1])} or {known[-1]}, not {scope!r}")
+    if scope not in (scopes := [member.value for member in Scope]):
+        raise InvalidInputError(f"the scope of a key is {', '.join(scopes[:-1])} or {scopes[-1]}, not {scope!r}")
     if collections is None:
         return
     if scope == Scope.ADMIN.value:
@@ -321,9 +325,9 @@ def _check(name: str, scope: str, collections: Sequence[str] | None) -> None:
         )
     if not collections:
         raise InvalidInputError("the list of collections is empty: name one or more, or leave it out for all of them")
-    for one in collections:
-        if not NAME.fullmatch(one):
-            raise InvalidInputError(f"{one!r} is not the name of a collection or an alias")
+    for collection in collections:
+        if not NAME.fullmatch(collection):
+            raise InvalidInputError(f"{collection!r} is not the name of a collection or an alias")
 
 
 def _seconds(duration: str) -> float:
@@ -340,10 +344,6 @@ def _time(seconds: float) -> str:
         return datetime.fromtimestamp(int(seconds), UTC).isoformat()
     except (OverflowError, ValueError) as error:
         raise InvalidInputError("the key would expire after the year 9999: use a shorter duration, or none") from error
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _read(path: Path) -> list[Key]:
@@ -363,7 +363,7 @@ def _read(path: Path) -> list[Key]:
         stored = json.loads(content)
         version = stored["version"]
         if version in (_NAMES_ONLY, _VERSION):
-            return [_key(one, version) for one in stored["keys"]]
+            return [_key(entry, version) for entry in stored["keys"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(
             "the file of the keys is damaged: remove it, and create the keys again", detail=path
@@ -377,10 +377,10 @@ def _read(path: Path) -> list[Key]:
 
 def _key(stored: Mapping[str, object], version: int) -> Key:
     """Return a stored key; raise ValueError, TypeError or KeyError for a damaged one."""
-    given: dict[str, Any] = dict(stored)
-    only = given["collections"]
-    grants = None if only is None else tuple(Grant(one) if version == _NAMES_ONLY else Grant(**one) for one in only)
-    key = Key(**{**given, "collections": grants})
+    fields: dict[str, Any] = dict(stored)
+    only = fields["collections"]
+    grants = None if only is None else tuple(Grant(row) if version == _NAMES_ONLY else Grant(**row) for row in only)
+    key = Key(**{**fields, "collections": grants})
     Scope(key.scope)
     if len(bytes.fromhex(key.sha256)) != _SECRET_BYTES or not key.ends:
         raise ValueError("not a hash or not a time")
@@ -389,16 +389,16 @@ def _key(stored: Mapping[str, object], version: int) -> Key:
 
 def _write(path: Path, keys: Sequence[Key]) -> None:
     """Replace the file in one step."""
-    made = path.with_name(f"{FILE}-{uuid.uuid4().hex}")
-    content = json.dumps({"version": _VERSION, "keys": [asdict(one) for one in keys]}, indent=1)
+    temporary = path.with_name(f"{FILE}-{uuid.uuid4().hex}")
+    content = json.dumps({"version": _VERSION, "keys": [asdict(key) for key in keys]}, indent=1)
     with file_errors():
         try:
-            make_file(made)
-            with open(made, "w", encoding="utf-8") as file:
+            make_file(temporary)
+            with open(temporary, "w", encoding="utf-8") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(made, path)
+            os.replace(temporary, path)
         finally:
-            made.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         sync_folder(path.parent)

@@ -64,9 +64,9 @@ class AdminPort:
 def samples(registry: CollectorRegistry) -> list[dict[str, Any]]:
     """Return every value of a registry with its name and labels."""
     return [
-        {"name": one.name, "labels": dict(one.labels), "value": one.value}
+        {"name": sample.name, "labels": dict(sample.labels), "value": sample.value}
         for family in registry.collect()
-        for one in family.samples
+        for sample in family.samples
     ]
 
 

@@ -66,16 +66,16 @@ class ServerMetrics:
 
         def gauge(name: str, words: str) -> GaugeMetricFamily:
             family = GaugeMetricFamily(f"crossview_room_{name}", words, labels=("room",))
-            for room, one in figures.items():
-                family.add_metric((room,), getattr(one, name))
+            for room, room_figures in figures.items():
+                family.add_metric((room,), getattr(room_figures, name))
             return family
 
         yield gauge("waiting", "Calls that wait for a thread of the room.")
         yield gauge("busy", "Threads of the room that work.")
         yield gauge("threads", "Maximum number of threads of the room.")
         refused = CounterMetricFamily("crossview_room_refused", "Calls that a full room refused.", labels=("room",))
-        for room, one in figures.items():
-            refused.add_metric((room,), one.refused)
+        for room, room_figures in figures.items():
+            refused.add_metric((room,), room_figures.refused)
         yield refused
 
     def _collections(self) -> Iterator[Metric]:
@@ -96,8 +96,8 @@ class ServerMetrics:
                     families["items"].add_metric((name,), collection.count())
                     families["index_bytes"].add_metric((name,), index_bytes)
                     families["versions"].add_metric((name,), versions)
-                    found = sorted(collection.memory.recalls().items())
-                    latest = {(name, one.space, one.target, one.view): figures for one, figures in found}
+                    recalls_of = sorted(collection.memory.recalls().items())
+                    latest = {(name, place.space, place.target, place.view): figures for place, figures in recalls_of}
                     for labels, (live, promised) in latest.items():
                         for family, value in zip(recalls, (live.recall, promised, live.queries), strict=True):
                             family.add_metric(labels, value)
@@ -144,7 +144,7 @@ def connections(ports: Sequence[int]) -> int | None:
             with suppress(OSError):  # closed meanwhile
                 if (target := os.readlink(descriptor.path)).startswith("socket:["):
                     own.add(target[8:-1])
-        lines = [
+        rows = [
             line.split()
             for table in ("tcp", "tcp6")
             if (path := Path("/proc/self/net") / table).exists()
@@ -152,5 +152,5 @@ def connections(ports: Sequence[int]) -> int | None:
         ]
     except OSError:
         return None
-    wanted = {f"{port:04X}" for port in ports}
-    return sum(one[1].rpartition(":")[2] in wanted and one[3] == _ESTABLISHED and one[9] in own for one in lines)
+    hex_ports = {f"{port:04X}" for port in ports}
+    return sum(row[1].rpartition(":")[2] in hex_ports and row[3] == _ESTABLISHED and row[9] in own for row in rows)

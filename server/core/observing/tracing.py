@@ -108,7 +108,7 @@ class Tracing:
             sampler=ParentBased(TraceIdRatioBased(ratio)), resource=resource, shutdown_on_exit=False
         )
         exporters = [*([] if url is None else [_collector(url)]), *([] if file is None else [SpanFile(file)])]
-        self._senders = [BatchSpanProcessor(one, schedule_delay_millis=_DELAY_MS) for one in exporters]
+        self._senders = [BatchSpanProcessor(exporter, schedule_delay_millis=_DELAY_MS) for exporter in exporters]
         for sender in self._senders:
             self._provider.add_span_processor(sender)
         self._tracer, self._ids = self._provider.get_tracer("crossview"), RandomIdGenerator()

@@ -97,8 +97,8 @@ class CollectionService(ItemWrites):
     def SetAlias(self, request: names_pb2.SetAliasRequest, context: None) -> names_pb2.Alias:
         """Make a name stand for a collection."""
         alias = request.alias.alias_id
-        named = self.collections.home.set_alias(alias, parse_collection(request.alias.collection))
-        return names_pb2.Alias(alias_id=alias, collection=collection_name(named))
+        name = self.collections.home.set_alias(alias, parse_collection(request.alias.collection))
+        return names_pb2.Alias(alias_id=alias, collection=collection_name(name))
 
     def DeleteAlias(self, request: names_pb2.DeleteAliasRequest, context: None) -> Empty:
         """Delete an alias."""
@@ -109,10 +109,10 @@ class CollectionService(ItemWrites):
         """Return a page of aliases."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         who, aliases = identity_here(), self.collections.home.aliases()
-        found = [(alias, name) for alias, name in aliases.items() if alias > after and who.reaches(alias)]
+        rows = [(alias, name) for alias, name in aliases.items() if alias > after and who.reaches(alias)]
         return names_pb2.ListAliasesResponse(
-            aliases=[names_pb2.Alias(alias_id=alias, collection=collection_name(name)) for alias, name in found[:size]],
-            next_page_token=pages.to_token(found[size - 1][0]) if len(found) > size else "",
+            aliases=[names_pb2.Alias(alias_id=alias, collection=collection_name(name)) for alias, name in rows[:size]],
+            next_page_token=pages.to_token(rows[size - 1][0]) if len(rows) > size else "",
         )
 
     def AddView(self, request: pb.AddViewRequest, context: None) -> types_pb2.View:
@@ -142,7 +142,7 @@ class CollectionService(ItemWrites):
         with self.collections.use(parse_collection(request.parent)) as collection:
             deleted = collection.items.deleted_after(after, size + 1)
         return pb.ListDeletedItemsResponse(
-            items=[to_message(pb.DeletedItem, one) for one in deleted[:size]],
+            items=[to_message(pb.DeletedItem, item) for item in deleted[:size]],
             next_page_token=pages.to_token(deleted[size - 1].key) if len(deleted) > size else "",
         )
 
@@ -178,14 +178,14 @@ class CollectionService(ItemWrites):
 
     def CountItems(self, request: pb.CountItemsRequest, context: None) -> pb.CountItemsResponse:
         """Return the number of items that pass a filter, and of items by value of fields."""
-        chosen, limit = to_filter(request.filter), min(request.limit or COUNTS, MOST_COUNTS)
+        condition, limit = to_filter(request.filter), min(request.limit or COUNTS, MOST_COUNTS)
         with self.collections.use(parse_collection(request.parent)) as collection, collected_warnings() as warnings:
-            counts = collection.items.counts(request.field, chosen, limit) if request.field else []
-            facets = collection.items.facets(request.facets, chosen, limit, request.below) if request.facets else []
+            counts = collection.items.counts(request.field, condition, limit) if request.field else []
+            facets = collection.items.facets(request.facets, condition, limit, request.below) if request.facets else []
             return pb.CountItemsResponse(
-                items=collection.count(chosen),
-                counts=[to_message(facets_pb2.ValueCount, one) for one in counts],
-                facets=[to_message(facets_pb2.Facet, one) for one in facets],
+                items=collection.count(condition),
+                counts=[to_message(facets_pb2.ValueCount, count) for count in counts],
+                facets=[to_message(facets_pb2.Facet, facet) for facet in facets],
                 warnings=warnings,
             )
 
@@ -207,10 +207,10 @@ class CollectionService(ItemWrites):
                 f"one call returns at most {THUMBNAILS_AT_ONCE} thumbnails, not {len(request.keys):,}: send fewer keys"
             )
         with self.collections.use(parse_collection(request.parent)) as collection:
-            found = collection.items.thumbnails(tuple(request.keys), from_thumbnail_size(request))
-        ends = accumulate(len(one) for one in found)
+            images = collection.items.thumbnails(tuple(request.keys), from_thumbnail_size(request))
+        ends = accumulate(len(image) for image in images)
         fitting = sum(end <= _THUMBNAIL_BYTES for end in ends)
-        return pb.GetThumbnailsResponse(thumbnails=map(_thumbnail, found[: max(1, fitting)]))
+        return pb.GetThumbnailsResponse(thumbnails=map(_thumbnail, images[: max(1, fitting)]))
 
     def ActivateSpace(self, request: pb.ActivateSpaceRequest, context: None) -> types_pb2.Space:
         """Switch to a space and generation."""
@@ -275,7 +275,7 @@ class CollectionService(ItemWrites):
     ) -> neighbors_pb2.ListNeighborsResponse:
         """Return a page of the nearest items of items."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            found = collection.items.neighbors(
+            neighbors = collection.items.neighbors(
                 request.view,
                 target=request.target,
                 space=request.space,
@@ -284,7 +284,7 @@ class CollectionService(ItemWrites):
                 after=pages.from_token(request.page_token),
                 limit=request.page_size or ITEMS_AT_ONCE,
             )
-        return from_item_neighbors(found)
+        return from_item_neighbors(neighbors)
 
     def ListMaps(self, request: maps_pb2.ListMapsRequest, context: None) -> maps_pb2.ListMapsResponse:
         """Return the maps of a collection."""

@@ -37,35 +37,35 @@ class QuestionService:
         """Return a page of answers."""
         size, after = pages.page_size(request.page_size), pages.number_from_token(request.page_token) or 0
         with self.collections.use(parse_collection(request.parent)) as collection:
-            found = collection.questions.answers(request.notion, request.person, after, size + 1)
-        page = found[:size]
-        token = pages.to_token(str(page[-1].id)) if len(found) > size else ""
-        return pb.ListAnswersResponse(answers=[to_message(pb.Answer, one) for one in page], next_page_token=token)
+            answers = collection.questions.answers(request.notion, request.person, after, size + 1)
+        page = answers[:size]
+        token = pages.to_token(str(page[-1].id)) if len(answers) > size else ""
+        return pb.ListAnswersResponse(answers=[to_message(pb.Answer, answer) for answer in page], next_page_token=token)
 
     def Judge(self, request: pb.JudgeRequest, context: None) -> pb.JudgeResponse:
         """Store a person's judgements of items."""
-        likes = {one.key: one.weight for one in request.judgements if not one.weight < 0}
-        unlikes = {one.key: -one.weight for one in request.judgements if one.weight < 0}
+        likes = {judgement.key: judgement.weight for judgement in request.judgements if not judgement.weight < 0}
+        unlikes = {judgement.key: -judgement.weight for judgement in request.judgements if judgement.weight < 0}
         if len(likes) + len(unlikes) < len(request.judgements):
             raise InvalidInputError("a request judges one key twice: judge it once")
         with self.collections.use(parse_collection(request.parent)) as collection:
-            kept = collection.feedback.judge(request.feedback, likes, unlikes, person=request.person)
-        return pb.JudgeResponse(judgements=[to_message(pb.Judgement, one) for one in kept])
+            judgements = collection.feedback.judge(request.feedback, likes, unlikes, person=request.person)
+        return pb.JudgeResponse(judgements=[to_message(pb.Judgement, judgement) for judgement in judgements])
 
     def ListFeedback(self, request: pb.ListFeedbackRequest, context: None) -> pb.ListFeedbackResponse:
         """Return a page of the names of feedback."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
-            found = [one for one in collection.feedback.list() if one.name > after]
-        page = found[:size]
-        token = pages.to_token(page[-1].name) if len(found) > size else ""
-        return pb.ListFeedbackResponse(feedback=[to_message(pb.Feedback, one) for one in page], next_page_token=token)
+            infos = [info for info in collection.feedback.list() if info.name > after]
+        page = infos[:size]
+        token = pages.to_token(page[-1].name) if len(infos) > size else ""
+        return pb.ListFeedbackResponse(feedback=[to_message(pb.Feedback, info) for info in page], next_page_token=token)
 
     def ListJudgements(self, request: pb.ListJudgementsRequest, context: None) -> pb.ListJudgementsResponse:
         """Return the judgements of feedback that count."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            found = collection.feedback.get(request.feedback)
-        return pb.ListJudgementsResponse(judgements=[to_message(pb.Judgement, one) for one in found])
+            judgements = collection.feedback.get(request.feedback)
+        return pb.ListJudgementsResponse(judgements=[to_message(pb.Judgement, judgement) for judgement in judgements])
 
     def UndoJudgement(self, request: pb.UndoJudgementRequest, context: None) -> pb.Judgement:
         """Delete a person's last judgement."""
@@ -81,8 +81,8 @@ class QuestionService:
     def RememberFeedback(self, request: pb.RememberFeedbackRequest, context: None) -> pb.RememberFeedbackResponse:
         """Store judgements as answers."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            made = collection.feedback.remember(request.feedback, request.notion, request.person)
-        return pb.RememberFeedbackResponse(answers=[to_message(pb.Answer, one) for one in made])
+            answers = collection.feedback.remember(request.feedback, request.notion, request.person)
+        return pb.RememberFeedbackResponse(answers=[to_message(pb.Answer, answer) for answer in answers])
 
     def ForgetFeedback(self, request: pb.ForgetFeedbackRequest, context: None) -> pb.ForgetFeedbackResponse:
         """Delete the answers made from judgements."""
@@ -92,10 +92,10 @@ class QuestionService:
 
     def JudgePair(self, request: duplicates_pb2.JudgePairRequest, context: None) -> duplicates_pb2.PairJudgement:
         """Store whether two pictures are the same photograph."""
-        given = request.judgement
+        pair = request.judgement
         with self.collections.use(parse_collection(request.parent)) as collection:
-            made = collection.duplicate_judgements.judge(given.first, given.second, given.same, person=given.person)
-        return to_message(duplicates_pb2.PairJudgement, made)
+            judgement = collection.duplicate_judgements.judge(pair.first, pair.second, pair.same, person=pair.person)
+        return to_message(duplicates_pb2.PairJudgement, judgement)
 
     def UndoPairJudgement(
         self, request: duplicates_pb2.UndoPairJudgementRequest, context: None
@@ -110,9 +110,10 @@ class QuestionService:
         """Return a page of the judgements of pairs that count."""
         size, after = pages.page_size(request.page_size), pages.number_from_token(request.page_token) or 0
         with self.collections.use(parse_collection(request.parent)) as collection:
-            found = [one for one in collection.duplicate_judgements.list() if one.id > after]
-        page = found[:size]
-        token = pages.to_token(str(page[-1].id)) if len(found) > size else ""
+            judgements = [judgement for judgement in collection.duplicate_judgements.list() if judgement.id > after]
+        page = judgements[:size]
+        token = pages.to_token(str(page[-1].id)) if len(judgements) > size else ""
         return duplicates_pb2.ListPairJudgementsResponse(
-            judgements=[to_message(duplicates_pb2.PairJudgement, one) for one in page], next_page_token=token
+            judgements=[to_message(duplicates_pb2.PairJudgement, judgement) for judgement in page],
+            next_page_token=token,
         )

@@ -60,9 +60,9 @@ class SearchService:
             room_for(self._settings.answer_bytes),
             collected_warnings() as warnings,
         ):
-            found = collection.search(to_search_request(request))
-            response = from_hit_lists(name, found, warnings)
-            _free(found)
+            lists = collection.search(to_search_request(request))
+            response = from_hit_lists(name, lists, warnings)
+            _free(lists)
             return response
 
     def _page(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse:
@@ -70,18 +70,18 @@ class SearchService:
         name, size = parse_collection(request.parent), page_size(request.page_size)
         with self.collections.use(name) as collection, collected_warnings() as warnings:
             if request.page_token:
-                made, first = from_token(request.page_token)
-                pages = self.collections.pages.get(name, made)
+                pages_id, first = from_token(request.page_token)
+                pages = self.collections.pages.get(name, pages_id)
             else:
                 self._check(request)
                 pages, first = collection.open_pages(to_search_request(request)), 0
-                made = self.collections.pages.add(name, pages)
+                pages_id = self.collections.pages.add(name, pages)
             lists = self._fitting(pages, first, size)
-            last = first + sum(len(one.hits) for one in lists)
+            last = first + sum(len(hit_list.hits) for hit_list in lists)
             if last >= len(pages):
-                self.collections.pages.end(made)
+                self.collections.pages.end(pages_id)
         response = from_hit_lists(name, lists, warnings)
-        response.next_page_token = to_token(made, last) if last < len(pages) else ""
+        response.next_page_token = to_token(pages_id, last) if last < len(pages) else ""
         return response
 
     def _fitting(self, pages: Pages, first: int, size: int) -> list[HitList]:
@@ -112,17 +112,17 @@ class SearchService:
         with self.collections.if_open(parse_collection(first.parent)) as collection:
             if collection is None:
                 return None
-            queries, bytes_read = sum(len(one.queries) for one in requests), count * _IN_LOOP_BYTES
+            queries, bytes_read = sum(len(request.queries) for request in requests), count * _IN_LOOP_BYTES
             if collection.memory.least_bytes(first.space) * queries > bytes_read:
                 return None
             with suppress(AnswerTooLargeError), room_for(count * _IN_LOOP_ANSWER):
-                found = collection.memory.search(_joined(requests), bytes_read, count * _IN_LOOP_HITS)
-                return None if found is None else _apart(requests, found)
+                lists = collection.memory.search(_joined(requests), bytes_read, count * _IN_LOOP_HITS)
+                return None if lists is None else _apart(requests, lists)
         return None
 
     def by_model(self, request: Any) -> bool:
         """Return whether a model may run on texts of a request, as for a collection that is not open."""
-        views = {one.view for one in queries_of(request) if one.text}
+        views = {query.view for query in queries_of(request) if query.text}
         if not views:
             return False
         with self.collections.if_open(parse_collection(request.parent)) as collection:
@@ -138,12 +138,12 @@ class SearchService:
             return None
         if request.page_size or request.page_token:
             return None
-        given = request.queries[0].WhichOneof("input")
-        if given not in _INPUTS_TOGETHER:
+        input_name = request.queries[0].WhichOneof("input")
+        if input_name not in _INPUTS_TOGETHER:
             return None
         rest = search_pb2.SearchRequest()
         rest.CopyFrom(request)
-        rest.queries[0].ClearField(given)
+        rest.queries[0].ClearField(input_name)
         return rest.SerializeToString(deterministic=True)
 
     def search_together(self, requests: list[search_pb2.SearchRequest]) -> list[search_pb2.SearchResponse]:
@@ -153,8 +153,8 @@ class SearchService:
             room_for(self._settings.answer_bytes),
             collected_warnings() as warnings,
         ):
-            found = collection.search(_joined(requests))
-        return _apart(requests, found, warnings)
+            lists = collection.search(_joined(requests))
+        return _apart(requests, lists, warnings)
 
     def Embed(self, request: search_pb2.EmbedRequest, context: None) -> search_pb2.EmbedResponse:
         """Return the vector of every query for every target."""
@@ -162,8 +162,8 @@ class SearchService:
         name = parse_collection(request.parent)
         with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
             queries = [to_query(query) for query in request.queries]
-            found = collection.embed(queries, targets=tuple(request.targets), space=request.space)
-            return search_pb2.EmbedResponse(results=map(from_embedding, found))
+            embeddings = collection.embed(queries, targets=tuple(request.targets), space=request.space)
+            return search_pb2.EmbedResponse(results=map(from_embedding, embeddings))
 
     def SuggestLabels(
         self, request: search_pb2.SuggestLabelsRequest, context: None
@@ -193,19 +193,19 @@ class SearchService:
         """Return a page of the groups of pictures that show the same photograph; the last page forgets them."""
         name, size, open_pages = parse_collection(request.parent), page_size(request.page_size), self.collections.found
         if request.page_token:
-            made, first = from_token(request.page_token)
-            found = open_pages.get(name, made).duplicates
+            pages_id, first = from_token(request.page_token)
+            duplicates = open_pages.get(name, pages_id).duplicates
         else:
             with self.collections.use(name) as collection:
-                found = collection.duplicates(to_value(DuplicatesRequest, request))
+                duplicates = collection.duplicates(to_value(DuplicatesRequest, request))
             first = 0
-            made = open_pages.add(name, FoundDuplicates(found)) if len(found.groups) > size else ""
-        page = replace(found, groups=found.groups[first : first + size])
+            pages_id = open_pages.add(name, FoundDuplicates(duplicates)) if len(duplicates.groups) > size else ""
+        page = replace(duplicates, groups=duplicates.groups[first : first + size])
         response = to_message(duplicates_pb2.FindDuplicatesResponse, page)
-        if first + size < len(found.groups):
-            response.next_page_token = to_token(made, first + size)
+        if first + size < len(duplicates.groups):
+            response.next_page_token = to_token(pages_id, first + size)
         else:
-            open_pages.end(made)
+            open_pages.end(pages_id)
         return response
 
     def Explain(self, request: search_pb2.ExplainRequest, context: None) -> search_pb2.ExplainResponse:
@@ -215,7 +215,7 @@ class SearchService:
         with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
             explanations = collection.explain(to_value(ExplainRequest, request))
             return search_pb2.ExplainResponse(
-                explanations=[to_message(search_pb2.Explanation, one) for one in explanations]
+                explanations=[to_message(search_pb2.Explanation, explanation) for explanation in explanations]
             )
 
     def _check(self, request: Any, k: int = 1) -> None:
@@ -243,20 +243,20 @@ def _by_examples(request: search_pb2.SearchRequest) -> bool:
 def _joined(requests: list[search_pb2.SearchRequest]) -> SearchRequest:
     """Return the search of one request, or of several that differ only in the input of their only query."""
     first = to_search_request(requests[0])
-    others = [to_query(request.queries[0]) for request in requests[1:]]
-    return replace(first, queries=[*first.queries, *others]) if others else first
+    queries = [to_query(request.queries[0]) for request in requests[1:]]
+    return replace(first, queries=[*first.queries, *queries]) if queries else first
 
 
 def _apart(
-    requests: list[search_pb2.SearchRequest], found: list[HitList], warnings: Sequence[str] = ()
+    requests: list[search_pb2.SearchRequest], results: list[HitList], warnings: Sequence[str] = ()
 ) -> list[search_pb2.SearchResponse]:
     """Return the response to each of the requests of ``_joined`` from the lists of their search."""
     name = parse_collection(requests[0].parent)
     if len(requests) == 1:
-        return [from_hit_lists(name, found, warnings)]
+        return [from_hit_lists(name, results, warnings)]
     lists: list[list[HitList]] = [[] for _ in requests]
-    for one in found:
-        lists[one.query].append(replace(one, query=0))
+    for result in results:
+        lists[result.query].append(replace(result, query=0))
     return [from_hit_lists(name, own, warnings) for own in lists]
 
 
@@ -266,9 +266,9 @@ def _k(request: search_pb2.SearchRequest | search_pb2.SuggestLabelsRequest) -> i
     return request.k if request.HasField("k") else default
 
 
-def _free(found: list[HitList]) -> None:
+def _free(lists: list[HitList]) -> None:
     """Free hits in parts: freeing 100,000 at once would stop all other threads for a tenth of a second."""
-    hits = [hit for one in found for hit in one.hits]
-    found.clear()
+    hits = [hit for hit_list in lists for hit in hit_list.hits]
+    lists.clear()
     while hits:
         del hits[-_FREED_AT_ONCE:]

@@ -67,7 +67,7 @@ class ItemWrites:
 
     def FollowFiles(self, request: pb.FollowFilesRequest, context: None) -> Empty:
         """Let items follow their files."""
-        moved = tuple(FileMove(one.key, one.new_key, one.source) for one in request.moved)
+        moved = tuple(FileMove(move.key, move.new_key, move.source) for move in request.moved)
         with self.collections.use(parse_collection(request.parent)) as collection:
             collection.items.follow_files(FileChanges(moved, tuple(request.missing), tuple(request.found)))
         return Empty()

@@ -179,7 +179,6 @@ def _received(channel: Channel) -> tuple[bytes, bytes]:
 
 
 def _carry_out(connections: Sequence["Connection[bytes, bytes]"], home: str, idle_seconds: float) -> None:
-    """Run the worker in the process."""
     os.setpgrp()  # Ctrl-C in a terminal must reach only the server
     from crossview.server.core.writing.worker import main
 

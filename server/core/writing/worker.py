@@ -23,9 +23,9 @@ from crossview.server.wire.methods import METHODS, Touch
 from crossview.server.wire.status import error_in, refusal
 
 _METHODS = {
-    one.descriptor.input_type.full_name: one
-    for one in METHODS.values()
-    if one.touches is Touch.ITEMS and one.each is None
+    method.descriptor.input_type.full_name: method
+    for method in METHODS.values()
+    if method.touches is Touch.ITEMS and method.each is None
 }
 """The methods that this process runs, by the type of their requests."""
 _LOOK_SECONDS = 0.02

@@ -67,11 +67,11 @@ class Body:
 
     async def read(self, most: int, encoding: str) -> bytes:
         """Return the whole body, decompressed; raise the errors of ``limited``, SilentStreamError if it is late."""
-        found = bytearray()
+        data = bytearray()
         async with self.in_time():
             async for piece in self.limited(most, encoding):
-                found += piece
-        return bytes(found)
+                data += piece
+        return bytes(data)
 
     async def limited(self, most: int, encoding: str) -> AsyncIterator[bytes]:
         """Yield the pieces of the body, decompressed, and hold their bytes.
@@ -131,20 +131,20 @@ async def inflated_message(data: bytes, most: int, hold: Callable[[int], None]) 
 
     Raises TooLargeError, EncodingError, and the errors of ``hold``.
     """
-    inflate, found = zlib.decompressobj(_GZIP), bytearray()
+    inflate, message = zlib.decompressobj(_GZIP), bytearray()
     for start in range(0, len(data), _PIECE):  # in parts, because zlib copies what it has not read yet
         part = data[start : start + _PIECE]
         while part and not inflate.eof:
             piece = inflated(inflate, part)
             hold(len(piece))
-            found += piece
-            if len(found) > most:
+            message += piece
+            if len(message) > most:
                 raise too_large(most)
             part = inflate.unconsumed_tail
             await asyncio.sleep(0)
     if not inflate.eof:
         raise EncodingError("a message ends before its gzip data does")
-    return bytes(found)
+    return bytes(message)
 
 
 def inflated(inflate: Any, data: bytes) -> bytes:

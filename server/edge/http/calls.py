@@ -59,9 +59,9 @@ def read_address(scope: Mapping[str, Any]) -> Address:
     for name, allowed in {"connect": ("v1",), "base64": ("0", "1")}.items():
         if values.get(name, allowed[0]) not in allowed:
             raise InvalidInputError(f"the parameter {name} is {values[name][:20]!r}; it must be {' or '.join(allowed)}")
-    for name, known in {"encoding": [*_CODECS], "compression": ["gzip", "identity"]}.items():
-        if values.get(name, known[0]) not in known:
-            raise EncodingError(f"the parameter {name} is {values[name][:20]!r}; it must be {' or '.join(known)}")
+    for name, choices in {"encoding": [*_CODECS], "compression": ["gzip", "identity"]}.items():
+        if values.get(name, choices[0]) not in choices:
+            raise EncodingError(f"the parameter {name} is {values[name][:20]!r}; it must be {' or '.join(choices)}")
     return Address(_CODECS[values["encoding"]], _message(values), values.get("compression") == "gzip")
 
 
@@ -123,13 +123,13 @@ class Calls:
             with self.counted():
                 exchange.check_version()
                 caller = exchange.caller(codec, exchange.seconds("connect-timeout-ms"))
-                found = await self.dispatcher.answer(method, read, caller)
+                response = await self.dispatcher.answer(method, read, caller)
         except RefusedError as error:
             await exchange.refuse(error.refusal, exact_status(error.__cause__))
         except CrossviewError as error:
             await exchange.refuse_error(error)
         else:
-            await exchange.respond(found, "application/proto" if codec is PROTOBUF else JSON_TYPE)
+            await exchange.respond(response, "application/proto" if codec is PROTOBUF else JSON_TYPE)
 
 
 class MethodRoute(BaseRoute):

@@ -56,6 +56,7 @@ class Exchange:
         self._pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         self.headers: dict[str, str] = dict(self._pairs)
         length = self.headers.get("content-length", "" if "transfer-encoding" in self.headers else "0")
+        # Python refuses to read very long numbers, and 20 digits are above every limit.
         self.body: Body = Body(receive, budget, int(length[:20]) if length.isdecimal() else None, self._body_ended)
         self._started = False
         self.headers_of_answer: list[_Header] = []
@@ -81,18 +82,15 @@ class Exchange:
 
     def caller(self, codec: Codec, seconds: float | None) -> Caller:
         """Return the caller of the call."""
-        return Caller(codec, seconds, self._metadata)
-
-    def _metadata(self) -> Iterable[tuple[str, str | bytes]]:
-        return self._pairs  # with repeated names, which the check of keys refuses
+        return Caller(codec, seconds, lambda: self._pairs)  # with repeated names, which the check of keys refuses
 
     def seconds(self, name: str) -> float | None:
         """Return the time until the deadline from a header; None without one. Raises InvalidInputError."""
         text = self.headers.get(name)
         if text is None:
             return None
-        if name == "grpc-timeout" and (found := _GRPC_TIMEOUT.fullmatch(text)):
-            return int(found[1]) * _UNITS[found[2]]
+        if name == "grpc-timeout" and (match := _GRPC_TIMEOUT.fullmatch(text)):
+            return int(match[1]) * _UNITS[match[2]]
         if name != "grpc-timeout" and _MILLISECONDS.fullmatch(text):
             return int(text) / 1e3
         form = "a number and a unit, such as 5S" if name == "grpc-timeout" else "a whole number of milliseconds"
@@ -194,11 +192,11 @@ class Exchange:
 
     async def _linger(self) -> None:
         """Discard the rest of a body: a connection that closes before loses the response."""
-        left = _LINGER_BYTES
+        remaining = _LINGER_BYTES
         with suppress(TimeoutError, CancelledError):
             async with asyncio.timeout(_LINGER_SECONDS):
-                while left > 0 and (piece := await self.body.piece()):
-                    left -= len(piece)
+                while remaining > 0 and (piece := await self.body.piece()):
+                    remaining -= len(piece)
 
 
 def exact_status(error: BaseException | None) -> int | None:

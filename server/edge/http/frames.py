@@ -133,9 +133,9 @@ class Frames:
                 return None
             self._body.hold(len(piece))
             self._data += self._from_text(piece) if self._framing.text else piece
-        found = bytes(self._data[:size])
+        data = bytes(self._data[:size])
         del self._data[:size]
-        return found
+        return data
 
     def _from_text(self, piece: bytes) -> bytes:
         """Return the bytes of a piece in base64, in which padding may end any group of four characters."""

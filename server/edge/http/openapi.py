@@ -135,9 +135,9 @@ def _refusals() -> Schema:
     for status, code in sorted(codes):
         refused.setdefault(str(status), []).append(f"`{code_name(code)}`")
     content = {_JSON: {"schema": {"$ref": "#/components/schemas/connect.error"}}}
-    found: dict[str, Any] = {
+    responses: dict[str, Any] = {
         status: {"description": f"{HTTPStatus(int(status)).phrase}: {', '.join(names)}.", "content": content}
         for status, names in refused.items()
     }
-    found["429"]["headers"] = {"retry-after": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
-    return found | {"default": {"description": "A refusal.", "content": content}}
+    responses["429"]["headers"] = {"retry-after": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+    return responses | {"default": {"description": "A refusal.", "content": content}}

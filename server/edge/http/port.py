@@ -61,10 +61,10 @@ class Parser:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
             method, url = self._parser.get_method(), self._connection.url
-            kept = [pair for pair in self._connection.headers if pair[0] not in _OF_UPGRADE]
+            headers = [pair for pair in self._connection.headers if pair[0] not in _OF_UPGRADE]
             if any(map(_closes, self._connection.headers)):
-                kept.append((b"connection", b"close"))
-            lines = [b"%s %s HTTP/1.1" % (method, url), *(b"%s: %s" % pair for pair in kept)]
+                headers.append((b"connection", b"close"))
+            lines = [b"%s %s HTTP/1.1" % (method, url), *(b"%s: %s" % pair for pair in headers)]
             self._parser = httptools.HttpRequestParser(self._connection)
             self._parser.feed_data(b"\r\n".join([*lines, b"", b""]))
             if rest := data[offer.args[0] :]:
@@ -86,8 +86,8 @@ class Connection(HttpToolsProtocol):
     most = 1
     """Maximum number of connections; further ones are closed at once."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
         self._idle_bytes = self._fields = 0
         """Bytes since the last progress, and bytes of the headers and trailers of the request."""
         self._cycles: list[Any] = []
@@ -180,7 +180,7 @@ class Connection(HttpToolsProtocol):
             self._head = None
         self._progress()
         super().on_headers_complete()
-        self._cycles = [*(one for one in self._cycles if not one.response_complete), self.cycle]
+        self._cycles = [*(cycle for cycle in self._cycles if not cycle.response_complete), self.cycle]
 
     def _check_head(self) -> None:
         names = [name for name, _ in self.headers]
@@ -232,7 +232,7 @@ class HttpPort:
         config = uvicorn.Config(
             app,
             http=protocol,
-            loop="none",
+            loop="none",  # the event loop of the server already runs
             ws="none",
             lifespan="off",
             log_config=None,

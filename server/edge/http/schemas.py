@@ -57,21 +57,21 @@ class Schemas:
         """Return the keywords of a message: its properties, those that are required, and its choices."""
         fields = [field for field in descriptor.fields if field.name not in without]
         properties = {field.json_name: self._field(field) for field in fields}
-        found: Schema = {"properties": properties, "additionalProperties": False}
+        schema: Schema = {"properties": properties, "additionalProperties": False}
         if required := [field.json_name for field in fields if is_required(field)]:
-            found["required"] = required
-        choices = [_choice(one, properties) for one in choices_of(descriptor)]
-        return found | (choices[0] if len(choices) == 1 else {"allOf": choices} if choices else {})
+            schema["required"] = required
+        choices = [_choice(oneof, properties) for oneof in choices_of(descriptor)]
+        return schema | (choices[0] if len(choices) == 1 else {"allOf": choices} if choices else {})
 
     def _field(self, field: Any) -> Schema:
-        one: Schema
+        schema: Schema
         if is_map(field):
-            one = {"type": "object", "additionalProperties": self._one(field.message_type.fields_by_name["value"])}
+            schema = {"type": "object", "additionalProperties": self._one(field.message_type.fields_by_name["value"])}
         elif field.is_repeated:
-            one = {"type": "array", "items": self._one(field)} | ({"minItems": 1} if is_required(field) else {})
+            schema = {"type": "array", "items": self._one(field)} | ({"minItems": 1} if is_required(field) else {})
         else:
-            one = self._one(field)
-        return _described(str(field.full_name), one)
+            schema = self._one(field)
+        return _described(str(field.full_name), schema)
 
     def _one(self, field: FieldDescriptor) -> Schema:
         """Return the schema of one value of a field."""
@@ -93,7 +93,7 @@ class Schemas:
         if name == _NULL:
             return {"type": "null"}
         if required:
-            return {"type": "string", "enum": [one.name for one in enum.values if one.number]}
+            return {"type": "string", "enum": [value.name for value in enum.values if value.number]}
         self.named[name] = {"description": _of_enum(enum), "type": "string", "enum": _names(enum)}
         return {"$ref": f"#/components/schemas/{name}"}
 
@@ -105,7 +105,7 @@ def is_required(field: FieldDescriptor) -> bool:
 
 def choices_of(descriptor: Descriptor) -> list[OneofDescriptor]:
     """Return the oneofs of a message, without those that protoc makes for optional fields."""
-    return [one for one in descriptor.oneofs if not one.name.startswith("_")]
+    return [oneof for oneof in descriptor.oneofs if not oneof.name.startswith("_")]
 
 
 def pattern_of(field: FieldDescriptor) -> str:
@@ -135,8 +135,8 @@ def _choice(choice: OneofDescriptor, properties: Schema) -> Schema:
 
 
 def _only(name: str, names: list[str], properties: Schema) -> Schema:
-    others = dict.fromkeys((other for other in names if other != name), False)
-    return {"type": "object", "properties": {name: properties[name], **others}, "required": [name]}
+    absent = dict.fromkeys((other for other in names if other != name), False)
+    return {"type": "object", "properties": {name: properties[name], **absent}, "required": [name]}
 
 
 def _described(name: str, schema: Schema) -> Schema:

@@ -151,11 +151,11 @@ class FormCodec:
 
     def decode(self, data: Form, method: Method, most: int) -> Message:
         """Return the search: the field ``request`` as JSON, changed by the other fields, with a query per picture."""
-        given = dict(data.fields)
-        base = parsed(given.pop("request", "{}").encode(), most)
+        fields = dict(data.fields)
+        base = parsed(fields.pop("request", "{}").encode(), most)
         if not isinstance(base, dict):
             raise InvalidInputError("the field 'request' must be a JSON object with the fields of a SearchRequest")
-        view = given.pop("view", "")
+        view = fields.pop("view", "")
         for name, text in data.fields:
             if name not in ("request", "view"):
                 _set(base, name, text, most)
@@ -174,12 +174,12 @@ def _set(base: dict[str, Any], name: str, text: str, most: int) -> None:
     """Set a field of a request from the text of a field of a form; repeated fields collect their texts."""
     first, *inner = _SHORT.get(name, (name,))
     described = search_pb2.SearchRequest.DESCRIPTOR
-    found = described.fields_by_camelcase_name.get(first) or described.fields_by_name.get(first)
-    collects = found is not None and found.type == found.TYPE_STRING and found.is_repeated
+    descriptor = described.fields_by_camelcase_name.get(first) or described.fields_by_name.get(first)
+    collects = descriptor is not None and descriptor.type == descriptor.TYPE_STRING and descriptor.is_repeated
     if inner or collects:
         held = _held(base, first, dict if inner else list)
         held.update({inner[0]: text}) if inner else held.append(text)
-    elif found is None or found.type in (found.TYPE_STRING, found.TYPE_ENUM):
+    elif descriptor is None or descriptor.type in (descriptor.TYPE_STRING, descriptor.TYPE_ENUM):
         base[first] = text  # an unknown name is an error of the message
     else:
         base[first] = parsed(text.encode(), most)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crossview.server.commands.demo.to_try import lines_to_try
+from crossview.server.commands.demo.run import lines_to_try
 
 PROGRAM = Path(sys.executable).with_name("crossview")
 
