@@ -48,8 +48,8 @@ def originals(
     same: dict[str, set[str]] = {}
     for item in items:
         same.setdefault(item.content_hash, set()).add(item.key)
-    chosen = {*within}
-    items = [item for item in items if not chosen or item.key in chosen]
+    among = {*within}
+    items = [item for item in items if not among or item.key in among]
     drawn: list[Original] = []
     for place in np.random.default_rng(seed).permutation(len(items)):
         if len(drawn) == count:
