@@ -66,10 +66,10 @@ class Alignment(NamedTuple):
         """Return the alignment of the first picture with the second; what they agree in is the same."""
         return self._replace(matrix=np.asarray(cv2.invertAffineTransform(self.matrix), np.float64))
 
-    def after(self, found: "Alignment") -> "Alignment":
-        """Return the alignment of a third picture with the first: ``found`` is the one with the second picture."""
-        whole = np.vstack([self.matrix, [0, 0, 1]]) @ np.vstack([found.matrix, [0, 0, 1]])
-        return found._replace(matrix=np.asarray(whole[:2]))
+    def after(self, second: "Alignment") -> "Alignment":
+        """Return the alignment of a third picture with the first: ``second`` is the one with the second picture."""
+        whole = np.vstack([self.matrix, [0, 0, 1]]) @ np.vstack([second.matrix, [0, 0, 1]])
+        return second._replace(matrix=np.asarray(whole[:2]))
 
     @property
     def mirrored(self) -> bool:
@@ -122,13 +122,13 @@ class SmallPicture:
         whole = _turned(other.luma.shape, self.luma.shape, orientation)
         best = Alignment(whole, self._agreement(other, whole))
         for mirrored in (False, True)[: 1 + ORIENTATIONS[orientation].mirrored]:
-            if best.agreement.middle < _SURE and (found := self._by_points(other, mirrored)):
-                best = max(best, found, key=_quality)
+            if best.agreement.middle < _SURE and (by_points := self._by_points(other, mirrored)):
+                best = max(best, by_points, key=_quality)
         return best if best.agreement.middle >= _SURE or _quality(best) < _HOPELESS else self._refined(other, best)
 
     def _by_points(self, other: "SmallPicture", mirrored: bool) -> Alignment | None:
-        (own, known), (places, descriptors) = self._points(), other._points(mirrored)
-        pairs = _matches(descriptors, known)
+        (own, own_descriptors), (places, descriptors) = self._points(), other._points(mirrored)
+        pairs = _matches(descriptors, own_descriptors)
         if len(pairs) < _FEWEST:
             return None
         second, first = np.array(pairs).T
@@ -141,8 +141,8 @@ class SmallPicture:
             return None
         return Alignment(matrix, self._agreement(other, matrix), int(inside.sum()))
 
-    def _refined(self, other: "SmallPicture", found: Alignment) -> Alignment:
-        best = found
+    def _refined(self, other: "SmallPicture", alignment: Alignment) -> Alignment:
+        best = alignment
         for steps in (_FIRST_STEPS, _STEPS):
             start = cv2.invertAffineTransform(best.matrix).astype(np.float32)
             end = cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, steps, _GAIN
@@ -152,7 +152,7 @@ class SmallPicture:
             except cv2.error:  # the pictures do not overlap enough
                 break
             matrix = np.asarray(cv2.invertAffineTransform(back), np.float64)
-            best = max(best, Alignment(matrix, self._agreement(other, matrix), found.points), key=_quality)
+            best = max(best, Alignment(matrix, self._agreement(other, matrix), alignment.points), key=_quality)
             if _quality(best) < _DOUBTFUL:
                 break
         return best
@@ -164,8 +164,8 @@ class SmallPicture:
         )
         whole, covered = _shown(other.luma.shape, matrix, self.luma.shape)
         self._own = self._own or _centred(self.luma)
-        (first, means, variances), (second, others, varied) = self._own, _centred(warped)
-        light = float(np.abs(means - others)[whole].mean()) if whole.any() else 0.0
+        (first, means, variances), (second, other_means, varied) = self._own, _centred(warped)
+        light = float(np.abs(means - other_means)[whole].mean()) if whole.any() else 0.0
         used = whole & (np.maximum(variances, varied) > _FLAT)
         if not used.any():
             return Agreement(covered=covered, light=light)
@@ -175,8 +175,8 @@ class SmallPicture:
         return Agreement(middle, low, int(used.sum()), covered, light)
 
 
-def _quality(found: Alignment) -> float:
-    return found.agreement.middle
+def _quality(alignment: Alignment) -> float:
+    return alignment.agreement.middle
 
 
 def _described(luma: NDArray[np.uint8], mirrored: bool) -> _Points:
@@ -191,12 +191,12 @@ def _described(luma: NDArray[np.uint8], mirrored: bool) -> _Points:
     return np.asarray(cv2.KeyPoint.convert(points), np.float32), np.asarray(descriptors, np.uint8)
 
 
-def _matches(descriptors: NDArray[np.uint8], known: NDArray[np.uint8]) -> Sequence[tuple[int, int]]:
+def _matches(descriptors: NDArray[np.uint8], targets: NDArray[np.uint8]) -> Sequence[tuple[int, int]]:
     """Return the places of descriptors beside those of the nearest known ones, where the second is far behind."""
-    if len(descriptors) < _FEWEST or len(known) < _FEWEST:
+    if len(descriptors) < _FEWEST or len(targets) < _FEWEST:
         return []
-    found = cv2.BFMatcher(cv2.NORM_HAMMING).knnMatch(descriptors, known, k=2)
-    return [(one.queryIdx, one.trainIdx) for one, next_ in found if one.distance < _RATIO * next_.distance]
+    matches = cv2.BFMatcher(cv2.NORM_HAMMING).knnMatch(descriptors, targets, k=2)
+    return [(best.queryIdx, best.trainIdx) for best, next_ in matches if best.distance < _RATIO * next_.distance]
 
 
 def _cells(luma: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -92,7 +92,7 @@ def retaken(image: Image, draws: np.random.Generator) -> Image:
     height, width = image.shape[:2]
     size = draws.uniform(*_MOVED) * max(height, width)
     moves = (size * draws.standard_t(2, (2, _MOVES, _MOVES))).astype(np.float32)
-    across, down = (cv2.resize(one, (width, height), interpolation=cv2.INTER_CUBIC) for one in moves)
+    across, down = (cv2.resize(move, (width, height), interpolation=cv2.INTER_CUBIC) for move in moves)
     columns, rows = np.meshgrid(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32))
     moved = cv2.remap(image, columns + across, rows + down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT)
     return _encoded(np.asarray(moved, np.uint8), 85)

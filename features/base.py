@@ -86,9 +86,9 @@ class Extractor(ABC):
 
     def extract(self, batch: Sequence[Any]) -> Extraction:
         """Return the rows of inputs of ``row``, each the same as alone; raises the errors of ``row``."""
-        found = [self.row(sample) for sample in batch]
-        rows = [row for row in found if row is not None]
-        present = np.array([row is not None for row in found], bool)
+        computed = [self.row(sample) for sample in batch]
+        rows = [row for row in computed if row is not None]
+        present = np.array([row is not None for row in computed], bool)
         return Extraction(np.stack(rows) if rows else np.empty((0, self.dim), np.float32), present)
 
     def row(self, sample: Any) -> FeatureRows | None:

@@ -40,106 +40,106 @@ def check_extractor(extractor: Extractor | type[Extractor]) -> None:
     Raises:
         AssertionError: for the first broken promise.
     """
-    made = _sound(extractor() if isinstance(extractor, type) else extractor)
-    pictured, texts = isinstance(made, ImageExtractor), isinstance(made, TextExtractor)
-    if not made.fitted:
-        samples = [made.sample(_scene(seed)) for seed in range(3)] if isinstance(made, ImageExtractor) else _TEXTS
-        again = type(made)(**made.params()).fit(samples, seed=0)
-        made = made.fit(samples, seed=0)
-        _hold(made.fitted, "fit must make the extractor fitted")
-        _equal(made, again, "a fit on equal samples with an equal seed", pictured)
-    if isinstance(made, ImageExtractor):
-        _check_pictures(made)
+    sound = _sound(extractor() if isinstance(extractor, type) else extractor)
+    pictured, texts = isinstance(sound, ImageExtractor), isinstance(sound, TextExtractor)
+    if not sound.fitted:
+        samples = [sound.sample(_scene(seed)) for seed in range(3)] if isinstance(sound, ImageExtractor) else _TEXTS
+        again = type(sound)(**sound.params()).fit(samples, seed=0)
+        sound = sound.fit(samples, seed=0)
+        _hold(sound.fitted, "fit must make the extractor fitted")
+        _equal(sound, again, "a fit on equal samples with an equal seed", pictured)
+    if isinstance(sound, ImageExtractor):
+        _check_pictures(sound)
     if texts:
-        _check_batches(made, _TEXTS)
-    _check_copies(made, pictured)
-    _check_parts(made, pictured)
+        _check_batches(sound, _TEXTS)
+    _check_copies(sound, pictured)
+    _check_parts(sound, pictured)
 
 
-def _sound(made: Extractor) -> Extractor:
+def _sound(extractor: Extractor) -> Extractor:
     kinds = (ImageExtractor, TextExtractor)
-    _hold(isinstance(made, kinds), "it must be an ImageExtractor or a TextExtractor")
+    _hold(isinstance(extractor, kinds), "it must be an ImageExtractor or a TextExtractor")
     try:
-        check_class(type(made))
-        check_made(made)
+        check_class(type(extractor))
+        check_made(extractor)
     except ValueError as error:
         raise AssertionError(str(error)) from error
-    return made
+    return extractor
 
 
-def _check_pictures(made: ImageExtractor) -> None:
-    pictures = [one for seed, shape in enumerate(_SHAPES) for one in _noise_and_flat(shape, seed)]
-    _check_batches(made, [_scene(4), *pictures])
+def _check_pictures(extractor: ImageExtractor) -> None:
+    pictures = [picture for seed, shape in enumerate(_SHAPES) for picture in _noise_and_flat(shape, seed)]
+    _check_batches(extractor, [_scene(4), *pictures])
     scene = _scene(4)
-    row = made.row(scene)
+    row = extractor.row(scene)
     wide = np.repeat(scene, 2, axis=1)
     for name, same in (("column by column", np.asfortranarray(scene)), ("with gaps", wide[:, ::2])):
-        _hold(np.array_equal(made.row(same), row), f"a picture that memory holds {name} must have an equal row")
+        _hold(np.array_equal(extractor.row(same), row), f"a picture that memory holds {name} must have an equal row")
     for wrong in (scene[..., 0], scene[..., :2], scene.astype(np.float32), scene[:0]):
         _hold(
-            _refused(made.row, wrong),
+            _refused(extractor.row, wrong),
             f"a picture of {wrong.shape} {wrong.dtype} must be refused with ValueError, as check_image does",
         )
 
 
-def _check_batches(made: Extractor, samples: Sequence[Any]) -> None:
+def _check_batches(extractor: Extractor, samples: Sequence[Any]) -> None:
     """Check the rows of inputs in a batch, alone, in threads and of an empty batch."""
     for sample in samples:
         if isinstance(sample, np.ndarray):
             sample.setflags(write=False)
-    rows = _rows(made, samples)
-    alone = [_rows(made, [sample]) for sample in samples]
+    rows = _rows(extractor, samples)
+    alone = [_rows(extractor, [sample]) for sample in samples]
     _hold(np.array_equal(np.concatenate(alone), rows), "a batch must have the rows of its inputs alone, bit for bit")
-    _hold(_rows(made, []).shape == (0, made.dim), f"an empty batch must have (0, {made.dim}) rows")
+    _hold(_rows(extractor, []).shape == (0, extractor.dim), f"an empty batch must have (0, {extractor.dim}) rows")
     with ThreadPoolExecutor(_THREADS) as pool:
-        found = list(pool.map(lambda sample: _rows(made, [sample]), [*samples, *samples]))
-    for one, wanted in zip(found, [*alone, *alone], strict=True):
-        _hold(np.array_equal(one, wanted), "rows must be equal in every thread")
+        results = list(pool.map(lambda sample: _rows(extractor, [sample]), [*samples, *samples]))
+    for row, expected in zip(results, [*alone, *alone], strict=True):
+        _hold(np.array_equal(row, expected), "rows must be equal in every thread")
 
 
-def _check_copies(made: Extractor, pictured: bool) -> None:
+def _check_copies(extractor: Extractor, pictured: bool) -> None:
     """Check that its parameters and its state make its equal, and that it can travel to another process."""
-    state = made.to_state()
+    state = extractor.to_state()
     file = BytesIO()
     try:
         np.savez(file, allow_pickle=False, **state)
         file.seek(0)
         with np.load(file, allow_pickle=False) as archive:
-            kept = dict(archive)
+            stored = dict(archive)
     except ValueError as error:
         raise AssertionError(f"to_state must return arrays of numbers or texts by name ({error})") from error
-    equal = type(made)(**json.loads(json.dumps(made.params()))).load_state(kept)
+    equal = type(extractor)(**json.loads(json.dumps(extractor.params()))).load_state(stored)
     _hold(equal.fitted, "load_state of its to_state must make an equal extractor fitted")
-    _equal(made, equal, "an extractor with equal params and to_state", pictured)
+    _equal(extractor, equal, "an extractor with equal params and to_state", pictured)
     try:
-        travelled = pickle.loads(pickle.dumps(made))  # noqa: S301  # of this process
+        travelled = pickle.loads(pickle.dumps(extractor))  # noqa: S301  # of this process
     except Exception as error:
         raise AssertionError(f"processes that read pictures receive the extractor pickled: {error}") from error
-    _equal(made, travelled, "a pickled extractor", pictured)
+    _equal(extractor, travelled, "a pickled extractor", pictured)
 
 
-def _check_parts(made: Extractor, pictured: bool) -> None:
-    parts = made.parts()
+def _check_parts(extractor: Extractor, pictured: bool) -> None:
+    parts = extractor.parts()
     columns = {column for part in parts for column in part.columns}
-    _hold(columns <= set(range(made.dim)), f"columns of parts must be from 0 to {made.dim - 1}")
+    _hold(columns <= set(range(extractor.dim)), f"columns of parts must be from 0 to {extractor.dim - 1}")
     if parts and pictured:
-        _hold(bool((_rows(made, [_scene(4)]) >= 0).all()), "rows with parts must not have negative values")
+        _hold(bool((_rows(extractor, [_scene(4)]) >= 0).all()), "rows with parts must not have negative values")
 
 
-def _rows(made: Extractor, samples: Sequence[Any]) -> FeatureRows:
+def _rows(extractor: Extractor, samples: Sequence[Any]) -> FeatureRows:
     """Return the rows of a batch; AssertionError if they break the contract, or if the inputs have changed."""
     before = [np.copy(sample) for sample in samples]
     try:
-        rows = extracted(made, samples).rows
+        rows = extracted(extractor, samples).rows
     except (ExtractorError, ValueError) as error:
         raise AssertionError(str(error)) from error
     _hold(all(map(np.array_equal, samples, before)), "extraction must not write into its inputs")
     return rows
 
 
-def _equal(one: Extractor, other: Extractor, what: str, pictured: bool) -> None:
+def _equal(extractor: Extractor, other: Extractor, what: str, pictured: bool) -> None:
     samples = [_scene(seed) for seed in (0, 9)] if pictured else _TEXTS
-    _hold(np.array_equal(_rows(one, samples), _rows(other, samples)), f"{what} must have equal rows")
+    _hold(np.array_equal(_rows(extractor, samples), _rows(other, samples)), f"{what} must have equal rows")
 
 
 def _hold(promise: bool, message: str) -> None:

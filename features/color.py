@@ -51,4 +51,4 @@ class Color(ImageExtractor):
 def _middle(hue: int, saturation: int, value: int) -> str:
     """Return the colour in the middle of a bin, as in #a0b0c0."""
     shares = (hue + 0.5) / HUE_BINS, (saturation + 0.5) / SATURATION_BINS, (value + 0.5) / VALUE_BINS
-    return "#" + "".join(f"{round(255 * one):02x}" for one in hsv_to_rgb(*shares))
+    return "#" + "".join(f"{round(255 * share):02x}" for share in hsv_to_rgb(*shares))

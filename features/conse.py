@@ -51,8 +51,8 @@ class Conse(ModelExtractor):
         if not isinstance(temperature, int | float) or not 0 < temperature <= _MOST_TEMPERATURE:
             raise ValueError(f"temperature must be a number above 0, up to {_MOST_TEMPERATURE:g}, not {temperature!r}")
         models = {"pictures": pictures, "texts": texts, "digest": digest, "texts_digest": texts_digest}
-        others = {"dim": dim, "temperature": float(temperature), "rows": list(rows)}
-        super().__init__([Towers(pictures, digest), Towers(texts, texts_digest)], {**models, **others})
+        settings = {"dim": dim, "temperature": float(temperature), "rows": list(rows)}
+        super().__init__([Towers(pictures, digest), Towers(texts, texts_digest)], {**models, **settings})
         self._names: NDArray[np.float32] | None = None
 
     @property

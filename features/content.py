@@ -169,13 +169,13 @@ class _Pair:
         shown = cv2.warpAffine(np.full(other.shape, 255, np.uint8), matrix, (width, height)) > 127
         margin = 2 * max(4, round(_MARGIN * max(height, width))) + 1
         # Outside the frame counts as not shown: maps are least exact at edges.
-        kept = cv2.erode(
+        eroded = cv2.erode(
             shown.astype(np.uint8),
             np.ones((margin, margin), np.uint8),
             borderType=cv2.BORDER_CONSTANT,
             borderValue=(0, 0, 0, 0),
         )
-        self.inside: _Mask = kept > 0
+        self.inside: _Mask = eroded > 0
         if areas is not None:
             first, second = (
                 cv2.resize(area.astype(np.uint8), image.shape[1::-1], interpolation=cv2.INTER_NEAREST)
@@ -204,10 +204,10 @@ class _Pair:
         end = cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, steps, _GAIN
         whole = np.full(lumas[1].shape, 255, np.uint8)
         try:
-            _, found = cv2.findTransformECC(lumas[0], lumas[1], back, cv2.MOTION_AFFINE, end, whole, _BLUR)
+            _, matrix = cv2.findTransformECC(lumas[0], lumas[1], back, cv2.MOTION_AFFINE, end, whole, _BLUR)
         except cv2.error:  # the pictures do not overlap enough
             return self
-        place = np.vstack([cv2.invertAffineTransform(found), [0, 0, 1]])
+        place = np.vstack([cv2.invertAffineTransform(matrix), [0, 0, 1]])
         return _Pair(self._images, np.linalg.inv(large) @ to @ place @ np.linalg.inv(of) @ other, self._areas)
 
     def differing(self) -> tuple[int, int]:
@@ -225,7 +225,7 @@ class _Pair:
     def remains(self) -> _Remains:
         """Return what remains of one picture when the other is fitted to it, in the direction that leaves less."""
         both = [self._remains_of(*lumas) for lumas in ((self.first, self.second), (self.second, self.first))]
-        return min(both, key=lambda one: float(np.mean(one.values**2)) / max(float(one.wanted.std()) ** 2, 1e-6))
+        return min(both, key=lambda rest: float(np.mean(rest.values**2)) / max(float(rest.wanted.std()) ** 2, 1e-6))
 
     def _remains_of(self, source: _Luma, target: _Luma) -> _Remains:
         wanted = target.astype(np.float32)
@@ -240,10 +240,10 @@ class _Pair:
         height, width = self.first.shape
         moved = cv2.warpAffine(self._images[1], self._place[:2], (width, height), borderMode=cv2.BORDER_REPLICATE)
         first, second = (_chroma(np.asarray(image, np.uint8)) for image in (self._images[0], moved))
-        known = first[self.inside], second[self.inside]
-        if any(not (np.abs(one) > _GREY).any() for one in known):
+        colours = first[self.inside], second[self.inside]
+        if any(not (np.abs(colour) > _GREY).any() for colour in colours):
             return True
-        factor = float((known[0] * known[1]).sum() / max(float((known[0] ** 2).sum()), 1e-6))
+        factor = float((colours[0] * colours[1]).sum() / max(float((colours[0] ** 2).sum()), 1e-6))
         away = np.abs(second - float(np.clip(factor, *_GAINS)) * first).max(axis=2)
         return bool(((away > _COLOUR) & self.inside).sum() < _FEWEST)
 
@@ -311,10 +311,10 @@ def _toned(source: _Luma, target: _Luma, inside: _Mask) -> _Levels:
         np.convolve(np.bincount(levels, weights, minlength=256).astype(np.float64), near, "same")
         for weights in (None, wanted)
     )
-    known = np.flatnonzero(counts > 1e-6)
-    if not len(known):
+    present = np.flatnonzero(counts > 1e-6)
+    if not len(present):
         return source.astype(np.float32)
-    tones = np.interp(np.arange(256), known, sums[known] / counts[known])
+    tones = np.interp(np.arange(256), present, sums[present] / counts[present])
     return np.asarray(tones[source], np.float32)
 
 
@@ -331,13 +331,13 @@ def _filtered(source: _Levels, wanted: _Levels, inside: _Mask) -> _Levels:
     padded = cv2.copyMakeBorder(source, side, side, side, side, cv2.BORDER_REPLICATE)
     moves = [(down, across) for down in range(_KERNEL) for across in range(_KERNEL)]
     around = np.stack([padded[rows + down, columns + across] for down, across in moves] + [np.ones(len(places))], 1)
-    around, values, kept = around.astype(np.float64), wanted[rows, columns], np.ones(len(places), bool)
+    around, values, inliers = around.astype(np.float64), wanted[rows, columns], np.ones(len(places), bool)
     for _ in range(3):  # later fits leave out what differs
-        some = around[kept]
+        some = around[inliers]
         penalty = _RIDGE * len(some) * np.eye(around.shape[1])
-        weights = np.linalg.solve(some.T @ some + penalty, some.T @ values[kept])
+        weights = np.linalg.solve(some.T @ some + penalty, some.T @ values[inliers])
         away = np.abs(around @ weights - values)
-        kept = away <= np.quantile(away, _TRIMMED)
+        inliers = away <= np.quantile(away, _TRIMMED)
     kernel = weights[:-1].reshape(_KERNEL, _KERNEL)
     return np.asarray(cv2.filter2D(source, -1, kernel, borderType=cv2.BORDER_REPLICATE) + weights[-1], np.float32)
 
@@ -353,9 +353,9 @@ def _laid(luma: _Luma, marked: _Mask, free: _Mask) -> float:
 
     0 for a picture in which many pixels elsewhere differ as strongly from their surroundings.
     """
-    known, side = (~marked).astype(np.float32), (_BEHIND, _BEHIND)
-    weight = cv2.blur(known, side)
-    behind = np.where(weight > 0.02, cv2.blur(luma * known, side) / np.maximum(weight, 1e-6), luma)
+    unmarked, side = (~marked).astype(np.float32), (_BEHIND, _BEHIND)
+    weight = cv2.blur(unmarked, side)
+    behind = np.where(weight > 0.02, cv2.blur(luma * unmarked, side) / np.maximum(weight, 1e-6), luma)
     strong = np.abs(behind - luma) > _LAID
     share, usual = float(strong[marked].mean()), float(strong[free].mean()) if free.any() else 0.0
     return share if share > _UNUSUAL * usual else 0.0

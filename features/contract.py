@@ -29,7 +29,7 @@ def check_class(kind: type[Extractor]) -> None:
         raise ValueError(f"its name must be at most 63 of a-z, 0-9, '-' and '_', starting with a letter, not {name!r}")
     if lacking := sorted(kind.__abstractmethods__):
         raise ValueError(f"it must define {', '.join(lacking)}")
-    inputs = frozenset(one for one, base in _INPUTS if issubclass(kind, base))
+    inputs = frozenset(role for role, base in _INPUTS if issubclass(kind, base))
     if kind.inputs != inputs:
         raise ValueError(f"its inputs must be those of its bases, {sorted(inputs)}, not {kind.inputs!r}")
     if not isinstance(kind.steps, tuple) or not set(kind.steps) <= set(STEPS):
@@ -42,21 +42,21 @@ def check_class(kind: type[Extractor]) -> None:
             raise ValueError(f"its constructor must take only parameters by keyword, after '*', not {parameter}")
 
 
-def check_made(made: Extractor) -> None:
+def check_made(extractor: Extractor) -> None:
     """Raise ValueError unless an extractor of another package has a length of rows, and parameters that make its equal.
 
     A constructor of one of its parameters can raise further errors.
     """
-    if isinstance(made.dim, bool) or not isinstance(made.dim, int) or not 1 <= made.dim <= MAX_DIM:
-        raise ValueError(f"{made.name}: dim must be a whole number from 1 to {MAX_DIM:,}, not {made.dim!r}")
-    given = made.params()
+    if isinstance(extractor.dim, bool) or not isinstance(extractor.dim, int) or not 1 <= extractor.dim <= MAX_DIM:
+        raise ValueError(f"{extractor.name}: dim must be a whole number from 1 to {MAX_DIM:,}, not {extractor.dim!r}")
+    own = extractor.params()
     try:
-        kept = json.loads(json.dumps(given, allow_nan=False))
+        restored = json.loads(json.dumps(own, allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{made.name}: params() must be JSON values ({error}), not {given!r}") from error
-    equal = type(made)(**kept)
-    if (equal.params(), equal.dim) != (given, made.dim):
-        raise ValueError(f"{made.name}: params() must make an equal extractor; {given!r} makes {equal.params()!r}")
+        raise ValueError(f"{extractor.name}: params() must be JSON values ({error}), not {own!r}") from error
+    equal = type(extractor)(**restored)
+    if (equal.params(), equal.dim) != (own, extractor.dim):
+        raise ValueError(f"{extractor.name}: params() must make an equal extractor; {own!r} makes {equal.params()!r}")
 
 
 def extracted(extractor: Extractor, batch: Sequence[Any]) -> Extraction:
@@ -66,7 +66,7 @@ def extracted(extractor: Extractor, batch: Sequence[Any]) -> Extraction:
     otherwise as ``extract``.
     """
     try:
-        found = extractor.extract(batch)
+        extraction = extractor.extract(batch)
     except (CrossviewError, NotFittedError, MemoryError):
         raise
     except Exception as error:
@@ -76,21 +76,21 @@ def extracted(extractor: Extractor, batch: Sequence[Any]) -> Extraction:
             f"extractor {extractor.name!r} failed ({type(error).__name__}: {error}): report it to the authors of its "
             f"package, {type(extractor).__module__.partition('.')[0]}"
         ) from error
-    if wrong := _wrong(extractor, found, len(batch)):
+    if wrong := _wrong(extractor, extraction, len(batch)):
         raise ExtractorError(f"extractor {extractor.name!r} breaks its contract: {wrong}")
-    return found
+    return extraction
 
 
-def _wrong(extractor: Extractor, found: Extraction, count: int) -> str:
+def _wrong(extractor: Extractor, extraction: Extraction, count: int) -> str:
     """Return what is wrong with the rows of a batch of ``count`` inputs; "" for sound rows."""
-    if not isinstance(found, Extraction) or not all(isinstance(one, np.ndarray) for one in found):
-        return f"extract must return an Extraction of two arrays, not {type(found).__name__}"
-    rows, present = found
+    if not isinstance(extraction, Extraction) or not all(isinstance(array, np.ndarray) for array in extraction):
+        return f"extract must return an Extraction of two arrays, not {type(extraction).__name__}"
+    rows, present = extraction
     if present.shape != (count,) or present.dtype != bool:
         return f"present must be ({count},) bool, not {present.shape} {present.dtype}"
-    wanted = (int(present.sum()), extractor.dim)
-    if rows.shape != wanted or rows.dtype != np.float32:
-        return f"rows must be {wanted} float32, not {rows.shape} {rows.dtype}"
+    shape = (int(present.sum()), extractor.dim)
+    if rows.shape != shape or rows.dtype != np.float32:
+        return f"rows must be {shape} float32, not {rows.shape} {rows.dtype}"
     if not (np.abs(rows) < MAX_VALUE).all():  # also for NaN, which is not smaller
         return f"rows must be finite and smaller than {MAX_VALUE:g}"
     return ""

@@ -113,14 +113,14 @@ def _without_texts(data: bytes) -> bytes | None:
     """
     if not data.startswith(SIGNATURES["PNG"]):
         return None
-    kept, place = [data[:_PNG_HEADER]], _PNG_HEADER
+    chunks, place = [data[:_PNG_HEADER]], _PNG_HEADER
     while place < len(data):
         end = place + 12 + int.from_bytes(data[place : place + 4])
         if data[place + 4 : place + 8] in _PNG_CHUNKS:
-            kept.append(data[place:end])
+            chunks.append(data[place:end])
         place = end
-    found = b"".join(kept)
-    return found if found != data else None
+    shorter = b"".join(chunks)
+    return shorter if shorter != data else None
 
 
 def _with_end(data: bytes, max_pixels: int, max_side: int | None) -> bytes | None:
@@ -167,8 +167,8 @@ def _open(data: bytes) -> ImageFile.ImageFile:
             opened = TiffSamples(io.BytesIO(data))
     # For hostile headers, Pillow's readers raise exceptions of any class: ValueError, OverflowError, KeyError ...
     except Exception as error:  # noqa: BLE001
-        if (kept := _without_texts(data)) is not None:
-            return _open(kept)
+        if (shorter := _without_texts(data)) is not None:
+            return _open(shorter)
         opened = _other_tiff(data, error)
     width, height = opened.size
     if width < 1 or height < 1:
@@ -318,11 +318,11 @@ def _is_common(data: bytes) -> bool:
 def _unreadable(data: bytes, error: Exception) -> ImageError:
     if (kind := _unsupported(data, str(error))) is not None:
         return kind
-    found = [name for name, signatures in SIGNATURES.items() if data.startswith(signatures)]
-    found += ["AVIF"] if data[4:12] in (b"ftypavif", b"ftypavis") else []
-    found += ["WEBP"] if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else []
-    if found:
-        return TruncatedImageError(f"the file begins like {found[0]}, but its header is cut short or damaged")
+    names = [name for name, signatures in SIGNATURES.items() if data.startswith(signatures)]
+    names += ["AVIF"] if data[4:12] in (b"ftypavif", b"ftypavis") else []
+    names += ["WEBP"] if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else []
+    if names:
+        return TruncatedImageError(f"the file begins like {names[0]}, but its header is cut short or damaged")
     heic = data[4:8] == b"ftyp" and data[8:11] in (b"hei", b"hev", b"mif")
     unknown = f"the file is not a picture in a supported format ({KNOWN})"
     return lacking(NotAnImageError, f"{unknown}: HEIC needs pillow-heif", "heic") if heic else NotAnImageError(unknown)
@@ -393,8 +393,8 @@ def scans(data: bytes) -> int:
     """Return the number of scans of the first picture of a JPEG file; up to ``MAX_SCANS``, lookalikes also count."""
     if (most := data.count(_SCAN_BYTES)) <= MAX_SCANS:
         return most  # a quick count that is enough for nearly all files
-    found, place = 0, _START
+    count, place = 0, _START
     while (marker := _MARKER.search(data, place)) is not None and (kind := marker[1][0]) != _END:
-        found += kind == _SCAN
+        count += kind == _SCAN
         place = marker.end() + int.from_bytes(data[marker.end() : marker.end() + 2])
-    return found
+    return count

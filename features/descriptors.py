@@ -65,12 +65,12 @@ def _describe(
     """Return SIFT of channels at ``key_points``, each (n, 128), sampled every ``step`` pixels; it moves points."""
     if step > 1:
         shrink = partial(cv2.resize, dsize=None, fx=1 / step, fy=1 / step, interpolation=cv2.INTER_AREA)
-        channels = [np.asarray(shrink(one), np.uint8) for one in channels]
+        channels = [np.asarray(shrink(channel), np.uint8) for channel in channels]
         for point in points:
             x, y = point.pt
             point.pt, point.size = ((x + 0.5) / step - 0.5, (y + 0.5) / step - 0.5), point.size / step
     describer = cv2.SIFT.create(nOctaveLayers=_LAYERS, sigma=_SIGMA * 2 ** (1 / _LAYERS - 1) / step)
-    return [np.asarray(describer.compute(one, points)[1], dtype=np.float32) for one in channels]
+    return [np.asarray(describer.compute(channel, points)[1], dtype=np.float32) for channel in channels]
 
 
 def key_points(luma: NDArray[np.uint8]) -> list[cv2.KeyPoint]:

@@ -53,16 +53,16 @@ class Text(str):
     def __new__(cls, *parts: object) -> "Text":
         """Join the parts."""
         text = super().__new__(cls, "".join(map(str, parts)))
-        found = ((part,) if isinstance(part, Remedy) else getattr(part, "remedies", ()) for part in parts)
-        text.remedies = tuple(remedy for remedies in found for remedy in remedies)
+        groups = ((part,) if isinstance(part, Remedy) else getattr(part, "remedies", ()) for part in parts)
+        text.remedies = tuple(remedy for remedies in groups for remedy in remedies)
         return text
 
     @classmethod
     def of(cls, text: str, remedies: Iterable[Remedy]) -> "Text":
         """Return a text with those of the remedies that it names."""
-        made = cls(text)
-        made.remedies = tuple(remedy for remedy in remedies if str(remedy) in text)
-        return made
+        result = cls(text)
+        result.remedies = tuple(remedy for remedy in remedies if str(remedy) in text)
+        return result
 
 
 def worded(text: str, words: Callable[[Remedy], str]) -> str:

@@ -27,10 +27,10 @@ def lacking(kind: type[Refusal], what: str, extra: str) -> Refusal:
 def install_command(extra: str) -> str:
     """Return a line for a shell that adds an extra to this Python, from where this copy came, such as a clone."""
     try:
-        wanted = _source(distribution(_NAME), extra)
+        requirement = _source(distribution(_NAME), extra)
     except PackageNotFoundError:  # it runs from a folder on the path
-        wanted = [f"{_NAME}[{extra}]"]
-    return shlex.join([sys.executable, "-m", "pip", "install", *wanted])
+        requirement = [f"{_NAME}[{extra}]"]
+    return shlex.join([sys.executable, "-m", "pip", "install", *requirement])
 
 
 def _source(installed: Distribution, extra: str) -> list[str]:
@@ -38,8 +38,8 @@ def _source(installed: Distribution, extra: str) -> list[str]:
     origin = json.loads(installed.read_text("direct_url.json") or "{}")
     url = origin.get("url", "")
     if "vcs_info" in origin:
-        found = origin["vcs_info"]
-        return [f"{_NAME}[{extra}] @ {found['vcs']}+{url}@{found['commit_id']}"]
+        vcs = origin["vcs_info"]
+        return [f"{_NAME}[{extra}] @ {vcs['vcs']}+{url}@{vcs['commit_id']}"]
     if url.startswith("file:"):
         editable = origin.get("dir_info", {}).get("editable", False)
         return [*(["-e"] if editable else []), f"{url2pathname(urlsplit(url).path)}[{extra}]"]

@@ -46,7 +46,7 @@ def fingerprints(image: Image) -> NDArray[np.uint8]:
         for _ in range(4):
             every.append(turned)
             turned = _mirrored(turned.T)  # a quarter, clockwise
-    rows = np.stack([one.ravel() for one in every])
+    rows = np.stack([matrix.ravel() for matrix in every])
     return np.packbits(rows > np.median(rows, axis=1, keepdims=True), axis=1)
 
 

@@ -71,16 +71,16 @@ def grow_tree(
 def join_trees(grown: Iterable[tuple[Any, int]]) -> Trees:
     """Return the nodes of scikit-learn's trees, each with the number of its first test."""
     nodes = [(tree, first, 0) for tree, first in grown]
-    found = []
+    rows = []
     for tree, first, node in nodes:  # the loop appends to the list
         left, right = tree.children_left[node], tree.children_right[node]
         if left < 0:
-            found.append((0, 0, 0))
+            rows.append((0, 0, 0))
             continue
         # Responses are whole numbers, so rounding the threshold down keeps every decision.
-        found.append((len(nodes), first + tree.feature[node], np.floor(tree.threshold[node])))
+        rows.append((len(nodes), first + tree.feature[node], np.floor(tree.threshold[node])))
         nodes += [(tree, first, left), (tree, first, right)]
-    return Trees(*np.array(found, np.int32).reshape(-1, 3).T.copy())
+    return Trees(*np.array(rows, np.int32).reshape(-1, 3).T.copy())
 
 
 LUV, ORIENTATIONS = 3, 8
@@ -256,11 +256,11 @@ class Forest(ImageExtractor):
 
     def sample(self, image: Image) -> FeatureRows:
         """Return responses of at most 60 of the image's patches to all tests, (n, 800) float32, always the same."""
-        integral, found = _patched(image)
-        if len(found) > PATCHES_PER_IMAGE:
-            chosen = np.random.default_rng(len(found)).choice(len(found), PATCHES_PER_IMAGE, replace=False)
-            found = found[np.sort(chosen)]
-        responses = Responses(integral, found, candidates()).at(*np.ogrid[: len(found), : 2 * TESTS])
+        integral, cells = _patched(image)
+        if len(cells) > PATCHES_PER_IMAGE:
+            places = np.random.default_rng(len(cells)).choice(len(cells), PATCHES_PER_IMAGE, replace=False)
+            cells = cells[np.sort(places)]
+        responses = Responses(integral, cells, candidates()).at(*np.ogrid[: len(cells), : 2 * TESTS])
         return responses.astype(np.float32)
 
     def fit(self, samples: Sequence[FeatureRows], seed: int = 0, labels: Labels | None = None) -> Self:
@@ -287,8 +287,8 @@ class Forest(ImageExtractor):
         if self._forests is None:
             raise NotFittedError("the forest view has no trees yet: fit it on pictures first")
         trees, tests = self._forests
-        integral, found = _patched(image)
-        return trees.visits(ROOTS, len(found), Responses(integral, found, tests).at).astype(np.float32)
+        integral, cells = _patched(image)
+        return trees.visits(ROOTS, len(cells), Responses(integral, cells, tests).at).astype(np.float32)
 
     def to_state(self) -> dict[str, NDArray[Any]]:
         """Return ``children``, ``tests`` and ``thresholds`` of the trees, ``channels`` and ``boxes`` of the tests."""
@@ -301,16 +301,16 @@ class Forest(ImageExtractor):
             return self
         count = len(state.get("channels", ()))
         shapes = {**dict.fromkeys(Trees._fields, (self.words,)), "channels": (count,), "boxes": (count, 2, 4)}
-        found = {name: array.shape for name, array in state.items()}
+        own_shapes = {name: array.shape for name, array in state.items()}
         arrays = {name: np.ascontiguousarray(array, dtype=np.int32) for name, array in state.items()}
-        if found == shapes:
+        if own_shapes == shapes:
             trees = Trees(*(arrays[name] for name in Trees._fields))
             tests = HaarTests(*(arrays[name] for name in HaarTests._fields))
             if trees.sound(ROOTS, count) and tests.sound(CHANNELS):
                 self._forests = trees, tests
                 return self
-        given = ", ".join(f"{name} {shape}" for name, shape in sorted(found.items()))
-        raise ValueError(f"forest: the state must contain the trees of {self.words} words, not {given}")
+        text = ", ".join(f"{name} {shape}" for name, shape in sorted(own_shapes.items()))
+        raise ValueError(f"forest: the state must contain the trees of {self.words} words, not {text}")
 
     def _grow(self, samples: Sequence[FeatureRows], classes: Sequence[int], seed: int) -> Trees:
         """Return trees that share the words: a root is one, and every split adds two."""
@@ -340,6 +340,6 @@ def _patched(image: Image) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 def _classes(labels: Labels) -> list[int]:
     """Return the number of each picture's class, in the order of their first pictures."""
-    names = [known or number for number, known in enumerate(labels)]
+    names = [label or number for number, label in enumerate(labels)]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     return [numbers[name] for name in names]

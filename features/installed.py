@@ -13,8 +13,8 @@ Noun = Literal["learner", "extractor"]
 
 def installed(noun: Noun) -> Mapping[str, EntryPoint]:
     """Return the entry points of other packages by the name of their learner or extractor, sorted; none is loaded."""
-    found = entry_points(group=f"crossview.{noun}s")
-    return {one.name: one for one in sorted(found, key=lambda one: one.name)}
+    entries = entry_points(group=f"crossview.{noun}s")
+    return {entry.name: entry for entry in sorted(entries, key=lambda entry: entry.name)}
 
 
 def load(noun: Noun, entry: EntryPoint, *bases: type) -> type[Any]:
@@ -26,17 +26,17 @@ def load(noun: Noun, entry: EntryPoint, *bases: type) -> type[Any]:
     """
     origin = described(noun, entry)
     try:
-        found = entry.load()
+        loaded = entry.load()
     except Exception as error:  # the code of another package can raise anything
         raise ValueError(
             f"{origin} cannot be loaded from {entry.value}: {error}; repair or upgrade the package, or uninstall it"
         ) from error
-    if not (isinstance(found, type) and issubclass(found, bases)):
+    if not (isinstance(loaded, type) and issubclass(loaded, bases)):
         names = " or ".join(base.__name__ for base in bases)
-        raise ValueError(f"{origin} must be a subclass of {names}, but {entry.value} is {found!r}")
-    if (name := getattr(found, "name", None)) != entry.name:
+        raise ValueError(f"{origin} must be a subclass of {names}, but {entry.value} is {loaded!r}")
+    if (name := getattr(loaded, "name", None)) != entry.name:
         raise ValueError(f"{origin} has the name {name!r}: its class and its entry point must have the same name")
-    return found
+    return loaded
 
 
 def described(noun: Noun, entry: EntryPoint) -> str:

@@ -75,7 +75,7 @@ def metadata(data: bytes) -> Metadata:
             words = (*_iptc_keywords(records), *_packet_keywords(packet), *_windows_keywords(main))
             taken = _taken(camera) or _day_or_time(packet, _XMP_TAKEN) or _iptc_time(records)
             taken = taken or _day_or_time(packet, _XMP_DIGITIZED)
-            found = {
+            raw = {
                 **_size(opened, main),
                 **_camera(main, camera),
                 **_position(gps),
@@ -83,12 +83,12 @@ def metadata(data: bytes) -> Metadata:
                 "rating": _rating(main.get(_RATING)) or _packet_rating(packet),
                 "keywords": _distinct(words),
             }
-    facts = {name: value for name, value in sorted(found.items()) if value not in (None, "", [])}
+    facts = {name: value for name, value in sorted(raw.items()) if value not in (None, "", [])}
     seconds = _seconds(_moment(camera.get(_TAKEN)) or _written(taken) or _moment(main.get(_CHANGED)))
     return Metadata(seconds, facts)
 
 
-def with_sidecar(found: Metadata, data: bytes) -> Metadata:
+def with_sidecar(own: Metadata, data: bytes) -> Metadata:
     """Return metadata with the date, rating and keywords of the XMP file beside a picture.
 
     The rating is that of the XMP file, if it has one, because programs write it there later than the picture; the date
@@ -97,11 +97,11 @@ def with_sidecar(found: Metadata, data: bytes) -> Metadata:
     packet = _parsed(data)
     if packet is None:
         raise ValueError(f"it is not an XMP file of at most {MAX_PACKET:,} characters, or it declares entities")
-    taken = found.facts.get("taken") or _day_or_time(packet, (*_XMP_TAKEN, *_XMP_DIGITIZED))
-    words = _distinct((*found.facts.get("keywords", ()), *_packet_keywords(packet)))
-    rating = _packet_rating(packet) or found.facts.get("rating")
-    facts = {**found.facts, "taken": taken, "rating": rating, "keywords": words}
-    seconds = _seconds(_written(taken)) if found.taken is None else found.taken
+    taken = own.facts.get("taken") or _day_or_time(packet, (*_XMP_TAKEN, *_XMP_DIGITIZED))
+    words = _distinct((*own.facts.get("keywords", ()), *_packet_keywords(packet)))
+    rating = _packet_rating(packet) or own.facts.get("rating")
+    facts = {**own.facts, "taken": taken, "rating": rating, "keywords": words}
+    seconds = _seconds(_written(taken)) if own.taken is None else own.taken
     return Metadata(seconds, {name: fact for name, fact in sorted(facts.items()) if fact not in (None, [])})
 
 
@@ -109,13 +109,13 @@ def _without_pixels(data: bytes) -> bytes:
     """Return a PNG without its chunks of pixels; other files as they are."""
     if not data.startswith(_PNG):
         return data
-    kept, place = [_PNG], len(_PNG)
+    chunks, place = [_PNG], len(_PNG)
     while place + 12 <= len(data):
         end = place + 12 + int.from_bytes(data[place : place + 4])
         if data[place + 4 : place + 8] != b"IDAT":
-            kept.append(data[place:end])
+            chunks.append(data[place:end])
         place = end
-    return b"".join(kept)
+    return b"".join(chunks)
 
 
 def _tags(opened: Pillow.Image) -> Pillow.Exif:
@@ -135,11 +135,11 @@ def _inner(tags: Pillow.Exif, which: int) -> _Tags:
 
 def _size(opened: Pillow.Image, tags: _Tags) -> dict[str, Any]:
     orientation = tags.get(_ORIENTATION)
-    known = orientation if isinstance(orientation, int) and 1 <= orientation <= 8 else None
+    orientation = orientation if isinstance(orientation, int) and 1 <= orientation <= 8 else None
     # Pillow itself turns the size of a TIFF.
-    width, height = opened.size if (known or 1) < 5 or opened.format == "TIFF" else opened.size[::-1]
+    width, height = opened.size if (orientation or 1) < 5 or opened.format == "TIFF" else opened.size[::-1]
     kind = "JPEG" if opened.format == "MPO" else opened.format  # an MPO is a JPEG with further pictures
-    return {"format": kind, "width": width, "height": height, "orientation": known}
+    return {"format": kind, "width": width, "height": height, "orientation": orientation}
 
 
 def _camera(tags: _Tags, camera: _Tags) -> dict[str, Any]:
@@ -191,10 +191,10 @@ def _taken(camera: _Tags) -> str | None:
 
 def _offset(value: Any) -> str:
     try:
-        found = datetime.strptime(_text(value), "%z").strftime("%z")
+        offset = datetime.strptime(_text(value), "%z").strftime("%z")
     except ValueError:
         return ""
-    return f"{found[:3]}:{found[3:5]}"
+    return f"{offset[:3]}:{offset[3:5]}"
 
 
 def _moment(value: Any) -> datetime | None:
@@ -220,7 +220,7 @@ def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > 10 * MAX_CHARACTERS:
         return ""
     text = " ".join(unicodedata.normalize("NFC", value.replace("\0", " ")).split())
-    usable = len(text) <= MAX_CHARACTERS and not any(unicodedata.category(one) in ("Cc", "Cs") for one in text)
+    usable = len(text) <= MAX_CHARACTERS and not any(unicodedata.category(char) in ("Cc", "Cs") for char in text)
     return text if usable else ""
 
 
@@ -273,14 +273,14 @@ def _iptc(opened: ImageFile.ImageFile) -> Mapping[tuple[int, int], Any]:
 
 
 def _iptc_keywords(records: Mapping[tuple[int, int], Any]) -> Iterable[str]:
-    found = records.get(_IPTC_KEYWORDS, ())
-    return [_text(one) for one in (found if isinstance(found, list) else [found])[:MAX_KEYWORDS]]
+    values = records.get(_IPTC_KEYWORDS, ())
+    return [_text(value) for value in (values if isinstance(values, list) else [values])[:MAX_KEYWORDS]]
 
 
 def _windows_keywords(tags: _Tags) -> Iterable[str]:
     """Return the keywords that Windows writes: one text in UTF-16, separated by semicolons."""
     value = tags.get(_WINDOWS_KEYWORDS)
-    packed = bytes(value) if isinstance(value, tuple) and all(isinstance(one, int) for one in value) else value
+    packed = bytes(value) if isinstance(value, tuple) and all(isinstance(byte, int) for byte in value) else value
     if not isinstance(packed, bytes) or len(packed) > MAX_PACKET:
         return ()
     return map(_text, packed.decode("utf-16-le", "replace").split(";"))
@@ -314,8 +314,8 @@ def _packet_rating(packet: ElementTree.Element | None) -> int | None:
 def _packet_value(packet: ElementTree.Element | None, name: str) -> str:
     """Return a value of an XMP packet, which is an attribute or an element; "" without one."""
     parts = () if packet is None else packet.iter()
-    found = (part.get(name) or (part.text if part.tag == name else None) for part in parts)
-    return _text(next(filter(None, found), ""))
+    values = (part.get(name) or (part.text if part.tag == name else None) for part in parts)
+    return _text(next(filter(None, values), ""))
 
 
 def _distinct(words: Iterable[str]) -> list[str]:

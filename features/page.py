@@ -34,8 +34,8 @@ class Page:
 
 def read_page(path: Path) -> Page:
     """Return the hashes of an HTML file; raises the PageErrors of ``addresses``, and for too many addresses."""
-    found = addresses(path)
-    return Page(_hashes("links", found.links), _hashes("images", found.images))
+    parsed = addresses(path)
+    return Page(_hashes("links", parsed.links), _hashes("images", parsed.images))
 
 
 def addresses(path: Path) -> "Addresses":
@@ -54,8 +54,8 @@ def _parsed(file: BinaryIO) -> "Addresses":
     from lxml import etree  # deferred, because few programs that import this module read a page
 
     # A target instead of a tree: building a tree compares each attribute of an element with all others.
-    found, size = Addresses(), 0
-    parser = etree.HTMLParser(target=found, encoding="utf-8", no_network=True)
+    target, size = Addresses(), 0
+    parser = etree.HTMLParser(target=target, encoding="utf-8", no_network=True)
     while piece := file.read(_PIECE):
         size += len(piece)
         if size > MAX_BYTES:
@@ -63,7 +63,7 @@ def _parsed(file: BinaryIO) -> "Addresses":
         parser.feed(piece)
     if size:
         parser.close()
-    return found
+    return target
 
 
 class Addresses:
@@ -85,10 +85,10 @@ class Addresses:
 
 
 def _hashes(kind: str, addresses: Iterable[str]) -> tuple[int, ...]:
-    found = sorted({_hash(address) for address in addresses})
-    if len(found) > MAX_ADDRESSES:
-        raise PageError(f"a page may have at most {MAX_ADDRESSES:,} different {kind}, not {len(found):,}")
-    return tuple(found)
+    hashes = sorted({_hash(address) for address in addresses})
+    if len(hashes) > MAX_ADDRESSES:
+        raise PageError(f"a page may have at most {MAX_ADDRESSES:,} different {kind}, not {len(hashes):,}")
+    return tuple(hashes)
 
 
 def _hash(address: str) -> int:

@@ -67,19 +67,19 @@ class PicturePool:
         self, work: Work[Result], tasks: Iterable[PictureTask], checkpoint: Checkpoint
     ) -> Iterator[Result | ImageError]:
         """See ``Pictures.stream``."""
-        left = threading.Event()
+        stopped = threading.Event()
         pending: deque[Future[Any]] = deque()
         place = present()
         try:
             for task in tasks:
                 if len(pending) == self._ahead * self.workers:
                     yield _result(pending.popleft(), checkpoint)
-                asked = _Asked(work, task.image, self._pack(task.extractors), left, place)
-                pending.append(self._submitted(asked))
+                order = _Asked(work, task.image, self._pack(task.extractors), stopped, place)
+                pending.append(self._submitted(order))
             while pending:
                 yield _result(pending.popleft(), checkpoint)
         finally:
-            left.set()
+            stopped.set()
             for future in pending:
                 future.cancel()
 
@@ -89,9 +89,9 @@ class PicturePool:
         """See ``Pictures.run``; the pool decides how many pictures it reads at once."""
         return list(self.stream(work, tasks, checkpoint))
 
-    def _submitted(self, asked: "_Asked") -> Future[Any]:
+    def _submitted(self, order: "_Asked") -> Future[Any]:
         try:
-            return self._threads.submit(self._read, asked)
+            return self._threads.submit(self._read, order)
         except RuntimeError as error:
             if self._closed:
                 raise
@@ -126,29 +126,29 @@ class PicturePool:
         """Pickle each extractor once. Its digest identifies it across collections, views and revisions."""
         packed = {}
         for view, extractor in extractors.items():
-            found = self._packed.get(extractor)
-            if found is None:
+            entry = self._packed.get(extractor)
+            if entry is None:
                 data = pickle.dumps(extractor, pickle.HIGHEST_PROTOCOL)
-                found = self._packed[extractor] = hashlib.blake2b(data, digest_size=16).hexdigest(), data
-            packed[view] = found
+                entry = self._packed[extractor] = hashlib.blake2b(data, digest_size=16).hexdigest(), data
+            packed[view] = entry
         return packed
 
-    def _read(self, asked: "_Asked") -> Any:
+    def _read(self, order: "_Asked") -> Any:
         """Return the result of one picture; runs in a thread of the pool."""
-        with within(asked.place):
-            return self._tried(asked)
+        with within(order.place):
+            return self._tried(order)
 
-    def _tried(self, asked: "_Asked") -> Any:
+    def _tried(self, order: "_Asked") -> Any:
         def room(pixels: int) -> AbstractContextManager[None]:
             # A large TIFF is decoded strip by strip, in the memory of ``max_pixels`` at most.
-            return self._budget.held(min(pixels, self.max_pixels), lambda: not (asked.left.is_set() or self._closed))
+            return self._budget.held(min(pixels, self.max_pixels), lambda: not (order.left.is_set() or self._closed))
 
         for attempt in range(_ATTEMPTS):
-            with stage("wait for a process", None if attempt else asked.since):
+            with stage("wait for a process", None if attempt else order.since):
                 worker = self._taken()
             try:
                 with stage("read a picture", process=worker.pid):
-                    answer = worker.read(asked.work, asked.image, asked.packed, room)
+                    answer = worker.read(order.work, order.image, order.packed, room)
             except TooSlowError:
                 self._end(worker)
                 self._spoilt += 1

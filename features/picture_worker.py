@@ -152,23 +152,23 @@ class _Reader(Worker):
             return Answer()
         recording = Recording() if order.recorded else None
         with listening(recording):
-            made = _tried(partial(order.work, data, extractors, order.max_pixels))
-        return made if recording is None else replace(made, stages=recording.packed())
+            answer = _tried(partial(order.work, data, extractors, order.max_pixels))
+        return answer if recording is None else replace(answer, stages=recording.packed())
 
     def _extractors(self, digests: Mapping[str, str]) -> dict[str, ImageExtractor]:
         missing = [view for view, digest in digests.items() if digest not in self._known]
         if missing:
             self.connection.send(_Missing(missing))
         for view in missing:
-            made = pickle.loads(self.connection.recv_bytes())  # noqa: S301  # from the parent
-            self._limit.make_room(made.memory)
-            self._known[digests[view]] = made
+            extractor = pickle.loads(self.connection.recv_bytes())  # noqa: S301  # from the parent
+            self._limit.make_room(extractor.memory)
+            self._known[digests[view]] = extractor
         for digest in digests.values():
             self._known.move_to_end(digest)
-        chosen = {view: self._known[digest] for view, digest in digests.items()}
+        by_view = {view: self._known[digest] for view, digest in digests.items()}
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)
-        return chosen
+        return by_view
 
 
 def _tried(function: Callable[[], Any]) -> Answer:

@@ -89,19 +89,19 @@ def _transform(data: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
     """Return the transform of pixels to sRGB by an ICC profile; None if there is none, or if it changes no colour."""
     try:
         profile = ImageCms.ImageCmsProfile(io.BytesIO(data))
-        made = ImageCms.buildTransform(
+        transform = ImageCms.buildTransform(
             *(profile, _srgb(), mode, "RGB", ImageCms.Intent.RELATIVE_COLORIMETRIC),
             flags=ImageCms.Flags.BLACKPOINTCOMPENSATION,
         )
     except Exception:  # noqa: BLE001  # damaged profiles, and those of another colour model, end in any exception
         return None
     if mode == "CMYK":
-        return made
+        return transform
     levels = np.array(_LEVELS, np.uint8)
     probe = levels[None] if mode == "L" else np.stack(np.meshgrid(levels, levels, levels), -1).reshape(1, -1, 3)
-    seen = np.asarray(ImageCms.applyTransform(Pillow.fromarray(probe, mode), made), np.int16)
-    known = np.repeat(probe[:, :, None], 3, 2) if mode == "L" else probe
-    return None if np.abs(seen - known).max() <= _SAME else made
+    converted = np.asarray(ImageCms.applyTransform(Pillow.fromarray(probe, mode), transform), np.int16)
+    original = np.repeat(probe[:, :, None], 3, 2) if mode == "L" else probe
+    return None if np.abs(converted - original).max() <= _SAME else transform
 
 
 @lru_cache(maxsize=1)

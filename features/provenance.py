@@ -58,14 +58,14 @@ def is_saved_from(copy: bytes, image: Image, original: bytes, first: Image) -> b
     """
     if image.shape != first.shape:
         return False
-    left, back = _saved_again(first, copy, image), _saved_again(image, original, first)
-    return left <= _EQUAL and left < back / 2
+    forward, back = _saved_again(first, copy, image), _saved_again(image, original, first)
+    return forward <= _EQUAL and forward < back / 2
 
 
 def _saved_again(source: Image, tables: bytes, jpeg: Image) -> float:
     """Return the mean difference, in levels, of a JPEG from a picture that is saved with its tables."""
     height, width = (max(0, side - _PART) // 2 // _BLOCK * _BLOCK for side in jpeg.shape[:2])
-    part, wanted = (image[height : height + _PART, width : width + _PART] for image in (source, jpeg))
+    part, target = (image[height : height + _PART, width : width + _PART] for image in (source, jpeg))
     if format_of(tables) != "JPEG":
         return math.inf
     with JpegImagePlugin.JpegImageFile(io.BytesIO(tables)) as file:
@@ -73,7 +73,7 @@ def _saved_again(source: Image, tables: bytes, jpeg: Image) -> float:
     saved = io.BytesIO()
     pixels = Pillow.fromarray(np.ascontiguousarray(part[..., ::-1]) if part.ndim == 3 else part)
     pixels.save(saved, "JPEG", qtables=quantization, subsampling=sampling)
-    return float(cv2.absdiff(decode(saved.getvalue(), max_side=None).image, np.ascontiguousarray(wanted)).mean())
+    return float(cv2.absdiff(decode(saved.getvalue(), max_side=None).image, np.ascontiguousarray(target)).mean())
 
 
 def _lost(luma: Image, scale: float) -> float:

@@ -23,14 +23,14 @@ def rows_of(images: Mapping[str, Image], extractors: Mapping[str, ImageExtractor
 
     Raises ImageError, with the view and its model, for a picture that the model fails on.
     """
-    found = {}
+    batches = {}
     for view, extractor in extractors.items():
         try:
             with stage("extract", view=view):
-                found[view] = extracted(extractor, [images[view]]).rows
+                batches[view] = extracted(extractor, [images[view]]).rows
         except ModelInputError as error:
             raise ImageError(f"view {view!r}, {error.message}", detail=error.detail) from error
-    return {view: rows[0] for view, rows in found.items() if len(rows)}
+    return {view: rows[0] for view, rows in batches.items() if len(rows)}
 
 
 def samples(
@@ -53,7 +53,7 @@ def images_of(
     data: bytes, picture: Picture, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS
 ) -> dict[str, Image]:
     """Return the image of a picture that each view reads: an earlier reading is without the colour profile."""
-    earlier = [view for view, one in extractors.items() if one.reading < READING] if picture.has_profile else []
+    earlier = [view for view, kind in extractors.items() if kind.reading < READING] if picture.has_profile else []
     plain = decode(data, max_pixels=max_pixels, profiles=False).image if earlier else picture.image
     return {**dict.fromkeys(extractors, picture.image), **dict.fromkeys(earlier, plain)}
 

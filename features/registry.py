@@ -18,7 +18,7 @@ from crossview.features.text import Text
 from crossview.features.vectors import Vectors
 
 EXTRACTORS: dict[str, type[Extractor]] = {
-    one.name: one for one in (Color, Conse, Lab, Sift, Forest, Gist, Onnx, Text, Vectors)
+    kind.name: kind for kind in (Color, Conse, Lab, Sift, Forest, Gist, Onnx, Text, Vectors)
 }
 """The extractors of crossview, whose names have precedence."""
 _READING = "picture_reading"
@@ -34,15 +34,15 @@ def extractor_class(name: str) -> type[Extractor]:
     """
     if name in EXTRACTORS:
         return EXTRACTORS[name]
-    others = installed("extractor")
-    if name not in others:
+    entries = installed("extractor")
+    if name not in entries:
         raise ValueError(f"no extractor {name!r}; there are: {', '.join(extractor_names())}")
-    found = load("extractor", others[name], ImageExtractor, TextExtractor)
+    loaded = load("extractor", entries[name], ImageExtractor, TextExtractor)
     try:
-        check_class(found)
+        check_class(loaded)
     except ValueError as error:
-        raise ValueError(f"{described('extractor', others[name])} is not a sound extractor: {error}") from error
-    return found
+        raise ValueError(f"{described('extractor', entries[name])} is not a sound extractor: {error}") from error
+    return loaded
 
 
 def extractor_names() -> list[str]:
@@ -52,8 +52,8 @@ def extractor_names() -> list[str]:
 
 def package_of(name: str) -> str:
     """Return the package, with its version, that registers an extractor; "" for one of crossview itself."""
-    others = {} if name in EXTRACTORS else installed("extractor")
-    return package(others[name]) if name in others else ""
+    entries = {} if name in EXTRACTORS else installed("extractor")
+    return package(entries[name]) if name in entries else ""
 
 
 def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:
@@ -68,39 +68,39 @@ def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:
 
 def stored_extractor(name: str, params: Mapping[str, Any]) -> Extractor:
     """Return the unfitted extractor of a stored view, perhaps of a version that lacked some of the parameters."""
-    chosen = extractor_class(name)
-    given = {**chosen.earlier_params, **params}
-    reading = given.pop(_READING, 0)
-    made = _made(chosen, given)
-    if isinstance(made, ImageExtractor):
+    kind = extractor_class(name)
+    settings = {**kind.earlier_params, **params}
+    reading = settings.pop(_READING, 0)
+    instance = _made(kind, settings)
+    if isinstance(instance, ImageExtractor):
         if reading not in range(READING + 1):
             raise ValueError(f"it reads pictures as a later version does (reading {reading!r})")
-        made.reading = reading
-    return made
+        instance.reading = reading
+    return instance
 
 
-def stored_params(made: Extractor) -> dict[str, Any]:
+def stored_params(instance: Extractor) -> dict[str, Any]:
     """Return the parameters of an extractor as a view stores them, with the reading of its pictures."""
-    return made.params() | ({_READING: made.reading} if isinstance(made, ImageExtractor) else {})
+    return instance.params() | ({_READING: instance.reading} if isinstance(instance, ImageExtractor) else {})
 
 
-def _made(chosen: type[Extractor], params: Mapping[str, Any]) -> Extractor:
-    name = chosen.name
-    known = {} if chosen.__init__ is object.__init__ else dict(inspect.signature(chosen).parameters)
-    unknown = sorted(set(params) - set(known))
+def _made(kind: type[Extractor], params: Mapping[str, Any]) -> Extractor:
+    name = kind.name
+    accepted = {} if kind.__init__ is object.__init__ else dict(inspect.signature(kind).parameters)
+    unknown = sorted(set(params) - set(accepted))
     if unknown:
-        parameters = f"it has: {', '.join(known)}" if known else "it has none"
+        parameters = f"it has: {', '.join(accepted)}" if accepted else "it has none"
         raise ValueError(f"extractor {name!r} has no parameter {', '.join(map(repr, unknown))}; {parameters}")
-    missing = [name for name, one in known.items() if one.default is one.empty and name not in params]
+    missing = [name for name, param in accepted.items() if param.default is param.empty and name not in params]
     if missing:
         raise ValueError(f"extractor {name!r} needs {', '.join(missing)}, such as {name}:{missing[0]}=512")
     if name in EXTRACTORS:
-        return chosen(**params)
+        return kind(**params)
     try:
-        made = chosen(**params)
-        check_made(made)
+        instance = kind(**params)
+        check_made(instance)
     except (ValueError, TypeError):
         raise
     except Exception as error:  # the code of another package can raise anything
         raise ValueError(f"extractor {name!r} cannot be made: {type(error).__name__}: {error}") from error
-    return made
+    return instance

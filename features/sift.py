@@ -55,8 +55,8 @@ class Sift(ImageExtractor):
         descriptors = color_sift(image, self.half_chroma)
         if len(descriptors) <= DESCRIPTORS_PER_IMAGE:
             return descriptors
-        chosen = np.random.default_rng(len(descriptors)).choice(len(descriptors), DESCRIPTORS_PER_IMAGE, replace=False)
-        return descriptors[np.sort(chosen)]
+        places = np.random.default_rng(len(descriptors)).choice(len(descriptors), DESCRIPTORS_PER_IMAGE, replace=False)
+        return descriptors[np.sort(places)]
 
     def fit(self, samples: Sequence[FeatureRows], seed: int = 0, labels: Labels | None = None) -> Self:
         """Learn the codebook from the results of ``sample``; ValueError for fewer descriptors than words."""
@@ -77,10 +77,10 @@ class Sift(ImageExtractor):
         """Return the key points with their words, (n, 4) float32; see ``ImageExtractor.points``."""
         if self._centres is None:
             raise NotFittedError("the sift view has no visual words yet: fit it on pictures first")
-        found = key_points(grey(check_image(image)))
-        if not found:
+        points = key_points(grey(check_image(image)))
+        if not points:
             return super().points(image)
-        places = np.array([(*point.pt, point.size) for point in found])
+        places = np.array([(*point.pt, point.size) for point in points])
         height, width = image.shape[:2]
         words = nearest_words(color_sift(image, self.half_chroma), self._centres)
         return np.column_stack([places / (width, height, max(width, height)), words]).astype(np.float32)
@@ -95,7 +95,7 @@ class Sift(ImageExtractor):
             self._centres = None
             return self
         if set(state) != {"centres"} or state["centres"].shape != (self.words, DESCRIPTOR_SIZE):
-            found = ", ".join(f"{name} {array.shape}" for name, array in sorted(state.items()))
-            raise ValueError(f"sift: the state must contain centres ({self.words}, {DESCRIPTOR_SIZE}), not {found}")
+            shapes = ", ".join(f"{name} {array.shape}" for name, array in sorted(state.items()))
+            raise ValueError(f"sift: the state must contain centres ({self.words}, {DESCRIPTOR_SIZE}), not {shapes}")
         self._centres = np.ascontiguousarray(state["centres"], dtype=np.float32)
         return self

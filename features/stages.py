@@ -38,14 +38,14 @@ class Recording:
     def add(self, name: str, began: float, **facts: object) -> None:
         """Add a stage that ends now, inside the present stage of this recording, if there is one."""
         here = _here.get()
-        made = Stage(name, here[1] if here is not None and here[0] is self else None, began, facts)
-        made.ended = time.monotonic()
-        self.keep(made)
+        new = Stage(name, here[1] if here is not None and here[0] is self else None, began, facts)
+        new.ended = time.monotonic()
+        self.keep(new)
 
     def share(self, other: "Recording") -> None:
         """Add the stages of work that this call or job shares with others."""
-        for one in other.stages:
-            self.keep(one)
+        for entry in other.stages:
+            self.keep(entry)
         self.dropped += other.dropped
 
     def keep(self, stage: Stage) -> bool:
@@ -62,18 +62,18 @@ class Recording:
         places = {id(stage): place for place, stage in enumerate(self.stages)}
         return [
             (
-                *(one.name, one.began, one.ended),
-                -1 if one.around is None else places.get(id(one.around), -1),
-                {name: str(value) for name, value in one.facts.items()},
+                *(entry.name, entry.began, entry.ended),
+                -1 if entry.around is None else places.get(id(entry.around), -1),
+                {name: str(value) for name, value in entry.facts.items()},
             )
-            for one in self.stages
+            for entry in self.stages
         ]
 
     def take(self, packed: Iterable[Packed], around: Stage | None = None) -> None:
         """Add the stages of another process, inside a stage."""
-        made: list[Stage] = []
+        stages: list[Stage] = []
         for name, began, ended, place, facts in packed:
-            made.append(stage := Stage(name, around if place < 0 else made[place], began, facts))
+            stages.append(stage := Stage(name, around if place < 0 else stages[place], began, facts))
             stage.ended = ended
             self.keep(stage)
 

@@ -58,9 +58,9 @@ class Text(TextExtractor):
     name: ClassVar[str] = "text"
 
     def __init__(self, *, model: str = "tfidf", dim: int = DIM, words: int = WORDS, stop_words: str = "none") -> None:
-        for name, value, known in (("model", model, MODELS), ("stop_words", stop_words, STOP_WORDS)):
-            if value not in known:
-                raise ValueError(f"text: {name} must be one of {', '.join(known)}, not {value!r}")
+        for name, value, choices in (("model", model, MODELS), ("stop_words", stop_words, STOP_WORDS)):
+            if value not in choices:
+                raise ValueError(f"text: {name} must be one of {', '.join(choices)}, not {value!r}")
         for name, number, least, most in (("dim", dim, 1, MAX_DIM), ("words", words, 2, MAX_WORDS)):
             if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
                 raise ValueError(f"text: {name} must be a whole number from {least} to {most}, not {number!r}")
@@ -111,9 +111,9 @@ class Text(TextExtractor):
         counted = Counter(self._positions[word] for word in words_of(text) if word in self._positions)
         if not counted:
             return None
-        known = np.array(sorted(counted))
-        counts = np.array([counted[word] for word in known.tolist()], np.float64)
-        row = self._project(known, counts) if self.model == "tfidf" else self._shares(known, counts)
+        positions = np.array(sorted(counted))
+        counts = np.array([counted[word] for word in positions.tolist()], np.float64)
+        row = self._project(positions, counts) if self.model == "tfidf" else self._shares(positions, counts)
         length = np.linalg.norm(row)
         return None if length < _WEAK else np.asarray(row / length, np.float32)
 
@@ -126,17 +126,17 @@ class Text(TextExtractor):
 
     def words_of_query(self, text: str) -> QueryWords:
         """Return the words of a query that are in the vocabulary, and the others, both without stop words."""
-        found = list(dict.fromkeys(words_of(self.query_text(text))))
-        known = tuple(word for word in found if word in self._positions)
-        return QueryWords(known, tuple(word for word in found if word not in self._positions))
+        words = list(dict.fromkeys(words_of(self.query_text(text))))
+        known_words = tuple(word for word in words if word in self._positions)
+        return QueryWords(known_words, tuple(word for word in words if word not in self._positions))
 
     def word_weights(self, text: str) -> dict[str, float]:
         """Return the share of each known word in a text: of its weighted counts or, without weights, of its counts."""
         counted = Counter(word for word in words_of(text) if word in self._positions)
-        known = np.array([self._positions[word] for word in counted], np.int64)
+        positions = np.array([self._positions[word] for word in counted], np.int64)
         counts = np.array(list(counted.values()), np.float64)
         if "weights" in self._state:
-            counts = (1 + np.log(counts)) * self._state["weights"][known]
+            counts = (1 + np.log(counts)) * self._state["weights"][positions]
         return dict(zip(counted, (counts / counts.sum()).tolist(), strict=True))
 
     def frequent_words(self) -> tuple[str, ...]:
@@ -157,11 +157,11 @@ class Text(TextExtractor):
             size = state["vocabulary"].shape if "vocabulary" in state else (0,)
             table = (self._dim, *size)
             learned = {"weights": size, "axes": table} if self.model == "tfidf" else {"topics": table}
-            wanted = {"vocabulary": size, **learned}
+            shapes = {"vocabulary": size, **learned}
             typed = all(array.dtype.kind == ("U" if name == "vocabulary" else "f") for name, array in state.items())
-            if {name: array.shape for name, array in state.items()} != wanted or len(size) != 1 or not typed:
-                found = ", ".join(f"{name} {array.shape} {array.dtype}" for name, array in sorted(state.items()))
-                raise ValueError(f"text: the state must contain {', '.join(wanted)} of one vocabulary, not {found}")
+            if {name: array.shape for name, array in state.items()} != shapes or len(size) != 1 or not typed:
+                described = ", ".join(f"{name} {array.shape} {array.dtype}" for name, array in sorted(state.items()))
+                raise ValueError(f"text: the state must contain {', '.join(shapes)} of one vocabulary, not {described}")
         self._state = dict(state)
         words = state["vocabulary"].tolist() if state else []
         self._positions = {word: position for position, word in enumerate(words)}
@@ -189,15 +189,15 @@ class Text(TextExtractor):
         ).fit(counts)
         return {"topics": np.asarray(lda.exp_dirichlet_component_, np.float32)}
 
-    def _project(self, known: NDArray[np.int64], counts: Array) -> Array:
+    def _project(self, positions: NDArray[np.int64], counts: Array) -> Array:
         """Return the projection of known words, with their counts, on the directions, (dim,)."""
-        weighted = (1 + np.log(counts)) * self._state["weights"][known]
-        row: Array = self._state["axes"][:, known] @ (weighted / np.linalg.norm(weighted))
+        weighted = (1 + np.log(counts)) * self._state["weights"][positions]
+        row: Array = self._state["axes"][:, positions] @ (weighted / np.linalg.norm(weighted))
         return row
 
-    def _shares(self, known: NDArray[np.int64], counts: Array) -> Array:
+    def _shares(self, positions: NDArray[np.int64], counts: Array) -> Array:
         """Return square roots of topic shares, (dim,): the mean of q(theta), Blei et al., equations (6) and (7)."""
-        topics = self._state["topics"][:, known].astype(np.float64)
+        topics = self._state["topics"][:, positions].astype(np.float64)
         strength = np.ones(self._dim)
         for _ in range(_ROUNDS):
             before = strength

@@ -50,18 +50,18 @@ class TiffBands:
         """Return the bands of an opened picture; None unless it is a TIFF with strips that can be decoded alone."""
         if not isinstance(opened, TiffImageFile) or opened.mode in _BY_RANGE:
             return None
-        found = opened.tag_v2
-        if found.get(_PLANES, _INTERLEAVED) != _INTERLEAVED or found.get(_COMPRESSION) == _OLD_JPEG:
+        directory = opened.tag_v2
+        if directory.get(_PLANES, _INTERLEAVED) != _INTERLEAVED or directory.get(_COMPRESSION) == _OLD_JPEG:
             return None
-        tags = TILES if TILES[0] in found else STRIPS
-        width, rows = opened.width, min(found.get(_ROWS_PER_STRIP, opened.height), opened.height)
+        tags = TILES if TILES[0] in directory else STRIPS
+        width, rows = opened.width, min(directory.get(_ROWS_PER_STRIP, opened.height), opened.height)
         if tags is TILES:
-            width, rows = found[_TILE_WIDTH], found[_TILE_HEIGHT]
+            width, rows = directory[_TILE_WIDTH], directory[_TILE_HEIGHT]
         across = math.ceil(opened.width / width)
-        offsets, lengths = (found[tag] if isinstance(found[tag], tuple) else (found[tag],) for tag in tags)
+        offsets, lengths = (directory[tag] if isinstance(directory[tag], tuple) else (directory[tag],) for tag in tags)
         if not len(offsets) == len(lengths) == across * math.ceil(opened.height / rows):
             return None
-        return cls(found, opened.size, data, tags, offsets, lengths, rows, across, across * width)
+        return cls(directory, opened.size, data, tags, offsets, lengths, rows, across, across * width)
 
     def pixels(self, count: int) -> int:
         """Return the number of pixels of ``count`` rows of strips or tiles."""
@@ -73,12 +73,12 @@ class TiffBands:
             yield self._file(first, min(len(self.offsets), first + count * self.across))
 
     def _file(self, first: int, last: int) -> bytes:
-        known = self.directory
-        directory = ImageFileDirectory_v2(prefix=known.prefix)
+        original = self.directory
+        directory = ImageFileDirectory_v2(prefix=original.prefix)
         for tag in _KEPT:
-            if tag in known:
-                directory.tagtype[tag] = known.tagtype[tag]
-                directory[tag] = known[tag]
+            if tag in original:
+                directory.tagtype[tag] = original.tagtype[tag]
+                directory[tag] = original[tag]
         above = first // self.across * self.rows
         directory[_WIDTH] = self.size[0]
         directory[_HEIGHT] = min(self.size[1] - above, (last - first) // self.across * self.rows)

@@ -64,11 +64,11 @@ class TiffSamples(ImageFile.ImageFile):
         self.colours, self.is_planar = int(tags[_COLOURS]), tags.get(_PLANES, 1) == 2
         if not any(places <= set(tags) for places in ({*STRIPS}, {*TILES})):
             raise SyntaxError("the TIFF does not say where its pixels are")
-        known = len(bits) == 1 and len(kinds) == 1 and bits <= {8, 16, 32, 64} and kinds <= _KINDS.keys()
-        known &= tags.get(_COMPRESSION, _NONE) in _LOSSLESS and tags.get(_FILL_ORDER, 1) == 1
-        known &= self.colours not in (8, 9) or (max(bits) <= 16 and kinds <= {1, 2})
-        known &= _COUNTS.get(self.colours, math.inf) <= self.count <= 5 and not (kinds == {3} and bits == {8})
-        if not known:
+        supported = len(bits) == 1 and len(kinds) == 1 and bits <= {8, 16, 32, 64} and kinds <= _KINDS.keys()
+        supported &= tags.get(_COMPRESSION, _NONE) in _LOSSLESS and tags.get(_FILL_ORDER, 1) == 1
+        supported &= self.colours not in (8, 9) or (max(bits) <= 16 and kinds <= {1, 2})
+        supported &= _COUNTS.get(self.colours, math.inf) <= self.count <= 5 and not (kinds == {3} and bits == {8})
+        if not supported:
             raise NotAnImageError(
                 f"a TIFF of this kind is not supported ({self.count} samples of {'/'.join(map(str, sorted(bits)))} "
                 f"bits, compression {tags.get(_COMPRESSION, _NONE)}, photometric interpretation {self.colours}): save "
@@ -99,16 +99,16 @@ class TiffSamples(ImageFile.ImageFile):
             numbers = numbers.astype(np.float32 if self.type.kind == "f" else self.type.newbyteorder("="), copy=False)
         if self.mode == "LAB":
             return self._from_lab(numbers[:, :, :3])
-        seen = levels(numbers[:, :, : _COUNTS[self.colours]])
-        seen = 255 - seen if self.colours == 0 else seen
+        picture = levels(numbers[:, :, : _COUNTS[self.colours]])
+        picture = 255 - picture if self.colours == 0 else picture
         kind = next(iter(self.tags.get(_EXTRA, ())), None)
-        if kind in (_MULTIPLIED, _ALPHA) and self.count > seen.shape[2]:
-            alpha = numbers[:, :, seen.shape[2]]
+        if kind in (_MULTIPLIED, _ALPHA) and self.count > picture.shape[2]:
+            alpha = numbers[:, :, picture.shape[2]]
             most = 1.0 if alpha.dtype.kind == "f" else np.iinfo(alpha.dtype).max
             share = np.clip(np.nan_to_num(alpha.astype(np.float32) / most), 0, 1)[:, :, None]
-            painted = (seen if kind == _MULTIPLIED else seen * share) + 255 * (1 - share)
-            seen = np.clip(np.rint(painted), 0, 255).astype(np.uint8)
-        return np.ascontiguousarray(np.broadcast_to(seen[:, :, ::-1], (*seen.shape[:2], 3)))
+            painted = (picture if kind == _MULTIPLIED else picture * share) + 255 * (1 - share)
+            picture = np.clip(np.rint(painted), 0, 255).astype(np.uint8)
+        return np.ascontiguousarray(np.broadcast_to(picture[:, :, ::-1], (*picture.shape[:2], 3)))
 
     def _from_lab(self, numbers: NDArray[Any]) -> Image:
         """Return Lab as BGR. L is unsigned; a and b are signed or, in the Lab of ICC, have their zero in the middle."""
@@ -124,21 +124,21 @@ class TiffSamples(ImageFile.ImageFile):
 
     def _plane(self, number: int, planes: int) -> NDArray[Any]:
         """Return the samples of one of the planes, (height, width, samples of a pixel in the plane)."""
-        known, (width, height), each = self.tags, self._size, self.count // planes
-        tags = TILES if TILES[0] in known else STRIPS
+        head, (width, height), each = self.tags, self._size, self.count // planes
+        tags = TILES if TILES[0] in head else STRIPS
         is_tiled = tags is TILES
-        across, rows = (known[_TILE_WIDTH], known[_TILE_HEIGHT]) if is_tiled else (width, known.get(_ROWS, height))
+        across, rows = (head[_TILE_WIDTH], head[_TILE_HEIGHT]) if is_tiled else (width, head.get(_ROWS, height))
         rows, beside = min(rows, height) if not is_tiled else rows, math.ceil(width / across)
         bytes_across = across * each * self.type.itemsize
-        made = ImageFileDirectory_v2(prefix=known.prefix)
-        for tag, value in ((_BITS, 8), (_COMPRESSION, known.get(_COMPRESSION, _NONE)), (_COLOURS, 1), (_SAMPLES, 1)):
-            made[tag] = value
+        directory = ImageFileDirectory_v2(prefix=head.prefix)
+        for tag, value in ((_BITS, 8), (_COMPRESSION, head.get(_COMPRESSION, _NONE)), (_COLOURS, 1), (_SAMPLES, 1)):
+            directory[tag] = value
         for tag, value in ((_TILE_WIDTH, bytes_across), (_TILE_HEIGHT, rows)) if is_tiled else ((_ROWS, rows),):
-            made[tag] = value
+            directory[tag] = value
         per_plane = beside * math.ceil(height / rows)
-        offsets, lengths = (known[tag][number * per_plane : (number + 1) * per_plane] for tag in tags)
+        offsets, lengths = (head[tag][number * per_plane : (number + 1) * per_plane] for tag in tags)
         size = beside * bytes_across, height
-        bands = TiffBands(made, size, self.data, tags, offsets, lengths, rows, beside, size[0])
+        bands = TiffBands(directory, size, self.data, tags, offsets, lengths, rows, beside, size[0])
         with Pillow.open(io.BytesIO(next(bands.files(math.ceil(height / rows)))), formats=("TIFF",)) as opened:
             raw = np.array(opened).reshape(height, beside, -1)
         return self._numbers(raw, each).reshape(height, beside * across, each)[:, :width]

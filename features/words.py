@@ -68,6 +68,6 @@ def _pool(samples: Sequence[Array], seed: int) -> Array:
         return np.zeros((0, 0), np.float32)
     pooled = np.concatenate(arrays)
     if len(pooled) > MAX_DESCRIPTORS:
-        chosen = np.random.default_rng(seed).choice(len(pooled), MAX_DESCRIPTORS, replace=False)
-        pooled = pooled[np.sort(chosen)]
+        places = np.random.default_rng(seed).choice(len(pooled), MAX_DESCRIPTORS, replace=False)
+        pooled = pooled[np.sort(places)]
     return pooled

@@ -11,13 +11,13 @@ from crossview.index.base import Neighbors, Vectors, check_vectors
 
 EXACT = 20_000
 """Number of known rows up to which a scan finds the neighbours."""
-_PROBES, _TRAINED = 4, 39
+_PROBES, _TRAINED = 4, 39  # with fewer training rows a cell, FAISS warns
 """Number of cells that a search visits, and number of rows for each cell that k-means learns the cells from."""
 _BLOCK = 4_096
 
 
 def all_neighbors(
-    rows: Vectors, known: Vectors, k: int, *, report: Callable[[int, int], None] | None = None
+    rows: Vectors, known_rows: Vectors, k: int, *, report: Callable[[int, int], None] | None = None
 ) -> Neighbors:
     """Return the k nearest of the known rows, shape (m, d), for each row, shape (n, d), by their places.
 
@@ -27,11 +27,11 @@ def all_neighbors(
 
     Raises ValueError for arrays of different widths, and for values that are not finite.
     """
-    known = check_vectors(known, known.shape[1], None)
-    rows = check_vectors(rows, known.shape[1], None)
-    k = min(k, len(known))
-    index = _cells(known) if len(known) > EXACT else faiss.IndexFlatL2(known.shape[1])
-    index.add(known)
+    known_rows = check_vectors(known_rows, known_rows.shape[1], None)
+    rows = check_vectors(rows, known_rows.shape[1], None)
+    k = min(k, len(known_rows))
+    index = _cells(known_rows) if len(known_rows) > EXACT else faiss.IndexFlatL2(known_rows.shape[1])
+    index.add(known_rows)
     ids, squares = np.empty((len(rows), k), np.int64), np.empty((len(rows), k), np.float32)
     for start in range(0, len(rows) if k else 0, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -42,11 +42,11 @@ def all_neighbors(
     return Neighbors(ids, distances)
 
 
-def _cells(known: Vectors) -> faiss.IndexIVFFlat:
+def _cells(rows: Vectors) -> faiss.IndexIVFFlat:
     """Return an empty inverted file whose cells suit the rows."""
-    count = 2 * math.isqrt(len(known))
-    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(known.shape[1]), known.shape[1], count)
+    count = 2 * math.isqrt(len(rows))
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(rows.shape[1]), rows.shape[1], count)
     draws = np.random.default_rng(0)
-    index.train(known[draws.choice(len(known), min(len(known), _TRAINED * count), replace=False)])
+    index.train(rows[draws.choice(len(rows), min(len(rows), _TRAINED * count), replace=False)])
     index.nprobe = _PROBES
     return index

@@ -94,13 +94,13 @@ class Searcher(Protocol):
         if not radius >= 0:
             raise ValueError(f"the radius must be at least 0, not {radius}")
         k, most = _FIRST_WITHIN, max(1, len(self))
-        found = self.search(vectors, min(k, most), only)
-        while k < most and (found.distances[:, -1] <= radius).any():
+        nearest = self.search(vectors, min(k, most), only)
+        while k < most and (nearest.distances[:, -1] <= radius).any():
             k *= 4
-            found = self.search(vectors, min(k, most), only)
-        inside = (found.distances <= radius) & (found.ids >= 0)
+            nearest = self.search(vectors, min(k, most), only)
+        inside = (nearest.distances <= radius) & (nearest.ids >= 0)
         width = int(inside.sum(axis=1).max(initial=0))
-        ids, distances = np.where(inside, found.ids, -1), np.where(inside, found.distances, np.float32(np.inf))
+        ids, distances = np.where(inside, nearest.ids, -1), np.where(inside, nearest.distances, np.float32(np.inf))
         return Neighbors(ids[:, :width], distances[:, :width])
 
 

@@ -97,20 +97,18 @@ class BasedSearcher(RowSearcher, Generic[B]):
         """Return the k nearest rows of each checked query among the chosen ones, or among all that are alive."""
         if self._base is None or not self._suits(len(queries), k, chosen, effort):
             return self._scan.search(queries, k, chosen)
-        found = self._kept(self._base, queries, k, chosen, effort)
-        ids = self._base_ids.take(found.numbers, mode="wrap")  # -1 is the last, and has no meaning
-        if not found.full and (found.numbers < 0).any():
-            ids[found.numbers < 0] = -1
-        distances = found.distances
+        hits = self._kept(self._base, queries, k, chosen, effort)
+        ids = self._base_ids.take(hits.numbers, mode="wrap")  # -1 is the last, and has no meaning
+        if not hits.full and (hits.numbers < 0).any():
+            ids[hits.numbers < 0] = -1
+        distances = hits.distances
         if self._built < self.rows.offsets[-1]:
             recent = self._scan.search(queries, k, self._outside(chosen))
             ids = np.concatenate([ids, recent.ids], 1)
             distances = np.concatenate([distances, recent.distances], 1)
         nearest = in_order(ids, distances, k)
-        if not found.full and found.short.any():
-            nearest.ids[found.short], nearest.distances[found.short] = self._scan.search(
-                queries[found.short], k, chosen
-            )
+        if not hits.full and hits.short.any():
+            nearest.ids[hits.short], nearest.distances[hits.short] = self._scan.search(queries[hits.short], k, chosen)
         return nearest
 
     def over(self, rows: Rows) -> Self:
@@ -186,17 +184,17 @@ class BasedSearcher(RowSearcher, Generic[B]):
         wanted = self._count(chosen)
         if chosen is None and wanted == self.rows.offsets[-1]:
             return self._ask(base, queries, k, effort)
-        found = self._ask(base, queries, self._enough(k, wanted), effort)
-        return self._only(found, k, chosen, wanted)
+        hits = self._ask(base, queries, self._enough(k, wanted), effort)
+        return self._only(hits, k, chosen, wanted)
 
-    def _only(self, found: Found, k: int, chosen: Chosen | None, wanted: int) -> Found:
+    def _only(self, hits: Found, k: int, chosen: Chosen | None, wanted: int) -> Found:
         """Return the k nearest found rows that are chosen, or alive; ``wanted`` is the number of all such rows."""
-        each, order = np.arange(len(found.numbers))[:, None], np.argsort(found.distances, axis=1, kind="stable")
-        numbers, distances = found.numbers[each, order], found.distances[each, order]
+        each, order = np.arange(len(hits.numbers))[:, None], np.argsort(hits.distances, axis=1, kind="stable")
+        numbers, distances = hits.numbers[each, order], hits.distances[each, order]
         inside = self.rows.are_among(numbers.ravel(), chosen).reshape(numbers.shape) & (numbers >= 0)
         first = np.argsort(~inside, axis=1, kind="stable")[:, :k]
         numbers, distances, inside = numbers[each, first], distances[each, first], inside[each, first]
-        short = found.short | (inside.sum(axis=1) < min(k, wanted))
+        short = hits.short | (inside.sum(axis=1) < min(k, wanted))
         return Found(np.where(inside, numbers, -1), np.where(inside, distances, np.float32(np.inf)), short)
 
     def _enough(self, k: int, wanted: int) -> int:
@@ -209,5 +207,5 @@ class BasedSearcher(RowSearcher, Generic[B]):
         if chosen is None:
             return self.rows.live
         return sum(
-            len(chunk) if one is None else one.count for chunk, one in zip(self.rows.chunks, chosen, strict=True)
+            len(chunk) if some is None else some.count for chunk, some in zip(self.rows.chunks, chosen, strict=True)
         )

@@ -27,29 +27,29 @@ class HammingSearcher(Scan):
         if chosen is None:
             chosen = self.rows.alive
         # Among equally distant codes FAISS keeps the first in memory, so it scans only rows in the order of their ids.
-        found = self._nearest(queries, k, self.rows.main, chosen)
+        per_chunk = self._nearest(queries, k, self.rows.main, chosen)
         if self.rows.stray:
-            found += self._nearest_strays(queries, k, chosen[len(self.rows.main) :])
-        if not found:
+            per_chunk += self._nearest_strays(queries, k, chosen[len(self.rows.main) :])
+        if not per_chunk:
             return in_order(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32), k)
-        if len(found) == 1:
-            (distances, numbers), order = found[0], filled_up
+        if len(per_chunk) == 1:
+            (distances, numbers), order = per_chunk[0], filled_up
         else:
-            distances, numbers = (np.concatenate(parts, 1) for parts in zip(*found, strict=True))
+            distances, numbers = (np.concatenate(parts, 1) for parts in zip(*per_chunk, strict=True))
             order = in_order
         ids = self.rows.ids_of(numbers.ravel()).reshape(numbers.shape)
         return order(ids, distances.astype(np.float32), k)
 
     def _nearest_strays(self, queries: Codes, k: int, chosen: Chosen) -> list[Found]:
         """Return the k nearest of each chunk of strays, or all if there are fewer."""
-        found = []
+        per_chunk = []
         chunks, starts = self.rows.stray, self.rows.offsets[len(self.rows.main) :]
         for chunk, positions, start in zip(chunks, chosen, starts, strict=False):
             numbers = np.arange(len(chunk)) if positions is None else positions.numbers.astype(np.int64)
             if len(numbers):
                 distances, where = _by_numpy(queries, chunk.rows[numbers], chunk.ids[numbers], min(k, len(numbers)))
-                found.append((distances, numbers[where] + start))
-        return found
+                per_chunk.append((distances, numbers[where] + start))
+        return per_chunk
 
     def no_rows(self) -> Codes:
         """Return no codes."""
@@ -66,8 +66,8 @@ class HammingSearcher(Scan):
         distances, positions = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.int64)
         arrays = faiss.swig_ptr(queries), faiss.swig_ptr(rows)
         if len(queries) == 1 and k <= _COUNTED:
-            found = faiss.swig_ptr(distances), faiss.swig_ptr(positions)
-            faiss.hammings_knn_mc(*arrays, 1, len(rows), k, rows.shape[1], *found)
+            pointers = faiss.swig_ptr(distances), faiss.swig_ptr(positions)
+            faiss.hammings_knn_mc(*arrays, 1, len(rows), k, rows.shape[1], *pointers)
             return distances, positions
         heaps = faiss.int_maxheap_array_t()
         heaps.nh, heaps.k = len(queries), k

@@ -109,8 +109,8 @@ class Chunk:
         if ordered:
             start, stop = np.searchsorted(wanted, [self.first, self.last + 1])
             positions = np.searchsorted(self.ids, wanted[start:stop], "right") - 1
-            found = self.ids[positions] == wanted[start:stop]
-            which, positions = start + np.flatnonzero(found), positions[found]
+            present = self.ids[positions] == wanted[start:stop]
+            which, positions = start + np.flatnonzero(present), positions[present]
         elif len(wanted) == 1:
             positions = np.flatnonzero(self.ids == wanted[0])
             which = np.zeros(len(positions), np.int64)

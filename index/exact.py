@@ -57,10 +57,10 @@ class ExactIndex(Index):
         """Return this index without some ids, and with vectors under others, shape (n,)."""
         new, gone = check_ids(ids), check_ids(removed)
         rows = self._check(vectors, len(new))
-        kept = ~np.isin(self._ids, np.concatenate([gone, new]))
+        mask = ~np.isin(self._ids, np.concatenate([gone, new]))
         other = copy.copy(self)
-        other._ids = np.concatenate([self._ids[kept], new])
-        other._vectors = np.concatenate([self._vectors[kept], rows])
+        other._ids = np.concatenate([self._ids[mask], new])
+        other._vectors = np.concatenate([self._vectors[mask], rows])
         return other
 
     def selection(self, ids: ArrayLike) -> Selection:

@@ -156,19 +156,19 @@ class ApproximateSearcher(FaissSearcher[F]):
         """Return whether the mean of the chosen rows is farther from that of all rows than chance explains."""
         if self._base is None:
             return False
-        found = self._correlated.get(chosen)
-        if found is None:
+        correlated = self._correlated.get(chosen)
+        if correlated is None:
             if len(self._correlated) >= _REMEMBERED:
                 self._correlated.clear()
-            found = self._correlated[chosen] = self._is_far(chosen)
-        return found
+            correlated = self._correlated[chosen] = self._is_far(chosen)
+        return correlated
 
     def _is_far(self, chosen: Chosen) -> bool:
         """Compare the means of samples of the chosen rows and of all rows, in standard errors of the mean."""
         numbers = _spread(chosen, self.rows, _COMPARED)
         if len(numbers) < 2:
             return False
-        some, every = (self.restored(self.rows.take(one)) for one in (numbers, self._every()))
+        some, every = (self.restored(self.rows.take(places)) for places in (numbers, self._every()))
         expected = every.var(axis=0, dtype=np.float64).sum() * (1 / len(some) + 1 / len(every))
         distance = ((some.mean(axis=0, dtype=np.float64) - every.mean(axis=0, dtype=np.float64)) ** 2).sum()
         return bool(distance > _FAR * expected)
@@ -187,12 +187,12 @@ class ApproximateSearcher(FaissSearcher[F]):
 
 def _spread(chosen: Chosen, rows: Rows, most: int) -> RowNumbers:
     """Return the numbers of at most about ``most`` chosen rows, spread evenly over all of them."""
-    counts = [len(chunk) if one is None else one.count for chunk, one in zip(rows.chunks, chosen, strict=True)]
-    found = [np.empty(0, np.int64)]
-    for one, count, start in zip(chosen, counts, rows.offsets, strict=False):
+    counts = [len(chunk) if some is None else some.count for chunk, some in zip(rows.chunks, chosen, strict=True)]
+    numbers = [np.empty(0, np.int64)]
+    for some, count, start in zip(chosen, counts, rows.offsets, strict=False):
         places = np.linspace(0, count - 1, min(count, -(-most * count // max(1, sum(counts))))).astype(np.int64)
-        found.append(start + (places if one is None else one.numbers[places].astype(np.int64)))
-    return np.concatenate(found)
+        numbers.append(start + (places if some is None else some.numbers[places].astype(np.int64)))
+    return np.concatenate(numbers)
 
 
 def complete(squares: NDArray[np.float32], numbers: RowNumbers, wanted: int) -> Found:
@@ -210,4 +210,4 @@ def complete(squares: NDArray[np.float32], numbers: RowNumbers, wanted: int) -> 
 def ladder(least: int, greatest: int) -> tuple[int, ...]:
     """Return efforts from the least to the greatest, each about 1.4 times the one before."""
     count = max(1, round(np.log(max(1, greatest / least)) / np.log(1.4)) + 1)
-    return tuple(sorted({int(one) for one in np.geomspace(least, max(least, greatest), count).round()}))
+    return tuple(sorted({int(effort) for effort in np.geomspace(least, max(least, greatest), count).round()}))

@@ -92,7 +92,7 @@ class QuantizedSearcher(FaissSearcher[Bytes]):
             codes.add(vectors)
             base.error = max(base.error, _error(codes, vectors))
         sample = self.restored(self.rows.take(np.linspace(0, self._built - 1, _SAMPLE).astype(np.int64)))
-        unproven = sum(bool(self._ask(base, one[None], _NEIGHBORS, EXACT).short[0]) for one in sample)
+        unproven = sum(bool(self._ask(base, vector[None], _NEIGHBORS, EXACT).short[0]) for vector in sample)
         return base if unproven <= (1 - _PROVEN) * _SAMPLE else None
 
     def _ask(self, base: Bytes, queries: Vectors, k: int, effort: int) -> Found:

@@ -41,13 +41,13 @@ class FlatSearcher(Scan):
 
     def search(self, queries: Vectors, k: int, chosen: Chosen | None, effort: int = EXACT) -> Neighbors:
         """Return the k nearest rows of each checked query among the chosen ones, or among all that are alive."""
-        found = self._nearest(queries, k, self.rows.chunks, self.rows.alive if chosen is None else chosen)
-        if not found:
+        per_chunk = self._nearest(queries, k, self.rows.chunks, self.rows.alive if chosen is None else chosen)
+        if not per_chunk:
             return in_order(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32), k)
-        numbers = found[0][1]
-        if len(found) > 1:
-            order = np.argsort(np.concatenate([distances for distances, _ in found], 1), 1, kind="stable")[:, :k]
-            numbers = np.take_along_axis(np.concatenate([rows for _, rows in found], 1), order, 1)
+        numbers = per_chunk[0][1]
+        if len(per_chunk) > 1:
+            order = np.argsort(np.concatenate([distances for distances, _ in per_chunk], 1), 1, kind="stable")[:, :k]
+            numbers = np.take_along_axis(np.concatenate([rows for _, rows in per_chunk], 1), order, 1)
         ids = self.rows.ids_of(numbers.ravel()).reshape(numbers.shape)
         # For 20 queries and more, FAISS expands squared distances as |q|^2 - 2qx + |x|^2 in float32, which loses small
         # distances. Compute them again from the vectors.
@@ -107,9 +107,9 @@ class FlatSearcher(Scan):
         whole = rows.dtype == np.float32  # FAISS reads single rows of no other type
         if whole and len(queries) < MATRIX and chosen.share > _GATHERED:
             bits = chosen.bits
-            found = _by_faiss(queries, rows, k, faiss.IDSelectorBitmap(len(bits), faiss.swig_ptr(bits)))
-            if found[1][:, -1:].min(initial=0) >= 0:
-                return found
+            nearest = _by_faiss(queries, rows, k, faiss.IDSelectorBitmap(len(bits), faiss.swig_ptr(bits)))
+            if nearest[1][:, -1:].min(initial=0) >= 0:
+                return nearest
         numbers = chosen.numbers
         if whole and len(queries) == 1 and len(numbers) * rows.itemsize * rows.shape[1] > _CACHED:
             return _by_number(queries, rows, numbers.astype(np.int64), k)

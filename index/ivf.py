@@ -49,13 +49,13 @@ class Lists(FaissBase):
     @cached_property
     def list_of_row(self) -> NDArray[np.int32]:
         """The number of the list of each row, (n,)."""
-        found = np.empty(self.index.ntotal, np.int32)
+        list_of = np.empty(self.index.ntotal, np.int32)
         lists = self.index.invlists
         for number in range(self.index.nlist):
             size = lists.list_size(number)
             if size:
-                found[faiss.rev_swig_ptr(lists.get_ids(number), size)] = number
-        return found
+                list_of[faiss.rev_swig_ptr(lists.get_ids(number), size)] = number
+        return list_of
 
     @cached_property
     def _members(self) -> OrderedDict[Chosen, Members]:
@@ -63,16 +63,16 @@ class Lists(FaissBase):
 
     def members(self, chosen: Chosen, rows: Rows) -> Members:
         """Return the members of a filter, given the chosen rows of each chunk; prepared ones at once."""
-        found = self._members.get(chosen)
-        if found is None:
+        members = self._members.get(chosen)
+        if members is None:
             inside = _flags(chosen, rows, self.index.ntotal)
             lists = np.zeros(self.index.nlist, bool)
             lists[self.list_of_row[inside]] = True
-            found = Members(np.packbits(inside, bitorder="little"), np.packbits(lists, bitorder="little"))
-            self._members[chosen] = found
+            members = Members(np.packbits(inside, bitorder="little"), np.packbits(lists, bitorder="little"))
+            self._members[chosen] = members
             if len(self._members) > _REMEMBERED:
                 self._members.popitem(last=False)
-        return found
+        return members
 
 
 class IvfSearcher(ApproximateSearcher[Lists]):
@@ -84,14 +84,14 @@ class IvfSearcher(ApproximateSearcher[Lists]):
     def _new_base(self, before: Self) -> Lists:
         old, wanted = before._base, list_count(self._built)
         if old is not None and 1 / _KEPT < old.index.nlist / wanted < _KEPT:
-            lists, known = self._empty(_copied(old.index.quantizer), old.index.nlist), before._known(old)
+            lists, assigned = self._empty(_copied(old.index.quantizer), old.index.nlist), before._known(old)
         else:
-            lists, known = self._trained(wanted), (np.empty(0, np.int64), np.empty(0, np.int32))
-        for start, rows, numbers in self._assigned(lists, *known):
+            lists, assigned = self._trained(wanted), (np.empty(0, np.int64), np.empty(0, np.int32))
+        for start, rows, numbers in self._assigned(lists, *assigned):
             vectors = self.restored(rows)
             labels = np.arange(start, start + len(rows))
             arrays = (faiss.swig_ptr(array) for array in (vectors, labels, numbers))
-            lists.add_core(len(rows), *arrays)
+            lists.add_core(len(rows), *arrays)  # unlike ``add``, it does not assign the rows to lists again
         return Lists(lists, lists.code_size + 8 + self.dim * 4 * lists.nlist / self._built)
 
     def _trained(self, count: int) -> Any:

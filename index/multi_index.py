@@ -68,12 +68,12 @@ class MultiIndexSearcher(BasedSearcher[SubstringTables]):
         distances = np.full((len(queries), k), np.inf, np.float32)
         short = np.zeros(len(queries), bool)
         for row, query in enumerate(queries):
-            found = _nearest(base, query, k, self._most())
-            if found is None:
+            nearest = _nearest(base, query, k, self._most())
+            if nearest is None:
                 short[row] = True
                 continue
-            order = np.lexsort(found)[:k]
-            numbers[row, : len(order)], distances[row, : len(order)] = found[0][order], found[1][order]
+            order = np.lexsort(nearest)[:k]
+            numbers[row, : len(order)], distances[row, : len(order)] = nearest[0][order], nearest[1][order]
         return Found(numbers, distances, short)
 
     def _most(self) -> int:
@@ -132,11 +132,11 @@ def _nearest(tables: SubstringTables, code: NDArray[np.uint8], k: int, most: int
     groups: Numbers = np.empty(0, np.uint32)
     distances: Distances = np.empty(0, np.int64)
     bound = np.inf
-    for complete, (found, away) in enumerate(tables.steps(code, most)):
-        if len(found):
+    for complete, (nearby, away) in enumerate(tables.steps(code, most)):
+        if len(nearby):
             bound = min(bound, _kth(away, None, k))
             near = away <= bound
-            groups, first = np.unique(np.concatenate([groups, found[near]]), return_index=True)
+            groups, first = np.unique(np.concatenate([groups, nearby[near]]), return_index=True)
             distances = np.concatenate([distances, away[near]])[first]
             bound = min(bound, _kth(distances, tables.sizes(groups), k))
         if bound <= complete:

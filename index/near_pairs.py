@@ -256,14 +256,14 @@ def _between(left: _Groups, right: _Groups, part: _Part) -> Iterator[Iterator[Ca
 
 def _blocks(rows: Places, table: SubstringTable, starts: NDArray[Any], counts: NDArray[Any]) -> Iterator[Candidates]:
     """Yield each row beside the ``counts`` rows of the table from ``starts``, about ``_BLOCK`` pairs at a time."""
-    found = np.flatnonzero(counts)
-    starts, counts = starts[found].astype(np.int64), counts[found].astype(np.int64)
+    nonempty = np.flatnonzero(counts)
+    starts, counts = starts[nonempty].astype(np.int64), counts[nonempty].astype(np.int64)
     ends = np.cumsum(counts)
     edges = np.searchsorted(ends, np.arange(_BLOCK, ends[-1] if len(ends) else 0, _BLOCK)) + 1
-    for start, stop in itertools.pairwise(np.unique([0, *edges, len(found)])):
+    for start, stop in itertools.pairwise(np.unique([0, *edges, len(nonempty)])):
         block = slice(start, stop)
         second = table.rows[ranges(starts[block], counts[block])].astype(np.int64)
-        yield np.repeat(rows[found[block]], counts[block]), second
+        yield np.repeat(rows[nonempty[block]], counts[block]), second
 
 
 def _near(left: _Groups, right: _Groups, first: Places, second: Places, radius: int, earlier: Sequence[_Part]) -> Pairs:

@@ -69,8 +69,8 @@ class Rows:
         for number, _, positions in self._located(ids):
             chunk = self.chunks[number]
             chosen[number] = Positions.of_numbers(len(chunk), np.sort(positions, kind="stable"))
-        every = [one.count == len(chunk) for one, chunk in zip(chosen, self.chunks, strict=True)]
-        return Selection(ids, self, tuple(None if all_ else one for all_, one in zip(every, chosen, strict=True)))
+        every = [some.count == len(chunk) for some, chunk in zip(chosen, self.chunks, strict=True)]
+        return Selection(ids, self, tuple(None if all_ else some for all_, some in zip(every, chosen, strict=True)))
 
     def numbers(self, ids: Ids) -> RowNumbers:
         """Return the numbers of the rows of ids, shape (n,); -1 for absent ids."""

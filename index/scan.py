@@ -46,7 +46,7 @@ class Scan(RowSearcher):
         # FAISS divides a search by queries, so one query needs no team.
         small = len(queries) == 1 or queries.size * self.rows.live < _PARALLEL_WORK
         faiss.omp_set_num_threads(1 if small else CORES)
-        found = []
+        per_chunk = []
         for chunk, positions, start in zip(chunks, chosen, self.rows.offsets, strict=False):
             if positions is None:
                 distances, where = self._scan(queries, chunk.rows, min(k, len(chunk)))
@@ -54,8 +54,8 @@ class Scan(RowSearcher):
                 distances, where = self._of_some(queries, chunk.rows, positions, min(k, positions.count))
             else:
                 continue
-            found.append((distances, where + start if start else where))
-        return found
+            per_chunk.append((distances, where + start if start else where))
+        return per_chunk
 
     def _of_some(self, queries: NDArray[Any], rows: NDArray[Any], chosen: Positions, k: int) -> Found:
         """Return the k nearest of some rows: search these alone, or all rows and drop the others if these are few."""

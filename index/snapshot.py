@@ -123,13 +123,13 @@ def read_snapshot(path: Path, kind: str) -> Iterator[Snapshot]:
     """
     with open(path, "rb", buffering=0, opener=_opener) as file:
         try:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise SnapshotError("it is a pipe or a device")
             table = _read_table(file, kind)
             for name, entry in table["arrays"].items():
-                _check_array(file, name, entry, found.st_size)
-            yield Snapshot(table["shape"], table["meta"], table["arrays"], _content(file, found.st_size))
+                _check_array(file, name, entry, status.st_size)
+            yield Snapshot(table["shape"], table["meta"], table["arrays"], _content(file, status.st_size))
         except EarlierSnapshotError:
             raise
         # A file may contain anything, so its content may cause any of these.

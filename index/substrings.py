@@ -48,7 +48,7 @@ class SubstringTables:
         arrays: dict[str, NDArray[Any]] = {"starts": self._starts, "rows": self._rows, "words": self._words}
         for number, table in enumerate(self._tables):
             arrays |= {f"{number}.rows": table.rows, f"{number}.offsets": table.offsets}
-        return {prefix + name: Column(one.dtype, one.shape, [one]) for name, one in arrays.items()}
+        return {prefix + name: Column(array.dtype, array.shape, [array]) for name, array in arrays.items()}
 
     @classmethod
     def read(cls, snapshot: Snapshot, prefix: str, count: int, dim: int) -> Self:
@@ -167,8 +167,8 @@ def _parts(dim: int, groups: int) -> list[tuple[int, int]]:
 def flips(width: int, radius: int) -> Numbers:
     """Return all numbers of ``width`` bits with ``radius`` bits set."""
     numbers = np.arange(1 << width, dtype=np.uint32)
-    found: Numbers = numbers[np.bitwise_count(numbers) == radius]
-    return found
+    matching: Numbers = numbers[np.bitwise_count(numbers) == radius]
+    return matching
 
 
 def words(codes: Codes) -> NDArray[np.uint64]:

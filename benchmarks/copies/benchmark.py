@@ -30,7 +30,7 @@ from crossview.engine.training.settling import OF_ITEMS
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.item import IndexOptions
 from crossview.engine.values.recipe import DEFAULT, Recipe
-from crossview.features.copies import KINDS
+from crossview.features.copy_kinds import KINDS
 
 PHOTOGRAPHS = "corel1k"
 VIEWS = ("color", "sift", "gist")

@@ -16,7 +16,7 @@ from crossview.engine.training.copy_recall import Original, Ranks, ranks
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.item import NewItem
 from crossview.engine.values.recipe import Recipe
-from crossview.features.copies import copies
+from crossview.features.copy_kinds import copies
 
 SPACES = {"raw": RAW, "alone": TAUGHT, "beside": TAUGHT_BESIDE}
 """The names of methods by space."""

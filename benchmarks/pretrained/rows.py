@@ -16,7 +16,7 @@ from crossview.engine.catalog.model_views import model_extractor
 from crossview.engine.catalog.models import FOLDER
 from crossview.engine.collections.home import Home
 from crossview.features.color import Color
-from crossview.features.copies import EXACT, copies
+from crossview.features.copy_kinds import EXACT, copies
 from crossview.features.gist import Gist
 from crossview.features.onnx import Onnx
 from crossview.features.reading import rows

@@ -16,7 +16,7 @@ from benchmarks.pretrained.taught_trial import ACCURACY, COPY, SEARCHES
 from benchmarks.sets.standing import standard_error
 from benchmarks.unseen.report import Figures, figures_of
 from crossview.engine.values.evaluation import MIXED
-from crossview.features.copies import EXACT, KINDS
+from crossview.features.copy_kinds import EXACT, KINDS
 
 Values = NDArray[np.float64]
 CHANGED = tuple(kind for kind in KINDS if kind != EXACT)

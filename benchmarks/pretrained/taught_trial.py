@@ -18,7 +18,7 @@ from benchmarks.pretrained.rows import MODEL, model_folder, rows_of
 from benchmarks.pretrained.taught_methods import METHODS, SIFT, Method
 from crossview.engine.learners.selection import distances
 from crossview.engine.values.evaluation import MIXED
-from crossview.features.copies import EXACT, KINDS
+from crossview.features.copy_kinds import EXACT, KINDS
 
 ACCURACY, COPY = "accuracy", "copy first, "
 """The share of held-out items whose likeliest class is theirs; the share of copies that find their picture first, with

@@ -30,8 +30,8 @@ def insert(
     """
     names = ", ".join(map(_quoted, columns))
     row = f"({_marks(len(columns))})"
-    others = ", ".join(f"{_quoted(name)} = excluded.{_quoted(name)}" for name in columns if name not in replacing)
-    conflict = f" ON CONFLICT ({', '.join(map(_quoted, replacing))}) DO UPDATE SET {others}" if replacing else ""
+    assignments = ", ".join(f"{_quoted(name)} = excluded.{_quoted(name)}" for name in columns if name not in replacing)
+    conflict = f" ON CONFLICT ({', '.join(map(_quoted, replacing))}) DO UPDATE SET {assignments}" if replacing else ""
     for batch in batches(rows, _ROWS):
         values = ", ".join([row] * len(batch))
         statement = f"INSERT INTO {_quoted(table.name)} ({names}) VALUES {values}{conflict}"  # noqa: S608 - names of this program, values as parameters

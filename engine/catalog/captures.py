@@ -28,14 +28,14 @@ class Captures:
     def stamps(self, ids: Iterable[int]) -> dict[int, str]:
         """Return the stamps of the items that have a capture, by id."""
         query = sa.select(captures.c.item_id, captures.c.stamp)
-        found = (query.where(captures.c.item_id.in_(listed(batch))) for batch in batches(ids))
-        return {row.item_id: row.stamp for one in found for row in self._connection.execute(one)}
+        queries = (query.where(captures.c.item_id.in_(listed(batch))) for batch in batches(ids))
+        return {row.item_id: row.stamp for query in queries for row in self._connection.execute(query)}
 
     def get(self, ids: Iterable[int]) -> dict[int, Capture]:
         """Return the captures of the items that have one, by id."""
         query = sa.select(captures)
-        found = (query.where(captures.c.item_id.in_(listed(batch))) for batch in batches(ids))
-        return {row.item_id: _capture(row) for one in found for row in self._connection.execute(one)}
+        queries = (query.where(captures.c.item_id.in_(listed(batch))) for batch in batches(ids))
+        return {row.item_id: _capture(row) for query in queries for row in self._connection.execute(query)}
 
     def files(self, ids: Iterable[int] | None = None) -> Iterator[tuple[int, Attributes]]:
         """Yield the id and the metadata of each item that has any, of all items or of those in ``ids``."""
@@ -46,17 +46,17 @@ class Captures:
         """Return whether any item has metadata."""
         return bool(self._connection.scalar(sa.select(sa.exists().where(captures.c.file.is_not(None)))))
 
-    def put(self, found: Mapping[int, Capture]) -> None:
+    def put(self, by_item: Mapping[int, Capture]) -> None:
         """Write captures by item; they replace the items' existing captures."""
-        rows = (_row(item, one) for item, one in found.items())
+        rows = (_row(item, capture) for item, capture in by_item.items())
         bulk.insert(self._connection, captures, _COLUMNS, rows, replacing=("item_id",))
 
 
-def _row(item: int, found: Capture) -> tuple[Any, ...]:
-    page = found.page
+def _row(item: int, capture: Capture) -> tuple[Any, ...]:
+    page = capture.page
     links, images = (None, None) if page is None else (_packed(page.links), _packed(page.images))
-    file = json.dumps(found.file) if found.file else None
-    return item, found.stamp, found.modified_ns, found.taken, links, images, file
+    file = json.dumps(capture.file) if capture.file else None
+    return item, capture.stamp, capture.modified_ns, capture.taken, links, images, file
 
 
 def _capture(row: "sa.Row[Any]") -> Capture:

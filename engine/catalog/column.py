@@ -44,26 +44,26 @@ class Typed(NamedTuple):
         return cls.with_ids(ids, np.fromiter((value for _, value in pairs), dtype, len(pairs)))
 
     @classmethod
-    def joined(cls, several: Sequence["Typed"]) -> "Typed":
+    def joined(cls, pieces: Sequence["Typed"]) -> "Typed":
         """Return several as one."""
-        ids = np.concatenate([one.ids for one in several])
-        return cls.with_ids(ids, np.concatenate([one.values for one in several]))
+        ids = np.concatenate([piece.ids for piece in pieces])
+        return cls.with_ids(ids, np.concatenate([piece.values for piece in pieces]))
 
-    def mark(self, mask: Mask, chosen: Mask) -> None:
+    def mark(self, mask: Mask, flags: Mask) -> None:
         """Add the items of the chosen values, (n,), to a mask over ids."""
         if self.consecutive:
-            mask[self.ids[0] : self.ids[-1] + 1] |= chosen
+            mask[self.ids[0] : self.ids[-1] + 1] |= flags
         else:
-            mask[self.ids[chosen]] = True
+            mask[self.ids[flags]] = True
 
-    def chosen(self, chosen: Mask) -> tuple[Ids, NDArray[Any]]:
+    def chosen(self, mask: Mask) -> tuple[Ids, NDArray[Any]]:
         """Return the ids, (n,), and the values, (n,), of the items of a mask over ids."""
-        some = chosen[self.ids]
+        some = mask[self.ids]
         return self.ids[some], self.values[some]
 
-    def among(self, chosen: Mask) -> Iterator[tuple[int, Any]]:
+    def among(self, mask: Mask) -> Iterator[tuple[int, Any]]:
         """Yield the id and the value of each value of the items of a mask over ids."""
-        ids, values = self.chosen(chosen)
+        ids, values = self.chosen(mask)
         yield from zip(ids.tolist(), values.tolist(), strict=True)
 
     def once(self) -> Self:
@@ -77,8 +77,8 @@ class Typed(NamedTuple):
 
     def without(self, gone: Mask) -> Self:
         """Return the values without those of the items of a mask over ids."""
-        kept = ~gone[self.ids]
-        return self if kept.all() else self.with_ids(self.ids[kept], self.values[kept])
+        mask = ~gone[self.ids]
+        return self if mask.all() else self.with_ids(self.ids[mask], self.values[mask])
 
 
 def are_consecutive(ids: Ids) -> bool:
@@ -108,15 +108,15 @@ class Part:
         places: dict[str, int] = {}
         for item, value in values:
             present.append(item)
-            for one in value if isinstance(value, list) else (value,):
-                if isinstance(one, str):
-                    texts.append((item, places.setdefault(one, len(places))))
-                elif one is None:
+            for element in value if isinstance(value, list) else (value,):
+                if isinstance(element, str):
+                    texts.append((item, places.setdefault(element, len(places))))
+                elif element is None:
                     nulls.append(item)
-                elif isinstance(one, bool):
-                    booleans.append((item, one))
-                elif isinstance(one, int | float):
-                    numbers.append((item, one))
+                elif isinstance(element, bool):
+                    booleans.append((item, element))
+                elif isinstance(element, int | float):
+                    numbers.append((item, element))
         return cls(
             np.array(present, np.int64),
             np.array(nulls, np.int64),
@@ -150,7 +150,7 @@ class Part:
     def nbytes(self) -> int:
         """Approximate bytes in memory."""
         typed = (self.booleans, self.numbers, self.texts)
-        arrays = (self.present, self.nulls, *(array for one in typed for array in (one.ids, one.values)))
+        arrays = (self.present, self.nulls, *(array for column in typed for array in (column.ids, column.values)))
         return _PART + sum(array.nbytes for array in arrays) + self.words.nbytes
 
     def without(self, gone: Mask) -> "Part":
@@ -208,11 +208,11 @@ class Part:
         """The texts, each once for each item, as the first of their places in the words."""
         return self.texts._replace(values=self.words.first_places[self.texts.values]).once()
 
-    def values(self, chosen: Mask) -> Iterator[tuple[int, Value]]:
+    def values(self, mask: Mask) -> Iterator[tuple[int, Value]]:
         """Yield the id and the value of each value, except null, of the items of a mask over ids."""
-        yield from self.booleans.among(chosen)
-        yield from self.numbers.among(chosen)
-        yield from ((item, self.words[place]) for item, place in self.texts.among(chosen))
+        yield from self.booleans.among(mask)
+        yield from self.numbers.among(mask)
+        yield from ((item, self.words[place]) for item, place in self.texts.among(mask))
 
     def _mark_equal(self, mask: Mask, values: Sequence[Any]) -> None:
         texts = [value for value in values if isinstance(value, str)]
@@ -294,8 +294,8 @@ def order_of(parts: Iterable[Part], ids: Ids, greatest_first: bool) -> NDArray[n
     rank_of = {word: rank for rank, word in enumerate(sorted({word for _, words in texts for word in words}))}
     for places, words in texts:
         first.at(ranks, places, np.array([rank_of[word] for word in words], np.float64))
-    known = ~np.isnan(keys)
-    kinds = np.where(known.any(axis=0), known.argmax(axis=0), len(keys))
+    present = ~np.isnan(keys)
+    kinds = np.where(present.any(axis=0), present.argmax(axis=0), len(keys))
     values = sign * np.append(keys, np.zeros((1, len(ids))), axis=0)[kinds, np.arange(len(ids))]
     return np.lexsort((values, kinds))
 

@@ -11,12 +11,12 @@ MAX_VALUES = 10_000
 _MOST = {"label": MAX_LABEL, "view": MAX_NAME, "key": MAX_LABEL}
 
 
-def check_filter(given: FilterForm) -> Filter:
+def check_filter(form: FilterForm) -> Filter:
     """Return a filter in any form as a valid filter; InvalidInputError describes the problem of any other."""
-    chosen = filter_of(given)
-    if not chosen.is_empty:
-        check_condition(chosen.condition)
-    return chosen
+    checked_filter = filter_of(form)
+    if not checked_filter.is_empty:
+        check_condition(checked_filter.condition)
+    return checked_filter
 
 
 def check_condition(condition: Condition) -> None:

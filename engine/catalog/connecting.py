@@ -44,7 +44,7 @@ def is_full(error: BaseException | None, path: Path | None) -> bool:
 
 def stamp(path: Path) -> tuple[int, ...]:
     """Return the inode, size and time of change of a file and of the log beside it: another value after each commit."""
-    return tuple(number for one in (path, _log(path)) for number in _facts(one))
+    return tuple(number for file in (path, _log(path)) for number in _facts(file))
 
 
 def file_stamp(path: Path) -> tuple[int, ...]:
@@ -56,7 +56,7 @@ def reading(path: Path) -> sqlite3.Connection:
     """Return a connection that reads one database file; raise sqlite3.Error."""
     database = sqlite3.connect(_uri(path, "mode=ro"), uri=True, timeout=_PATIENCE)
     try:
-        database.execute("PRAGMA schema_version").fetchone()
+        database.execute("PRAGMA schema_version").fetchone()  # SQLite opens the file at the first statement
     except sqlite3.OperationalError as error:
         if is_disk_error(error):
             database.close()

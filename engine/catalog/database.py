@@ -221,10 +221,10 @@ class Database:
     def _check(self) -> None:
         """Raise StorageError for a database with objects that crossview does not make, such as triggers."""
         with self._reading().execution_options(**{_ALONE: True}) as connection:
-            found = foreign_object(cast(sqlite3.Connection, connection.connection.driver_connection))
-        if found:
+            kind = foreign_object(cast(sqlite3.Connection, connection.connection.driver_connection))
+        if kind:
             raise StorageError(
-                f"the catalog contains a {found}, which a collection never contains: restore the collection from a copy"
+                f"the catalog contains a {kind}, which a collection never contains: restore the collection from a copy"
             )
 
     def _migrate(self, new: bool) -> None:
@@ -389,6 +389,6 @@ def foreign_object(database: sqlite3.Connection) -> str:
     Such objects run code of their maker at any read or write. A catalog never has one.
     """
     for query in (_OBJECTS, _TABLES, _COLUMNS, _INDEXES):
-        if (found := database.execute(query).fetchone()) is not None:
-            return str(found[0])
+        if (row := database.execute(query).fetchone()) is not None:
+            return str(row[0])
     return ""

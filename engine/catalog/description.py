@@ -61,12 +61,12 @@ def raw_info(tx: Transaction) -> SpaceInfo:
         created=tx.created(),
         generations=(number,),
         thresholds=tuple(
-            one
+            threshold
             for view in raw_views(views)
-            for one in tx.spaces.thresholds(RAW, view.revision)
-            if one.view == view.name
+            for threshold in tx.spaces.thresholds(RAW, view.revision)
+            if threshold.view == view.name
         ),
-        indexes=tuple(one for view in raw_views(views) for one in _indexes(tx, RAW, view.revision, view.name)),
+        indexes=tuple(index for view in raw_views(views) for index in _indexes(tx, RAW, view.revision, view.name)),
     )
 
 
@@ -85,7 +85,7 @@ def space_info(
         active=used.space == active,
         active_space=active,
         created=used.created,
-        generations=tuple(one.generation for one in generations),
+        generations=tuple(record.generation for record in generations),
         constraints=counts and ConstraintCounts(**counts),
         thresholds=thresholds,
     )
@@ -113,7 +113,7 @@ def space_infos(tx: Transaction) -> tuple[SpaceInfo, ...]:
     active, infos = tx.active_space() or RAW, []
     for name, number in tx.spaces.in_use().items():
         generations = tx.spaces.generations(name)
-        used = next(one for one in generations if one.generation == number)
+        used = next(record for record in generations if record.generation == number)
         info = space_info(used, generations, active, tx.spaces.thresholds(name, number))
         infos.append(replace(info, indexes=_indexes(tx, name, number)))
     return (*infos, raw_info(tx))
@@ -121,9 +121,9 @@ def space_infos(tx: Transaction) -> tuple[SpaceInfo, ...]:
 
 def _indexes(tx: Transaction, space: str, generation: int, only: str = "") -> tuple[TargetIndex, ...]:
     """Return the indexes that were chosen for a generation of a space [default: for all its targets]."""
-    chosen = tx.spaces.index_choices().get((space, generation), {})
-    found = {target: IndexChoice.from_json(choice) for target, choice in chosen.items() if only in ("", target)}
-    return tuple(choice.info(target) for target, choice in found.items() if choice.kind in KINDS)
+    stored = tx.spaces.index_choices().get((space, generation), {})
+    choices = {target: IndexChoice.from_json(choice) for target, choice in stored.items() if only in ("", target)}
+    return tuple(choice.info(target) for target, choice in choices.items() if choice.kind in KINDS)
 
 
 def find_space_info(tx: Transaction, name: str) -> SpaceInfo:
@@ -136,5 +136,5 @@ def find_space_info(tx: Transaction, name: str) -> SpaceInfo:
 
 def no_space(tx: Transaction, name: str) -> NotFoundError:
     """Return the error for an unknown space; it lists the existing ones."""
-    known = ", ".join([*tx.spaces.in_use(), RAW])
-    return NotFoundError(f"no space {name!r} in collection {tx.name()!r}; there are: {known}")
+    names = ", ".join([*tx.spaces.in_use(), RAW])
+    return NotFoundError(f"no space {name!r} in collection {tx.name()!r}; there are: {names}")

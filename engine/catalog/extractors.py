@@ -64,29 +64,29 @@ def parse_view(spec: str, home: Path) -> tuple[str, Extractor]:
             f"the description of a view may have at most {_MOST_CHARACTERS:,} characters, not {len(spec):,}"
         )
     head, *pairs = spec.strip().split(":")
-    first, named, second = head.partition("=")
+    first, equals, second = head.partition("=")
     if "+" in first:
         raise InvalidInputError(
             f"{first!r} cannot name a view: '+' joins existing views, as in ", Argument("views", [first])
         )
-    params, kind = dict[str, Any](), second if named else first
+    params, kind = dict[str, Any](), second if equals else first
     for number, pair in enumerate(pairs):
-        key, found, value = pair.partition("=")
-        if not found and number < len(MODELS.get(kind, ())):
-            key, found, value = MODELS[kind][number], "=", pair
-        if not found:
+        key, equals, value = pair.partition("=")
+        if not equals and number < len(MODELS.get(kind, ())):
+            key, equals, value = MODELS[kind][number], "=", pair
+        if not equals:
             raise InvalidInputError(f"view {spec!r}: write parameters as name:key=value, not {pair!r}")
         params[key] = value if kind in MODELS else parse_value(value)
     try:
         if kind in MODELS:
             from crossview.engine.catalog.model_views import model_extractor
 
-            made: Extractor = model_extractor(kind, params, home)
+            unfitted: Extractor = model_extractor(kind, params, home)
         else:
-            made = extractor(kind, params)
+            unfitted = extractor(kind, params)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"view {spec!r}: ", error) from error
-    return check_view_name(first), made
+    return check_view_name(first), unfitted
 
 
 def check_view_name(name: str) -> str:
@@ -117,35 +117,35 @@ def add_views(tx: Transaction, specs: Iterable[str]) -> None:
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         name, kind = repeated[0], dict(views)[repeated[0]].name
         raise InvalidInputError(f"two views are named {name!r}: give one another name, such as {name}2={kind}")
-    for name, one in views:
-        _add(tx, name, one)
+    for name, extractor in views:
+        _add(tx, name, extractor)
 
 
-def add_view(tx: Transaction, name: str, made: Extractor) -> ViewRecord:
+def add_view(tx: Transaction, name: str, extractor: Extractor) -> ViewRecord:
     """Add a view, see ``parse_view``, to a collection; the next indexing computes its rows.
 
     Raises AlreadyExistsError if the name is taken.
     """
     if name in {view.name for view in tx.views.all()}:
         raise AlreadyExistsError(
-            f"collection {tx.name()!r} already has a view {name!r}: give another name, such as {name}2={made.name}"
+            f"collection {tx.name()!r} already has a view {name!r}: give another name, such as {name}2={extractor.name}"
         )
-    _add(tx, name, made)
+    _add(tx, name, extractor)
     tx.next_sequence()
     return find_view(tx, name)
 
 
-def _add(tx: Transaction, name: str, made: Extractor) -> None:
+def _add(tx: Transaction, name: str, extractor: Extractor) -> None:
     from crossview.features.registry import package_of, stored_params
 
     packaged = None
-    if package := package_of(made.name):
+    if package := package_of(extractor.name):
         # A view stays known, and searchable by its rows, when its package is gone.
-        stated = ExtractorKind(made.inputs, made.steps, made.robust, made.learns_labels)._asdict()
-        packaged = {"package": package, **stated, "inputs": sorted(made.inputs)}
-    new = {"name": name, "extractor": made.name, "params": stored_params(made), "dim": made.dim, "packaged": packaged}
-    learned = made.to_state()
-    tx.views.add(**new, revision=int(made.fitted and not learned))
+        stated = ExtractorKind(extractor.inputs, extractor.steps, extractor.robust, extractor.learns_labels)._asdict()
+        packaged = {"package": package, **stated, "inputs": sorted(extractor.inputs)}
+    new = {"name": name, "extractor": extractor.name, "dim": extractor.dim, "packaged": packaged}
+    learned, params = extractor.to_state(), stored_params(extractor)
+    tx.views.add(**new, params=params, revision=int(extractor.fitted and not learned))
     if learned:  # the models of a view determine it, and no item
         count = len(next(iter(learned.values())))
         fit = {"fitted": learned, "pictures": count, "keys": [], "seed": 0, "kind": "names of classes"}
@@ -174,8 +174,8 @@ def inputs_of(view: ViewRecord) -> frozenset[Input]:
 def kind_of(view: ViewRecord) -> ExtractorKind:
     """Return what a view states of its extractor; that of another package need not be installed."""
     if view.packaged is not None:
-        kept = view.packaged
-        return ExtractorKind(frozenset(kept["inputs"]), tuple(kept["steps"]), kept["robust"], kept["learns_labels"])
+        facts = view.packaged
+        return ExtractorKind(frozenset(facts["inputs"]), tuple(facts["steps"]), facts["robust"], facts["learns_labels"])
     from crossview.features.registry import EXTRACTORS
 
     kind = EXTRACTORS[view.extractor]
@@ -184,8 +184,8 @@ def kind_of(view: ViewRecord) -> ExtractorKind:
 
 def item_inputs_of(view: ViewRecord) -> frozenset[Input]:
     """Return the inputs that the rows of items come from: a picture, or the text of an item without one."""
-    chosen = view.params.get("rows") if view.extractor in MODELS else None
-    return frozenset(chosen) if chosen else inputs_of(view)
+    inputs = view.params.get("rows") if view.extractor in MODELS else None
+    return frozenset(inputs) if inputs else inputs_of(view)
 
 
 def views_of(tx: Transaction, kind: Input) -> tuple[ViewRecord, ...]:
@@ -219,7 +219,7 @@ def unfitted_note(view: ViewRecord, what: str = "pictures") -> str:
 
 def profile_note(extractors: Mapping[str, ImageExtractor], pictures: int) -> str:
     """Return a note on pictures with colour profiles, if views of an earlier version read them without; "" if not."""
-    views = [view for view, one in extractors.items() if one.reading < READING]
+    views = [view for view, extractor in extractors.items() if extractor.reading < READING]
     if not views or not pictures:
         return ""
     return Text(
@@ -258,35 +258,35 @@ def unfitted_extractor(view: ViewRecord) -> Extractor:
 
 def next_extractor(view: ViewRecord) -> Extractor:
     """Return an unfitted extractor for the next revision of a view, which reads pictures as a new view does."""
-    made = unfitted_extractor(view)
-    if isinstance(made, ImageExtractor):
-        made.reading = READING
-    return made
+    extractor = unfitted_extractor(view)
+    if isinstance(extractor, ImageExtractor):
+        extractor.reading = READING
+    return extractor
 
 
 def check_usable(tx: Transaction, view: ViewRecord) -> None:
     """Raise NotInstalledError or ModelError if the package or a model of a view is gone, without loading a model."""
-    made = unfitted_extractor(view)
+    extractor = unfitted_extractor(view)
     if view.extractor in MODELS:
         from crossview.engine.catalog.models import FOLDER
 
-        for towers in cast("ModelExtractor", made).of(tx.home / FOLDER).towers:
+        for towers in cast("ModelExtractor", extractor).of(tx.home / FOLDER).towers:
             towers.find()
 
 
 def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
     """Return a view's extractor at its current revision; NotReadyError if it must be fitted first."""
     check_fitted(tx, view)
-    made = unfitted_extractor(view)
+    extractor = unfitted_extractor(view)
     if view.extractor in MODELS:
         from crossview.engine.catalog.models import FOLDER
 
-        made = cast("ModelExtractor", made).of(tx.home / FOLDER)
+        extractor = cast("ModelExtractor", extractor).of(tx.home / FOLDER)
     packed = tx.views.state(view, view.revision)
-    if packed is None and made.fitted:
-        return made
+    if packed is None and extractor.fitted:
+        return extractor
     try:
-        return made.load_state(state.unpack(packed or b"")["fitted"])
+        return extractor.load_state(state.unpack(packed or b"")["fitted"])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise StorageError(
             f"the fitted state of view {view.name!r} is damaged (", error, "): fit it again, or restore the collection"
@@ -298,9 +298,9 @@ def image_extractors(tx: Transaction, names: Collection[str] | None = None) -> d
 
     Raises NotReadyError if a view is not fitted.
     """
-    chosen = [view for view in views_of(tx, "image") if names is None or view.name in names]
-    made = {view.name: load_extractor(tx, view) for view in chosen}
-    return {name: one for name, one in made.items() if isinstance(one, ImageExtractor)}
+    views = [view for view in views_of(tx, "image") if names is None or view.name in names]
+    extractors = {view.name: load_extractor(tx, view) for view in views}
+    return {name: extractor for name, extractor in extractors.items() if isinstance(extractor, ImageExtractor)}
 
 
 class TextExtractors(NamedTuple):
@@ -318,6 +318,6 @@ class TextExtractors(NamedTuple):
 def text_extractors(tx: Transaction) -> TextExtractors:
     """Return the extractors of the fitted views that are computed from texts."""
     views = [view for view in views_of(tx, "text") if view.revision > 0]
-    made = {view.name: cast(TextExtractor, load_extractor(tx, view)) for view in views}
+    extractors = {view.name: cast(TextExtractor, load_extractor(tx, view)) for view in views}
     alone = {view.name for view in views if "image" not in item_inputs_of(view)}
-    return TextExtractors(made, {name: one for name, one in made.items() if name in alone})
+    return TextExtractors(extractors, {name: extractor for name, extractor in extractors.items() if name in alone})

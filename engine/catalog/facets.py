@@ -29,35 +29,35 @@ _Tally = tuple[list[ValueCount], int]
 """The most frequent values of a type, and the number of its distinct values."""
 
 
-def facet_of(field: Field, parts: Iterable[Part], chosen: Mask, limit: int) -> Facet:
+def facet_of(field: Field, parts: Iterable[Part], mask: Mask, limit: int) -> Facet:
     """Return the facet of a field of the items of a mask over ids, with at most ``limit`` values."""
-    several = list(parts)
-    ids, numbers = _chosen([part.distinct_numbers for part in several], chosen, np.float64)
-    found = [
-        *(_most_frequent_text(several, chosen, limit), _most_frequent_number(numbers, limit)),
-        *_others(several, chosen),
+    all_parts = list(parts)
+    ids, numbers = _chosen([part.distinct_numbers for part in all_parts], mask, np.float64)
+    tallies = [
+        *(_most_frequent_text(all_parts, mask, limit), _most_frequent_number(numbers, limit)),
+        *_others(all_parts, mask),
     ]
-    counts = [one for most_frequent, _ in found for one in most_frequent]
+    counts = [count for most_frequent, _ in tallies for count in most_frequent]
     return Facet(
         field=str(field),
         values=tuple(sorted(counts, key=_order)[:limit]),
-        other_values=max(0, sum(distinct for _, distinct in found) - limit),
-        missing=int((chosen & ~_valued(several, len(chosen))).sum()),
+        other_values=max(0, sum(distinct for _, distinct in tallies) - limit),
+        missing=int((mask & ~_valued(all_parts, len(mask))).sum()),
         numbers=_bins(ids, numbers),
-        times=_periods(*_moments(several, chosen)),
+        times=_periods(*_moments(all_parts, mask)),
     )
 
 
-def folders_of(field: Field, parts: Iterable[Part], chosen: Mask, limit: int, below: str) -> Facet:
+def folders_of(field: Field, parts: Iterable[Part], mask: Mask, limit: int, below: str) -> Facet:
     """Return the folders of the next level below a folder [default: of the first level] with the number of items."""
     counted, prefix = Counter[str](), below if below.endswith("/") or not below else f"{below}/"
     for part in parts:
-        words = np.bincount(part.texts.chosen(chosen)[1], minlength=len(part.words))
-        found = part.words.folders(prefix)
+        words = np.bincount(part.texts.chosen(mask)[1], minlength=len(part.words))
+        word_folders = part.words.folders(prefix)
         if words.max(initial=0) <= 1:  # keys are distinct
-            counted.update(compress(found, words.tolist()))
+            counted.update(compress(word_folders, words.tolist()))
         else:
-            for folder, count in zip(found, words.tolist(), strict=True):
+            for folder, count in zip(word_folders, words.tolist(), strict=True):
                 counted[folder] += count
     missing = counted.pop(prefix, 0)
     counted.pop("", None)  # other folders
@@ -75,27 +75,27 @@ def _order(counted: ValueCount) -> tuple[Any, ...]:
     return -counted.items, type(counted.value).__name__, 0 if counted.value is None else counted.value
 
 
-def _most_frequent_text(parts: Sequence[Part], chosen: Mask, limit: int) -> _Tally:
+def _most_frequent_text(parts: Sequence[Part], mask: Mask, limit: int) -> _Tally:
     """Count the texts of the part with the most words in arrays, and add the texts of the later, short parts."""
     if not parts:
         return [], 0
     first, *later = sorted(parts, key=lambda part: -len(part.words))
-    counts, added = _text_counts(first, chosen), Counter[str]()
+    counts, added = _text_counts(first, mask), Counter[str]()
     for part in later:
-        of_part = _text_counts(part, chosen)
+        of_part = _text_counts(part, mask)
         for place in np.flatnonzero(of_part).tolist():
-            known, count = first.words.place(part.words[place]), int(of_part[place])
-            if known is None:
+            first_place, count = first.words.place(part.words[place]), int(of_part[place])
+            if first_place is None:
                 added[part.words[place]] += count
             else:
-                counts[known] += count
+                counts[first_place] += count
     places, distinct = _greatest(counts, first.words.ranks, limit)
-    found = [ValueCount(first.words[place], int(counts[place])) for place in places]
-    return found + [ValueCount(word, count) for word, count in added.items()], distinct + len(added)
+    values = [ValueCount(first.words[place], int(counts[place])) for place in places]
+    return values + [ValueCount(word, count) for word, count in added.items()], distinct + len(added)
 
 
-def _text_counts(part: Part, chosen: Mask) -> NDArray[np.int64]:
-    return np.bincount(part.distinct_texts.chosen(chosen)[1], minlength=len(part.words))
+def _text_counts(part: Part, mask: Mask) -> NDArray[np.int64]:
+    return np.bincount(part.distinct_texts.chosen(mask)[1], minlength=len(part.words))
 
 
 def _most_frequent_number(numbers: NDArray[np.float64], limit: int) -> _Tally:
@@ -113,15 +113,15 @@ def _greatest(counts: NDArray[np.int64], ranks: NDArray[np.int64], limit: int) -
     """Return the places of the greatest counts, (n,), and the number of counts above 0; equal counts by their ranks."""
     having = np.flatnonzero(counts)
     sizes = counts[having] * len(counts) - ranks[having]
-    chosen = np.argpartition(-sizes, limit - 1)[:limit] if len(having) > limit else np.arange(len(having))
-    return having[chosen].tolist(), len(having)
+    greatest = np.argpartition(-sizes, limit - 1)[:limit] if len(having) > limit else np.arange(len(having))
+    return having[greatest].tolist(), len(having)
 
 
-def _others(parts: Sequence[Part], chosen: Mask) -> Iterator[_Tally]:
+def _others(parts: Sequence[Part], mask: Mask) -> Iterator[_Tally]:
     """Yield the counts of null, true and false."""
-    nulls = sum(int(chosen[part.distinct_nulls].sum()) for part in parts)
+    nulls = sum(int(mask[part.distinct_nulls].sum()) for part in parts)
     yield ([ValueCount(None, nulls)], 1) if nulls else ([], 0)
-    _, values = _chosen([part.distinct_booleans for part in parts], chosen, np.bool_)
+    _, values = _chosen([part.distinct_booleans for part in parts], mask, np.bool_)
     for value in (True, False):
         if count := int((values == value).sum()):
             yield [ValueCount(value, count)], 1
@@ -136,17 +136,17 @@ def _valued(parts: Sequence[Part], count: int) -> Mask:
     return mask
 
 
-def _moments(parts: Sequence[Part], chosen: Mask) -> tuple[Ids, NDArray[np.int64]]:
-    found = [part.distinct_texts.chosen(chosen) for part in parts]
-    moments = [part.words.moments[places] for part, (_, places) in zip(parts, found, strict=True)]
+def _moments(parts: Sequence[Part], mask: Mask) -> tuple[Ids, NDArray[np.int64]]:
+    texts = [part.distinct_texts.chosen(mask) for part in parts]
+    moments = [part.words.moments[places] for part, (_, places) in zip(parts, texts, strict=True)]
     empty = np.empty(0, np.int64)
-    return np.concatenate([empty, *(ids for ids, _ in found)]), np.concatenate([empty, *moments])
+    return np.concatenate([empty, *(ids for ids, _ in texts)]), np.concatenate([empty, *moments])
 
 
-def _chosen(several: Sequence[Typed], chosen: Mask, dtype: type) -> tuple[Ids, NDArray[Any]]:
-    found = [one.chosen(chosen) for one in several]
-    values = np.concatenate([np.empty(0, dtype), *(values for _, values in found)])
-    return np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in found)]), values
+def _chosen(columns: Sequence[Typed], mask: Mask, dtype: type) -> tuple[Ids, NDArray[Any]]:
+    pairs = [column.chosen(mask) for column in columns]
+    values = np.concatenate([np.empty(0, dtype), *(values for _, values in pairs)])
+    return np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in pairs)]), values
 
 
 def _bins(ids: Ids, numbers: NDArray[np.float64]) -> tuple[Bin, ...]:
@@ -173,9 +173,9 @@ def bin_edges(least: float, most: float, whole: bool) -> NDArray[np.float64]:
     span = most / 2 - least / 2  # half of the range, which does not overflow
     if span == 0 and not whole:
         return one_bin
-    wanted = max(span / ((MOST_BINS - 1) / 2), 1.0 if whole else 0.0)
-    power = 10.0 ** math.floor(math.log10(wanted)) if 1e-300 < wanted < 1e300 else 0.0
-    width = next((step * power for step in (1, 2, 5, 10) if step * power >= wanted * (1 - 1e-9)), 0.0)
+    least_width = max(span / ((MOST_BINS - 1) / 2), 1.0 if whole else 0.0)
+    power = 10.0 ** math.floor(math.log10(least_width)) if 1e-300 < least_width < 1e300 else 0.0
+    width = next((step * power for step in (1, 2, 5, 10) if step * power >= least_width * (1 - 1e-9)), 0.0)
     if not width or not np.isfinite(width):
         return one_bin
     first = math.floor(least / width)

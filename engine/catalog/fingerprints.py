@@ -44,8 +44,8 @@ class Fingerprints:
 
     def pictures(self, ids: Iterable[int] | None = None) -> list[StoredPicture]:
         """Return the items with a thumbnail whose files are not missing, all or those among ``ids``, by id."""
-        found = bulk.each(self._connection, _PICTURES, items.c.id, ids)
-        return sorted((StoredPicture(*row) for row in found), key=lambda one: one.id)
+        rows = bulk.each(self._connection, _PICTURES, items.c.id, ids)
+        return sorted((StoredPicture(*row) for row in rows), key=lambda picture: picture.id)
 
     def thumbnails(self, ids: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         """Yield the ids of items among ``ids`` that have a thumbnail (JPEG), with it."""

@@ -67,8 +67,8 @@ class CollectionFolder:
 
     def identify(self) -> str:
         """Return the identity of the collection, which the first call chooses. Raises StorageError."""
-        if found := self.identity():
-            return found
+        if identity := self.identity():
+            return identity
         new = self.path / f"{PART}{uuid.uuid4().hex}"
         with at_work(self.path), file_errors():
             make_file(new)

@@ -50,24 +50,24 @@ class ItemColumns:
         The values of ``key`` and ``path`` are the folders of the next level below ``below``.
         """
         parts = self._of(tx, {*fields, *_fields(condition)})
-        chosen = np.zeros(tx.items.last_id() + 1, bool)
-        chosen[_passing(tx, condition, parts)] = True
+        mask = np.zeros(tx.items.last_id() + 1, bool)
+        mask[_passing(tx, condition, parts)] = True
         return [
-            folders_of(field, parts[field], chosen, limit, below)
+            folders_of(field, parts[field], mask, limit, below)
             if field.kind in ("key", "path")
-            else facet_of(field, parts[field], chosen, limit)
+            else facet_of(field, parts[field], mask, limit)
             for field in fields
         ]
 
     def values(self, tx: "Transaction", field: Field, ids: Ids) -> dict[int, tuple[Value, ...]]:
         """Return the values of a field of those of the items, (n,), that have any except null."""
-        chosen = np.zeros(tx.items.last_id() + 1, bool)
-        chosen[ids] = True
-        found: dict[int, tuple[Value, ...]] = {}
+        mask = np.zeros(tx.items.last_id() + 1, bool)
+        mask[ids] = True
+        by_item: dict[int, tuple[Value, ...]] = {}
         for part in self._of(tx, (field,))[field]:
-            for item, value in part.values(chosen):
-                found[item] = (*found.get(item, ()), value)
-        return found
+            for item, value in part.values(mask):
+                by_item[item] = (*by_item.get(item, ()), value)
+        return by_item
 
     def order(self, tx: "Transaction", field: Field, ids: Ids, greatest_first: bool) -> NDArray[np.intp]:
         """Return the places of items, (n,), in the order of their values of a field; see ``order_of``."""
@@ -78,11 +78,11 @@ class ItemColumns:
         with self._lock:
             # If another thread has followed a later state, read this one without keeping it. Views can change without
             # their items.
-            kept = self._follow(tx)
-            if kept:
+            current = self._follow(tx)
+            if current:
                 self._read_together(tx, fields)
             return {
-                field: self._parts(tx, field) if kept and field.kind != "view" else _Unkept(tx, field)
+                field: self._parts(tx, field) if current and field.kind != "view" else _Unkept(tx, field)
                 for field in fields
             }
 
@@ -213,9 +213,9 @@ class _Masks(Visitor[Mask]):
             mask[self._tx.items.with_keys(map(str, test.values))] = True
             return
         views = self._tx.views.all()
-        chosen = np.zeros(len(views), bool)
-        Part.of((number, view.name) for number, view in enumerate(views)).mark(chosen, test)
-        for number in np.flatnonzero(chosen):
+        matching = np.zeros(len(views), bool)
+        Part.of((number, view.name) for number, view in enumerate(views)).mark(matching, test)
+        for number in np.flatnonzero(matching):
             mask[self._tx.rows.with_view(views[number])] = True
 
 
@@ -277,10 +277,10 @@ def _with_files(every: Iterable[tuple[int, Any]], files: Iterable[tuple[int, Any
 
 def _at(path: Sequence[str], attributes: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
     """Yield the id and the value at a path of each item whose attributes have it."""
-    for item, found in attributes:
+    for item, value in attributes:
         for name in path:
-            if not isinstance(found, dict) or name not in found:
+            if not isinstance(value, dict) or name not in value:
                 break
-            found = found[name]
+            value = value[name]
         else:
-            yield item, found
+            yield item, value

@@ -98,18 +98,18 @@ class ItemPages:
     def read(self, tx: Transaction, ids: Iterable[int]) -> dict[int, Shown]:
         """Read items and some of their neighbours in a transaction that sees this state; keep and return them."""
         firsts = {item // READ_AT_ONCE * READ_AT_ONCE for item in ids}
-        wanted = [item for first in sorted(firsts) for item in range(first, first + READ_AT_ONCE)]
-        found = {item: Shown(*columns) for item, columns in tx.items.shown(wanted).items()}
+        nearby = [item for first in sorted(firsts) for item in range(first, first + READ_AT_ONCE)]
+        contents = {item: Shown(*columns) for item, columns in tx.items.shown(nearby).items()}
         with self._changing:
             # replace the page, because a later state may share it
-            for number in {item // ITEMS_A_PAGE for item in found}:
+            for number in {item // ITEMS_A_PAGE for item in contents}:
                 page = self._pages.get(number, {})
-                new = {item: shown for item, shown in found.items() if item // ITEMS_A_PAGE == number}
+                new = {item: shown for item, shown in contents.items() if item // ITEMS_A_PAGE == number}
                 self._pages[number] = page | new
                 self._held += _bytes(shown for item, shown in new.items() if item not in page)
             while self._held > MOST_BYTES and self._pages:
                 self._held -= _bytes(self._pages.pop(next(iter(self._pages))).values())
-        return found
+        return contents
 
     def after(self, changes: Changes) -> "ItemPages":
         """Return the pages of the next state, without the changed items."""

@@ -70,27 +70,27 @@ class ItemWriter:
         self._items = Items(connection)
         self._captures = Captures(connection)
 
-    def put(self, records: Sequence[NewRecord], known: Mapping[str, int], sequence: int) -> list[int]:
-        """Write items with different keys under one change; return their ids in order. ``known`` has existing ids."""
-        new = [record for record in records if record.key not in known]
-        existing = [record for record in records if record.key in known]
-        made = self._insert(new, sequence)
-        self.touch([known[record.key] for record in existing], sequence)
-        self._update(existing, known)
-        ids = [known.get(record.key) or made[record.key] for record in records]
-        self._put_labels(records, ids, existing={known[record.key] for record in existing})
+    def put(self, records: Sequence[NewRecord], known_ids: Mapping[str, int], sequence: int) -> list[int]:
+        """Write items with different keys under one change; return their ids in order. ``known_ids``: existing ids."""
+        new = [record for record in records if record.key not in known_ids]
+        existing = [record for record in records if record.key in known_ids]
+        new_ids = self._insert(new, sequence)
+        self.touch([known_ids[record.key] for record in existing], sequence)
+        self._update(existing, known_ids)
+        ids = [known_ids.get(record.key) or new_ids[record.key] for record in records]
+        self._put_labels(records, ids, existing={known_ids[record.key] for record in existing})
         self._put_notion_labels(records, ids)
         self._put_thumbnails(records, ids)
-        found = zip(ids, records, strict=True)
-        self._captures.put({item: record.capture for item, record in found if record.capture is not None})
+        pairs = zip(ids, records, strict=True)
+        self._captures.put({item: record.capture for item, record in pairs if record.capture is not None})
         return ids
 
     def add(self, keys: Sequence[str], sequence: int) -> list[int]:
         """Make new items that have only keys; return their ids in order."""
         first = self._free_id()
         forms = zip(keys, map(normal, keys), strict=True)
-        others = (False, sequence, False, "{}", "", False, "", *(getattr(_NO_PICTURE, name) for name in _PICTURE))
-        rows = ((item, key, None if form == key else form, *others) for item, (key, form) in enumerate(forms, first))
+        defaults = (False, sequence, False, "{}", "", False, "", *(getattr(_NO_PICTURE, name) for name in _PICTURE))
+        rows = ((item, key, None if form == key else form, *defaults) for item, (key, form) in enumerate(forms, first))
         bulk.insert(self._connection, items, _COLUMNS, rows)
         return list(range(first, first + len(keys)))
 
@@ -99,12 +99,12 @@ class ItemWriter:
         rows = ((modified_ns, item) for item, modified_ns in stamps.items())
         bulk.update(self._connection, items, ["modified_ns"], rows)
 
-    def put_captures(self, found: Mapping[int, Capture], sequence: Callable[[], int]) -> list[int]:
+    def put_captures(self, by_item: Mapping[int, Capture], sequence: Callable[[], int]) -> list[int]:
         """Write captures by item; return the items whose metadata changes, which takes the next ``sequence``."""
-        stored = dict(self._captures.files(found))
-        if changed := [item for item, one in found.items() if one.file != stored.get(item, {})]:
+        stored = dict(self._captures.files(by_item))
+        if changed := [item for item, capture in by_item.items() if capture.file != stored.get(item, {})]:
             self.touch(changed, sequence())
-        self._captures.put(found)
+        self._captures.put(by_item)
         return changed
 
     def delete(self, ids: Sequence[int], sequence: int) -> None:
@@ -136,12 +136,12 @@ class ItemWriter:
         """Return the first free id: tombstones keep their ids, and the writer lock keeps other writers away."""
         return int(self._connection.scalar(sa.select(sa.func.max(items.c.id))) or 0) + 1
 
-    def _update(self, records: Sequence[NewRecord], known: Mapping[str, int]) -> None:
+    def _update(self, records: Sequence[NewRecord], known_ids: Mapping[str, int]) -> None:
         """Write the columns of existing items, and merge their attributes with the stored ones."""
-        attributes = self._items.attributes([known[r.key] for r in records if r.attributes or r.removed_attributes])
+        attributes = self._items.attributes([known_ids[r.key] for r in records if r.attributes or r.removed_attributes])
         by_columns: dict[tuple[str, ...], list[tuple[Any, ...]]] = defaultdict(list)
         for record in records:
-            item, values = known[record.key], _changes(record)
+            item, values = known_ids[record.key], _changes(record)
             if item in attributes:
                 values["attributes"] = _joined(record, attributes[item])
             if values:
@@ -151,40 +151,40 @@ class ItemWriter:
 
     def _put_thumbnails(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
         pictures = {item: record.picture for record, item in zip(records, ids, strict=True) if record.picture}
-        jpegs = [(item, one.thumbnail) for item, one in pictures.items() if one.thumbnail is not None]
+        jpegs = [(item, new.thumbnail) for item, new in pictures.items() if new.thumbnail is not None]
         bulk.insert(self._connection, thumbnails, ("item_id", "jpeg"), jpegs, replacing=("item_id",))
         with_thumbnail = [item for item, _ in jpegs]
         self._execute(sa.delete(previews), with_thumbnail, previews.c.item_id)  # those of the former pictures
-        larger = [(item, one.preview) for item, one in pictures.items() if one.preview is not None]
+        larger = [(item, new.preview) for item, new in pictures.items() if new.preview is not None]
         bulk.insert(self._connection, previews, ("item_id", "jpeg"), larger, replacing=("item_id",))
-        codes = [(item, one.fingerprints) for item, one in pictures.items() if one.fingerprints is not None]
+        codes = [(item, new.fingerprints) for item, new in pictures.items() if new.fingerprints is not None]
         bulk.insert(self._connection, fingerprints, ("item_id", "codes"), codes, replacing=("item_id",))
-        unknown = [item for item, one in pictures.items() if one.thumbnail is not None and one.fingerprints is None]
+        unknown = [item for item, new in pictures.items() if new.thumbnail is not None and new.fingerprints is None]
         self._execute(sa.delete(fingerprints), unknown, fingerprints.c.item_id)  # those of the former picture
 
     def _put_labels(self, records: Sequence[NewRecord], ids: Sequence[int], existing: set[int]) -> None:
-        named = [(record, item) for record, item in zip(records, ids, strict=True) if record.labels is not None]
+        labelled = [(record, item) for record, item in zip(records, ids, strict=True) if record.labels is not None]
         # The name of a folder must not replace labels that a person chose.
-        folders = [item for record, item in named if item in existing and not record.labels_given]
-        chosen = self._items.with_given_labels(folders)
-        written = {item: record for record, item in named if item not in chosen}
+        folders = [item for record, item in labelled if item in existing and not record.labels_given]
+        protected = self._items.with_given_labels(folders)
+        written = {item: record for record, item in labelled if item not in protected}
         self._execute(sa.delete(labels), existing & written.keys(), labels.c.item_id)
-        given = [item for item, record in written.items() if item in existing and record.labels_given]
-        self._execute(sa.update(items).values(labels_given=True), given)
+        relabelled = [item for item, record in written.items() if item in existing and record.labels_given]
+        self._execute(sa.update(items).values(labels_given=True), relabelled)
         pairs = ((label, item) for item, record in written.items() for label in set(record.labels or ()))
         # In the order of the index of labels, each of its pages is read and written once.
         bulk.insert(self._connection, labels, ("label", "item_id"), sorted(pairs))
 
     def _put_notion_labels(self, records: Sequence[NewRecord], ids: Sequence[int]) -> None:
-        named = [
+        triples = [
             (item, *of_notion)
-            for one, item in zip(records, ids, strict=True)
-            for of_notion in one.notion_labels.items()
+            for record, item in zip(records, ids, strict=True)
+            for of_notion in record.notion_labels.items()
         ]
-        for notion in {notion for _, notion, _ in named}:
+        for notion in {notion for _, notion, _ in triples}:
             former = sa.delete(notion_labels).where(notion_labels.c.notion == notion)
-            self._execute(former, (item for item, other, _ in named if other == notion), notion_labels.c.item_id)
-        rows = ((item, notion, label) for item, notion, found in named for label in sorted(set(found)))
+            self._execute(former, (item for item, other, _ in triples if other == notion), notion_labels.c.item_id)
+        rows = ((item, notion, label) for item, notion, tags in triples for label in sorted(set(tags)))
         bulk.insert(self._connection, notion_labels, ("item_id", "notion", "label"), rows)
 
     def _execute(
@@ -264,14 +264,14 @@ class KeptFields:
             stored, query = Items(self._connection), sa.select(*_GIVEN, items.c.text_from_labels)
             labels, notions = stored.labels(batch), stored.notion_labels(batch)
             rows = self._connection.execute(query.where(items.c.id.in_(listed(batch)), items.c.content_hash != ""))
-            kept = []
+            kept_rows = []
             for item, key, content, labels_given, attributes, text, text_from_labels in rows:
                 fields = {"labels": labels.get(item, ()), "notion_labels": notions.get(item, {})}
                 fields |= {"labels_given": labels_given, "attributes": attributes}
                 fields |= {"text": text, "text_from_labels": text_from_labels}
                 if any(fields.values()):
-                    kept.append((key, content, json.dumps(fields)))
-            bulk.insert(self._connection, kept_fields, ("key", "content_hash", "fields"), kept)
+                    kept_rows.append((key, content, json.dumps(fields)))
+            bulk.insert(self._connection, kept_fields, ("key", "content_hash", "fields"), kept_rows)
 
     def returned(self, records: Sequence[NewRecord]) -> list[NewRecord]:
         """Return records of new items, with the kept fields of the items whose files had the same content.
@@ -279,17 +279,17 @@ class KeptFields:
         The fields of an item with an equal key come first, and are kept no longer.
         """
         contents = {record.picture.content_hash for record in records if record.picture is not None}
-        kept: dict[str, list[sa.Row[Any]]] = defaultdict(list)
+        by_content: dict[str, list[sa.Row[Any]]] = defaultdict(list)
         for batch in batches(contents):
             query = sa.select(kept_fields).where(kept_fields.c.content_hash.in_(listed(batch)))
             for row in self._connection.execute(query.order_by(kept_fields.c.id.desc())):
-                kept[row.content_hash].append(row)
-        if not kept:
+                by_content[row.content_hash].append(row)
+        if not by_content:
             return list(records)
         back: list[int] = []
         result = []
         for record in records:
-            rows = kept.get(record.picture.content_hash, []) if record.picture is not None else []
+            rows = by_content.get(record.picture.content_hash, []) if record.picture is not None else []
             own = [row for row in rows if normal(row.key) == normal(record.key)]
             back += [row.id for row in own]
             result.append(_with_fields(record, (own or rows)[0].fields) if rows else record)
@@ -297,22 +297,22 @@ class KeptFields:
         return result
 
 
-def _with_fields(record: NewRecord, kept: Mapping[str, Any]) -> NewRecord:
+def _with_fields(record: NewRecord, fields: Mapping[str, Any]) -> NewRecord:
     """Return a record with kept fields where it names none.
 
     Labels that a person chose replace the name of a folder, and a person's text replaces the words of labels. The rows
     of a copy are not trusted: if a field is invalid, the record stays as it is.
     """
     try:
-        labels, text = check_labels(kept["labels"]), check_text(kept["text"])
-        notions = {check_text(notion): check_labels(found) for notion, found in kept["notion_labels"].items()}
-        joined = check_attributes({**kept["attributes"], **(record.attributes or {})})
-        given, from_labels = bool(kept["labels_given"]), bool(kept["text_from_labels"])
+        labels, text = check_labels(fields["labels"]), check_text(fields["text"])
+        notions = {check_text(notion): check_labels(tags) for notion, tags in fields["notion_labels"].items()}
+        joined = check_attributes({**fields["attributes"], **(record.attributes or {})})
+        labels_given, from_labels = bool(fields["labels_given"]), bool(fields["text_from_labels"])
     except (AttributeError, KeyError, TypeError, ValueError):
         return record
-    chosen = record.labels is not None and record.labels_given
-    if not chosen and (given or (record.labels is None and labels)):
-        record = replace(record, labels=labels, labels_given=given)
+    states_labels = record.labels is not None and record.labels_given
+    if not states_labels and (labels_given or (record.labels is None and labels)):
+        record = replace(record, labels=labels, labels_given=labels_given)
     if text and (record.text is None or (record.text_from_labels and not from_labels)):
         record = replace(record, text=text, text_from_labels=from_labels)
     if joined and (record.attributes is None or record.attributes):

@@ -75,13 +75,13 @@ class Items:
     def known(self) -> dict[str, Stored]:
         """Return every item by key, in the order of ids."""
         picture = (items.c.size, items.c.modified_ns, items.c.content_hash, items.c.source)
-        found = self._connection.execute(sa.select(items.c.key, items.c.id, *picture).where(LIVE).order_by(items.c.id))
+        rows = self._connection.execute(sa.select(items.c.key, items.c.id, *picture).where(LIVE).order_by(items.c.id))
         tags, missing = self.labels(), Moves(self._connection).missing()
         return {
             r.key: Stored(
                 r.id, r.size, r.modified_ns, r.content_hash, tags.get(r.id, ()), r.source, missing=r.id in missing
             )
-            for r in found
+            for r in rows
         }
 
     def deleted(self, after: str = "", limit: int | None = None) -> list[DeletedPicture]:
@@ -94,7 +94,7 @@ class Items:
 
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the ids of the existing keys, by the keys in the given form."""
-        found: dict[str, int] = {}
+        ids: dict[str, int] = {}
         other_forms = self._connection.scalar(sa.select(sa.exists().where(LIVE, _in_another_form)))
         for batch in batches(keys):
             forms = {key: normal(key) for key in batch}
@@ -103,28 +103,28 @@ class Items:
             for key, form in forms.items():
                 item = exact.get(key) or exact.get(form) or equal.get(form)
                 if item is not None:
-                    found[key] = item
-        return found
+                    ids[key] = item
+        return ids
 
     def _by(self, column: "sa.ColumnElement[str | None]", values: Iterable[str]) -> dict[str, int]:
         """Return, for each value of a column, the id of the oldest item with this value."""
         query = sa.select(column, items.c.id).where(LIVE)
-        found: Iterator[Any] = select_among(self._connection, query, column, values)
-        return dict(sorted(found, key=itemgetter(1), reverse=True))
+        rows: Iterator[Any] = select_among(self._connection, query, column, values)
+        return dict(sorted(rows, key=itemgetter(1), reverse=True))
 
     def with_equal_sources(self) -> list[list[str]]:
         """Return the keys of each group of items that were read from the same file."""
         once = sa.select(items.c.source).where(LIVE, items.c.source != "").group_by(items.c.source)
-        several = once.having(sa.func.count() > 1)
-        query = sa.select(items.c.source, items.c.key).where(LIVE, items.c.source.in_(several)).order_by(items.c.id)
+        repeated = once.having(sa.func.count() > 1)
+        query = sa.select(items.c.source, items.c.key).where(LIVE, items.c.source.in_(repeated)).order_by(items.c.id)
         return _grouped((row.source, row.key) for row in self._connection.execute(query))
 
     def with_equal_keys(self) -> list[list[str]]:
         """Return the keys of each group that differ only in their Unicode form."""
-        others = self.in_other_forms()
-        found = sa.select(items.c.key).where(LIVE, items.c.key.in_(listed(set(map(normal, others)))))
-        forms = self._connection.scalars(found)
-        return [one for one in _grouped((normal(key), key) for key in (*forms, *others)) if len(one) > 1]
+        other_forms = self.in_other_forms()
+        query = sa.select(items.c.key).where(LIVE, items.c.key.in_(listed(set(map(normal, other_forms)))))
+        forms = self._connection.scalars(query)
+        return [group for group in _grouped((normal(key), key) for key in (*forms, *other_forms)) if len(group) > 1]
 
     def in_other_forms(self) -> list[str]:
         """Return the keys that are not in normal form."""
@@ -137,12 +137,12 @@ class Items:
 
     def with_sources(self, paths: Collection[str]) -> dict[str, list[str]]:
         """Return the keys of the items that were read from these files, by the path's normal form; scans all items."""
-        found: dict[str, list[str]] = defaultdict(list)
+        by_path: dict[str, list[str]] = defaultdict(list)
         query = sa.select(items.c.key, items.c.source).where(LIVE, items.c.source != "").order_by(items.c.id)
         for row in self._connection.execute(query):
             if (path := normal(row.source)) in paths:
-                found[path].append(row.key)
-        return found
+                by_path[path].append(row.key)
+        return by_path
 
     def keys(self) -> dict[int, str]:
         """Return every item's key by id."""
@@ -159,28 +159,28 @@ class Items:
             query = query.where(items.c.id.in_(listed(among.tolist())))
         if among is None or len(among) <= _FEW_IDS:
             return {row.id: row.key for row in self._connection.execute(query.limit(limit))}
-        chosen, found = np.zeros(self.last_id() + 1, bool), dict[int, str]()
-        chosen[among] = True
-        while len(found) < limit and (keys := self.keys_after(after, _KEYS_AT_ONCE)):
-            found |= {item: key for item, key in keys.items() if chosen[item]}
+        mask, page = np.zeros(self.last_id() + 1, bool), dict[int, str]()
+        mask[among] = True
+        while len(page) < limit and (keys := self.keys_after(after, _KEYS_AT_ONCE)):
+            page |= {item: key for item, key in keys.items() if mask[item]}
             after = next(reversed(keys.values()))
-        return dict(islice(found.items(), limit))
+        return dict(islice(page.items(), limit))
 
     def labels(self, ids: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
         """Return the sorted labels of the labelled items by id, of all items or of those in ``ids``."""
         query = sa.select(labels.c.item_id, labels.c.label).order_by(labels.c.item_id, labels.c.label)
-        found: dict[int, list[str]] = defaultdict(list)
+        tags: dict[int, list[str]] = defaultdict(list)
         for row in self._among(query, ids, labels.c.item_id):
-            found[row.item_id].append(row.label)
-        return {item: tuple(group) for item, group in found.items()}
+            tags[row.item_id].append(row.label)
+        return {item: tuple(group) for item, group in tags.items()}
 
     def notion_labels(self, ids: Sequence[int] | None = None) -> dict[int, dict[str, tuple[str, ...]]]:
         """Return the sorted labels by notion of the items that have any, of all items or of those in ``ids``."""
         query = sa.select(notion_labels).order_by(*notion_labels.c)
-        found: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)
+        tags: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)
         for row in self._among(query, ids, notion_labels.c.item_id):
-            found[row.item_id][row.notion] = (*found[row.item_id].get(row.notion, ()), row.label)
-        return dict(found)
+            tags[row.item_id][row.notion] = (*tags[row.item_id].get(row.notion, ()), row.label)
+        return dict(tags)
 
     def notion_label_counts(self) -> dict[str, int]:
         """Return how many items have a label in each notion."""
@@ -219,11 +219,11 @@ class Items:
     def shown(self, ids: Sequence[int]) -> dict[int, tuple[str, tuple[str, ...], str, str, str, bool]]:
         """Return the content of hits of the live items among the ids: key, labels, attributes as JSON, source, text,
         and whether the file is missing."""
-        found = select_among(self._connection, _SHOWN, items.c.id, ids)
+        rows = select_among(self._connection, _SHOWN, items.c.id, ids)
         return {
-            item: (key, tuple(sorted(tags)), *others)
-            for (joined,) in found
-            for item, tags, key, *others in json.loads(joined)
+            item: (key, tuple(sorted(tags)), *rest)
+            for (joined,) in rows
+            for item, tags, key, *rest in json.loads(joined)
         }
 
     def page(self, after: str, limit: int, among: NDArray[np.int64] | None = None) -> dict[int, Item]:
@@ -281,8 +281,8 @@ class Items:
     def with_keys(self, keys: Iterable[str]) -> NDArray[np.int64]:
         """Return the ids of the live items that have one of the keys, in any Unicode form."""
         forms = {form for key in keys for form in (key, normal(key))}
-        found = self._by(items.c.key, forms).values(), self._by(items.c.normal_key, forms).values()
-        return np.array(sorted({*found[0], *found[1]}), np.int64)
+        matches = self._by(items.c.key, forms).values(), self._by(items.c.normal_key, forms).values()
+        return np.array(sorted({*matches[0], *matches[1]}), np.int64)
 
     def last_sequence(self) -> int:
         """Return the number of the last change of an item; 0 before the first change."""
@@ -296,8 +296,8 @@ class Items:
     def changed_since(self, sequence: int) -> Changes:
         """Return the items whose last change is after ``sequence``."""
         changed = self._connection.execute(_CHANGED_SINCE, {"since": sequence})
-        found = {deleted: sorted(map(int, ids.split(","))) for deleted, ids in changed}
-        return Changes(found.get(False, []), found.get(True, []))
+        by_deleted = {deleted: sorted(map(int, ids.split(","))) for deleted, ids in changed}
+        return Changes(by_deleted.get(False, []), by_deleted.get(True, []))
 
     def keys_deleted_since(self, sequence: int) -> list[str]:
         """Return the keys of the items that were deleted after a change, and that no live item has."""
@@ -316,7 +316,8 @@ class Items:
 
     def purge(self, sequence: int) -> int:
         """Remove the tombstones up to a change and return how many; those of pictures stay, to keep the files out."""
-        return int(self._connection.execute(sa.delete(items).where(*_purgeable(sequence))).rowcount)
+        purgeable = items.c.deleted.is_(True), items.c.content_hash == "", items.c.sequence <= sequence
+        return int(self._connection.execute(sa.delete(items).where(*purgeable)).rowcount)
 
     def thumbnail(self, item: int) -> bytes | None:
         """Return an item's thumbnail (JPEG)."""
@@ -327,11 +328,11 @@ class Items:
 
         With ``fall_back``, an item without a preview has its thumbnail.
         """
-        wanted = list(ids)
+        ids = list(ids)
         if size == "large":
-            found = {row[0]: bytes(row[1]) for row in each(self._connection, _PREVIEWS, previews.c.item_id, wanted)}
-            return found | (self.pictures([item for item in wanted if item not in found], "small") if fall_back else {})
-        return {row[0]: bytes(row[1]) for row in each(self._connection, _THUMBNAILS, thumbnails.c.item_id, wanted)}
+            large = {row[0]: bytes(row[1]) for row in each(self._connection, _PREVIEWS, previews.c.item_id, ids)}
+            return large | (self.pictures([item for item in ids if item not in large], "small") if fall_back else {})
+        return {row[0]: bytes(row[1]) for row in each(self._connection, _THUMBNAILS, thumbnails.c.item_id, ids)}
 
     def _among(
         self, query: "sa.Select[Any]", ids: Iterable[int] | None, column: "sa.ColumnElement[int]" = items.c.id
@@ -372,10 +373,6 @@ def _deleted_pictures() -> "sa.Select[Any]":
 
 
 _DELETED_PICTURES = _deleted_pictures()
-
-
-def _purgeable(sequence: int) -> tuple["sa.ColumnElement[bool]", ...]:
-    return items.c.deleted.is_(True), items.c.content_hash == "", items.c.sequence <= sequence
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:

@@ -45,12 +45,12 @@ class JoinedView:
 
     def rows(self, tx: Transaction, ids: Iterable[int] | None = None) -> ViewRows:
         """Return the rows of the given items that have the view, of every item by default."""
-        chosen = None if ids is None else list(ids)
-        found = [tx.rows.get(part, chosen) for part in self.parts]
-        if len(found) == 1:
-            return found[0]
-        common = reduce(np.intersect1d, [one.ids for one in found])
-        return ViewRows(common, np.hstack([one.rows[np.searchsorted(one.ids, common)] for one in found]))
+        items = None if ids is None else list(ids)
+        parts = [tx.rows.get(part, items) for part in self.parts]
+        if len(parts) == 1:
+            return parts[0]
+        common = reduce(np.intersect1d, [part.ids for part in parts])
+        return ViewRows(common, np.hstack([part.rows[np.searchsorted(part.ids, common)] for part in parts]))
 
     def ids(self, tx: Transaction) -> NDArray[np.int64]:
         """Return the ids of the items that have the view, ascending."""

@@ -58,8 +58,8 @@ class PairJudgements:
 
     def all(self) -> list[PairJudgement]:
         """Return every judgement, also those that later ones replace."""
-        found = self._connection.execute(sa.select(*_PAIR_COLUMNS).order_by(pair_judgements.c.id))
-        return [PairJudgement(**row._mapping) for row in found]
+        rows = self._connection.execute(sa.select(*_PAIR_COLUMNS).order_by(pair_judgements.c.id))
+        return [PairJudgement(**row._mapping) for row in rows]
 
     def delete(self, number: int) -> None:
         """Delete the judgement with a number."""
@@ -88,8 +88,8 @@ class Answers:
     def last(self, notion: str, person: str) -> Answer | None:
         """Return the last answer of a person in a notion; None if the person gave no answer."""
         query = sa.select(answers).where(*_of(notion, person)).order_by(answers.c.id.desc()).limit(1)
-        found = self._connection.execute(query).one_or_none()
-        return None if found is None else _answer(found)
+        row = self._connection.execute(query).one_or_none()
+        return None if row is None else _answer(row)
 
     def of_feedback(self, feedback: str) -> list[Answer]:
         """Return the answers that were made from the judgements of a feedback, in their order."""
@@ -102,8 +102,8 @@ class Answers:
 
 
 def _of(notion: str, person: str) -> list["sa.ColumnElement[bool]"]:
-    named = ((answers.c.notion, notion), (answers.c.person, person))
-    return [column == value for column, value in named if value]
+    pairs = ((answers.c.notion, notion), (answers.c.person, person))
+    return [column == value for column, value in pairs if value]
 
 
 def _answer(row: "sa.Row[Any]") -> Answer:

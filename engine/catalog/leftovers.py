@@ -78,13 +78,13 @@ def remove_unless_at_work(folder: Path, chosen: Callable[[], Iterable[Path]]) ->
     descriptor = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if descriptor is None:
         return
-    found: list[Path] = []
+    entries: list[Path] = []
     try:
         with suppress(FileNotFoundError):  # the folder was deleted just now
-            found = list(chosen())
+            entries = list(chosen())
     finally:
         os.close(descriptor)
-    for path in found:  # the lock is free again: processes that start now use other names
+    for path in entries:  # the lock is free again: processes that start now use other names
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:

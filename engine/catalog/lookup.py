@@ -12,10 +12,10 @@ from crossview.engine.values.item import Item
 
 def item_id(tx: Transaction, key: str) -> int:
     """Return the id of an item; NotFoundError if the key does not exist."""
-    found = tx.items.ids_of([key])
-    if not found:
+    ids = tx.items.ids_of([key])
+    if not ids:
         raise NotFoundError(f"no item {key!r} in collection {tx.name()!r}")
-    return found[key]
+    return ids[key]
 
 
 def named_keys(tx: Transaction, names: Sequence[str], match_paths: bool = True) -> dict[str, list[str]]:
@@ -24,37 +24,37 @@ def named_keys(tx: Transaction, names: Sequence[str], match_paths: bool = True) 
     A name is a key or, with ``match_paths``, the path of an item's file, full or below a root, with slashes or
     backslashes; a key takes precedence.
     """
-    found = {name: [name] for name in tx.items.ids_of(names)}
-    if match_paths and (left := [name for name in names if name not in found]):
-        found |= _by_path(tx, left)
+    keys_of = {name: [name] for name in tx.items.ids_of(names)}
+    if match_paths and (unknown := [name for name in names if name not in keys_of]):
+        keys_of |= _by_path(tx, unknown)
         # A name from Windows. A file can also have a backslash in its name, which then takes precedence.
-        if slashed := {name: name.replace("\\", "/") for name in left if name not in found and "\\" in name}:
-            others = named_keys(tx, list(slashed.values()))
-            found |= {name: others[other] for name, other in slashed.items() if other in others}
-    return found
+        if slashed := {name: name.replace("\\", "/") for name in unknown if name not in keys_of and "\\" in name}:
+            of_slashed = named_keys(tx, list(slashed.values()))
+            keys_of |= {name: of_slashed[other] for name, other in slashed.items() if other in of_slashed}
+    return keys_of
 
 
 def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the keys of the items that were read from these paths, each a full path or a path below a root."""
     # The roots of the catalog do not help: the catalog has no roots for items that a client of a server sent.
     plain = {name: normal(normpath(name)) for name in names}  # ./big/6.jpg is big/6.jpg
-    named: dict[str, list[str]] = {}
+    names_of: dict[str, list[str]] = {}
     for name, path in plain.items():
-        named.setdefault(path, []).append(name)
-    found: dict[str, list[str]] = {}
+        names_of.setdefault(path, []).append(name)
+    keys_of: dict[str, list[str]] = {}
     for key in tx.items.keys().values():
         _, slash, path = key.partition("/")
-        for name in (*named.get(normal(key), ()), *(named.get(normal(path), ()) if slash else ())):
-            found.setdefault(name, []).append(key)
+        for name in (*names_of.get(normal(key), ()), *(names_of.get(normal(path), ()) if slash else ())):
+            keys_of.setdefault(name, []).append(key)
     full = {path for path in plain.values() if path.startswith("/") or path[1:3] == ":/"}
     for path, keys in (tx.items.with_sources(full) if full else {}).items():
-        for name in named[path]:
-            found.setdefault(name, []).extend(keys)
-    return found
+        for name in names_of[path]:
+            keys_of.setdefault(name, []).extend(keys)
+    return keys_of
 
 
 def with_views(tx: Transaction, items: Mapping[int, Item]) -> list[Item]:
     """Return items, given by id, each with the names of the views for which it has a row."""
     names = {view.id: view.name for view in tx.views.all()}
     views = tx.rows.views_of(items)
-    return [replace(item, views=tuple(names[one] for one in views.get(number, ()))) for number, item in items.items()]
+    return [replace(item, views=tuple(names[view] for view in views.get(number, ()))) for number, item in items.items()]

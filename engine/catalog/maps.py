@@ -63,8 +63,8 @@ class Maps:
 
     def all(self) -> list[MapRecord]:
         """Return every map, the newest first."""
-        found = self._connection.execute(sa.select(*_COLUMNS).order_by(maps.c.id.desc()))
-        return [MapRecord(**row._mapping) for row in found]
+        rows = self._connection.execute(sa.select(*_COLUMNS).order_by(maps.c.id.desc()))
+        return [MapRecord(**row._mapping) for row in rows]
 
     def places(self, number: int) -> Places:
         """Return the places of a map; StorageError if they are damaged."""
@@ -85,10 +85,10 @@ class Maps:
         same = [maps.c[name] == value for name, value in new.identity.items()]
         self._connection.execute(sa.delete(maps).where(*same))
         columns = {name: value for name, value in vars(new).items() if name != "id"}
-        made = self._connection.execute(sa.insert(maps).values(**columns, state=pack(places._asdict())))
+        result = self._connection.execute(sa.insert(maps).values(**columns, state=pack(places._asdict())))
         oldest = sa.select(maps.c.id).order_by(maps.c.id.desc()).offset(MOST_MAPS)
         self._connection.execute(sa.delete(maps).where(maps.c.id.in_(oldest.scalar_subquery())))
-        return MapRecord(**columns, id=int(made.lastrowid))
+        return MapRecord(**columns, id=int(result.lastrowid))
 
     def delete(self, number: int) -> None:
         """Delete a map."""
@@ -96,6 +96,6 @@ class Maps:
 
     def delete_of_view(self, space: str, view: str) -> None:
         """Delete the maps that show items of a view, or a joined view with it, in any generation of a space."""
-        for one in self.all():
-            if one.space == space and view in (*one.view.split("+"), *one.target.split("+")):
-                self.delete(one.id)
+        for record in self.all():
+            if record.space == space and view in (*record.view.split("+"), *record.target.split("+")):
+                self.delete(record.id)

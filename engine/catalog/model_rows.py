@@ -27,8 +27,8 @@ def row_of_text(extractor: TextExtractor, text: str, view: str = "") -> FeatureR
     """
     model = model_of(extractor)
     if model is None:
-        found = extracted(extractor, [text]).rows
-        return found[0] if len(found) else None
+        rows = extracted(extractor, [text]).rows
+        return rows[0] if len(rows) else None
     from crossview.engine.catalog.row_cache import content_of, keep_row, kept_row
 
     content = content_of(text.encode(errors="surrogatepass"))
@@ -62,5 +62,5 @@ def rows_of_texts(extractor: TextExtractor, texts: Sequence[str], view: str) -> 
         except ModelInputError as error:
             failures[place] = error.message
     present = np.array([place in rows for place in range(len(texts))], bool)
-    made = np.stack(list(rows.values())) if rows else np.empty((0, extractor.dim), np.float32)
-    return Extraction(made, present), failures
+    matrix = np.stack(list(rows.values())) if rows else np.empty((0, extractor.dim), np.float32)
+    return Extraction(matrix, present), failures

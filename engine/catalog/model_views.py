@@ -27,9 +27,9 @@ def model_extractor(kind: str, params: Mapping[str, str], home: Path) -> ModelEx
 
     Raises ValueError for an unknown or missing parameter, NotFoundError for an unknown model, ModelError.
     """
-    known = (*MODELS[kind], *_OPTIONS[kind])
-    if unknown := sorted(params.keys() - set(known)):
-        raise ValueError(f"extractor {kind!r} has no parameter {unknown[0]!r}; it has: {', '.join(known)}")
+    names = (*MODELS[kind], *_OPTIONS[kind])
+    if unknown := sorted(params.keys() - set(names)):
+        raise ValueError(f"extractor {kind!r} has no parameter {unknown[0]!r}; it has: {', '.join(names)}")
     if not params.keys() >= set(MODELS[kind]):
         raise ValueError(f"extractor {kind!r} needs the name of each model, such as {_LIKE[kind]}")
     models = [Models(home).get(params[role]) for role in MODELS[kind]]
@@ -39,8 +39,8 @@ def model_extractor(kind: str, params: Mapping[str, str], home: Path) -> ModelEx
 def _onnx(model: "Model", params: Mapping[str, str]) -> Onnx:
     output, logits = params.get("output", ""), model.manifest.logits
     if output and output != logits:
-        known = f"it has: {logits}" if logits else "it has none"
-        raise ValueError(f"the model {model.name!r} has no other output {output!r}; {known}")
+        outputs = f"it has: {logits}" if logits else "it has none"
+        raise ValueError(f"the model {model.name!r} has no other output {output!r}; {outputs}")
     inputs, dim = model.rows(output)
     return Onnx(model=model.name, digest=model.digest, inputs=inputs, dim=dim, output=output, rows=_rows(params))
 
@@ -54,7 +54,7 @@ def _conse(pictures: "Model", texts: "Model", params: Mapping[str, str], home: P
         )
     if "text" not in texts.inputs:
         raise ValueError(f"the model {texts.name!r} has no tower for texts")
-    made = Conse(
+    extractor = Conse(
         pictures=pictures.name,
         texts=texts.name,
         digest=pictures.digest,
@@ -64,17 +64,17 @@ def _conse(pictures: "Model", texts: "Model", params: Mapping[str, str], home: P
         rows=_rows(params),
     ).of(home / FOLDER)
     sentences = _onnx(texts, {}).of(home / FOLDER)
-    vectors = [row_of_text(sentences, name) for name in made.towers[0].class_names()]
-    return made.with_names(np.stack([one for one in vectors if one is not None]))
+    vectors = [row_of_text(sentences, name) for name in extractor.towers[0].class_names()]
+    return extractor.with_names(np.stack([vector for vector in vectors if vector is not None]))
 
 
 def _rows(params: Mapping[str, str]) -> tuple[Input, ...]:
     """Return the inputs that the rows of items come from; () for all that the models accept."""
     words: Mapping[str, tuple[Input, ...]] = {"": (), "image": ("image",), "text": ("text",)}
-    wanted = params.get("rows", "")
-    if wanted not in words:
-        raise ValueError(f"rows of items can come from image or text, not from {wanted!r}")
-    return words[wanted]
+    word = params.get("rows", "")
+    if word not in words:
+        raise ValueError(f"rows of items can come from image or text, not from {word!r}")
+    return words[word]
 
 
 def _number(text: str) -> float:

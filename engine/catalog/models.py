@@ -53,10 +53,10 @@ class Models:
 
     def get(self, name: str) -> Model:
         """Return a model; NotFoundError, which lists the existing ones, and ModelError for a damaged one."""
-        found = self._stored.find(name)
-        if found is None:
+        model = self._stored.find(name)
+        if model is None:
             raise self._unknown(name)
-        return found
+        return model
 
     def add(self, name: str, folder: Path | str) -> tuple[Model, dict[Input, Trial]]:
         """Copy the model of a folder, run it once, and register it; return it with what the run found.
@@ -75,10 +75,10 @@ class Models:
         with self._staged(folder, manifest) as (staging, hashes):
             trials = try_model(staging, manifest)
             manifest = replace(with_dims(manifest, trials), files=hashes)
-            size = sum((staging / one).stat().st_size for one in hashes)
-            made = Model(name, manifest.digest(), manifest, size, datetime.now(UTC).isoformat(timespec="seconds"))
-            self._install(made, staging, hashes)
-        return made, trials
+            size = sum((staging / file).stat().st_size for file in hashes)
+            model = Model(name, manifest.digest(), manifest, size, datetime.now(UTC).isoformat(timespec="seconds"))
+            self._install(model, staging, hashes)
+        return model, trials
 
     def bring(self, other: "Models") -> None:
         """Register the models of another home, under the same names; a model that is there stays.
@@ -96,8 +96,8 @@ class Models:
         """Register a model whose files are in a folder, each with its hash."""
         with self._changing():
             self._check_free(model.name)
-            for one, sha256 in hashes.items():
-                os.replace(staging / one, self._stored.files / sha256)
+            for file, sha256 in hashes.items():
+                os.replace(staging / file, self._stored.files / sha256)
             sync_folder(self._stored.files)
             self._write(model, staging)
 
@@ -106,15 +106,15 @@ class Models:
 
         Raises NotFoundError, ModelError.
         """
-        found = self.verified(name)
-        return found, try_model(self._stored.files, found.manifest.located(), chosen_device())
+        model = self.verified(name)
+        return model, try_model(self._stored.files, model.manifest.located(), chosen_device())
 
     def verified(self, name: str) -> Model:
         """Return a model after comparing its files with those that were registered; NotFoundError, ModelError."""
-        found = self.get(name)
-        for one in found.manifest.files:
-            self._stored.file(found, one).read()
-        return found
+        model = self.get(name)
+        for file in model.manifest.files:
+            self._stored.file(model, file).read()
+        return model
 
     def users(self, name: str) -> dict[str, list[str]]:
         """Return the views whose rows a model computes, by collection; collections that cannot be opened do not count.
@@ -125,15 +125,15 @@ class Models:
             digest = self.get(name).digest
         except ModelError:
             digest = ""
-        found = dict[str, list[str]]()
+        by_collection = dict[str, list[str]]()
         for collection in Names(self._home).collections():
             with suppress(CrossviewError), closing(CollectionFolder(self._home / collection).open_catalog()) as catalog:
                 with catalog.read() as tx:
-                    by_model = {one.name: models_of(one.extractor, one.params) for one in tx.views.all()}
-                using = [view for view, one in by_model.items() if (digest in one.values() if digest else name in one)]
+                    by_model = {view.name: models_of(view.extractor, view.params) for view in tx.views.all()}
+                using = [view for view, own in by_model.items() if (digest in own.values() if digest else name in own)]
                 if using:
-                    found[collection] = using
-        return found
+                    by_collection[collection] = using
+        return by_collection
 
     def remove(self, name: str) -> None:
         """Delete a model, also a damaged one, and its files unless another model has them; views keep their rows.
@@ -150,9 +150,9 @@ class Models:
             raise self._unknown(name)
 
     def _unknown(self, name: str) -> NotFoundError:
-        known = ", ".join(self.names())
-        if known:
-            return NotFoundError(f"no model {name!r}; there are: {known}")
+        names = ", ".join(self.names())
+        if names:
+            return NotFoundError(f"no model {name!r}; there are: {names}")
         return NotFoundError(f"no model {name!r}; add one with: ", call("home.models.add", "NAME", "FOLDER"))
 
     def _check_free(self, name: str) -> None:
@@ -175,7 +175,7 @@ class Models:
             try:
                 with file_errors():
                     make_folder(staging)
-                    hashes = {one: _copied(Folder(folder).inside(one), staging / one) for one in files_of(manifest)}
+                    hashes = {file: _copied(Folder(folder).inside(file), staging / file) for file in files_of(manifest)}
                 yield staging, hashes
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
@@ -185,9 +185,9 @@ class Models:
         """Hold the lock of the home's names for the block; then remove the files that no model has."""
         with file_errors():
             make_folder(self._home, parents=True)
-            for one in (self._stored.path, self._stored.files):
-                check_no_links(one)
-                make_folder(one)
+            for folder in (self._stored.path, self._stored.files):
+                check_no_links(folder)
+                make_folder(folder)
             with WriterLock(self._home / ".names").hold():
                 try:
                     yield
@@ -201,18 +201,18 @@ class Models:
         """
         with suppress(ModelError, OSError):
             models = self.all()
-            used = {sha256 for one in models for sha256 in one.manifest.files.values()}
+            used = {sha256 for model in models for sha256 in model.manifest.files.values()}
             for file in self._stored.files.iterdir():
                 if file.name not in used:
                     file.unlink()
-            forget_rows(self._stored.path, {one.digest for one in models})
+            forget_rows(self._stored.path, {model.digest for model in models})
 
     def _write(self, model: Model, staging: Path) -> None:
-        made = staging / f"{uuid.uuid4().hex}.json"
-        make_file(made)
-        made.write_bytes(model.packed())
-        sync_file(made)
-        os.replace(made, self._stored.place(model.name))
+        path = staging / f"{uuid.uuid4().hex}.json"
+        make_file(path)
+        path.write_bytes(model.packed())
+        sync_file(path)
+        os.replace(path, self._stored.place(model.name))
         sync_folder(self._stored.path)
 
 

@@ -44,15 +44,15 @@ class Moves:
 
         Answers and judgements get the new keys, too. No other live item may have one of the keys.
         """
-        renamed = {item: one for item, one in moves.items() if one.key != one.new_key}
+        renamed = {item: move for item, move in moves.items() if move.key != move.new_key}
         # Items can exchange their keys, so first set all keys free: no key contains a NUL.
         bulk.update(self._connection, items, ["key", "normal_key"], ((f"\0{item}", None, item) for item in renamed))
         rows = (
-            (one.new_key, form if (form := normal(one.new_key)) != one.new_key else None, one.source, sequence, item)
-            for item, one in moves.items()
+            (key, form if (form := normal(key)) != key else None, source, sequence, item)
+            for item, (_, key, source) in moves.items()
         )
         bulk.update(self._connection, items, ["key", "normal_key", "source", "sequence"], rows)
-        names = {one.key: one.new_key for one in renamed.values()}
+        names = {move.key: move.new_key for move in renamed.values()}
         new = ((sequence, former, key) for former, key in names.items())
         bulk.insert(self._connection, renames, ("sequence", "former", "key"), new)
         self._rename_judged(names)
@@ -83,5 +83,5 @@ class Moves:
     def renames_since(self, sequence: int) -> Renames:
         """Return the new keys of items in each change after ``sequence``."""
         query = sa.select(renames.c.sequence, renames.c.former, renames.c.key).where(renames.c.sequence > sequence)
-        found = self._connection.execute(query.order_by(renames.c.sequence, renames.c.id)).all()
-        return [{row.former: row.key for row in some} for _, some in groupby(found, key=lambda row: row.sequence)]
+        rows = self._connection.execute(query.order_by(renames.c.sequence, renames.c.id)).all()
+        return [{row.former: row.key for row in some} for _, some in groupby(rows, key=lambda row: row.sequence)]

@@ -61,20 +61,20 @@ class Names:
         with suppress(OSError):  # one look at the disk for most names, because every call asks
             if stat.S_ISDIR(os.lstat(f"{self._place}/{name}").st_mode):
                 return name
-        named = _target(self._home / name) or name
-        if (self._home / named).exists():
-            return named
-        return _target(self._home / f"{_RENAMED}{named}") or named
+        collection = _target(self._home / name) or name
+        if (self._home / collection).exists():
+            return collection
+        return _target(self._home / f"{_RENAMED}{collection}") or collection
 
     def identities(self) -> dict[str, str]:
         """Return the identity of the collection of each collection name and alias, "" for a collection without one.
 
         The names include the old one of a collection that is being renamed.
         """
-        found = {name: self._identity(name) for name in self.collections()}
+        by_name = {name: self._identity(name) for name in self.collections()}
         moving = {note.name.removeprefix(_RENAMED): _target(note) or "" for note in self._home.glob(f"{_RENAMED}*")}
-        others = {**moving, **self.aliases()}
-        return {name: found[target] for name, target in others.items() if target in found} | found
+        further = {**moving, **self.aliases()}
+        return {name: by_name[target] for name, target in further.items() if target in by_name} | by_name
 
     def _identity(self, name: str) -> str:
         with suppress(StorageError):
@@ -97,37 +97,37 @@ class Names:
 
     def check_exists(self, name: str) -> None:
         """Raise NotFoundError if a name stands for no collection; the message names the remedy."""
-        found, names = self.collection_of(name), self.collections()
-        if found in names:
+        real, names = self.collection_of(name), self.collections()
+        if real in names:
             return
-        if found != name:
+        if real != name:
             raise NotFoundError(
-                f"alias {name!r} stands for collection {found!r}, which does not exist: point it to another one with: ",
+                f"alias {name!r} stands for collection {real!r}, which does not exist: point it to another one with: ",
                 call("home.set_alias", name, "NAME"),
             )
-        known = f"there are: {', '.join(names)}" if names else "there are none"
+        existing = f"there are: {', '.join(names)}" if names else "there are none"
         if aliases := self.aliases():
-            known += f"; aliases: {', '.join(aliases)}"
+            existing += f"; aliases: {', '.join(aliases)}"
         remedy = Text("; create the collection with: ", call("home.create", name)) if NAME.fullmatch(name) else ""
-        raise NotFoundError(f"no collection {name!r}; {known}", remedy, detail=None if names else self.emptiness())
+        raise NotFoundError(f"no collection {name!r}; {existing}", remedy, detail=None if names else self.emptiness())
 
     def check_collection(self, name: str) -> None:
         """Raise the errors of ``check_exists``, and InvalidInputError for an alias."""
-        if name not in self.collections() and (found := self.collection_of(name)) != name:
+        if name not in self.collections() and (real := self.collection_of(name)) != name:
             raise InvalidInputError(
-                f"{name!r} is an alias of collection {found!r}: name the collection itself, or delete the alias with: ",
+                f"{name!r} is an alias of collection {real!r}: name the collection itself, or delete the alias with: ",
                 call("home.delete_alias", name),
             )
         self.check_exists(name)
 
     def check_unnamed(self, collection: str) -> None:
         """Raise NotReadyError if an alias stands for a collection."""
-        if found := [alias for alias, named in self.aliases().items() if named == collection]:
+        if aliases := [alias for alias, target in self.aliases().items() if target == collection]:
             raise NotReadyError(
-                f"collection {collection!r} has the alias {found[0]!r}: point the alias to another collection with: ",
-                call("home.set_alias", found[0], "NAME"),
+                f"collection {collection!r} has the alias {aliases[0]!r}: point the alias to another collection with: ",
+                call("home.set_alias", aliases[0], "NAME"),
                 ", or delete it with: ",
-                call("home.delete_alias", found[0]),
+                call("home.delete_alias", aliases[0]),
             )
 
     def set_alias(self, alias: str, collection: str) -> str:
@@ -149,13 +149,13 @@ class Names:
 
     def delete_alias(self, alias: str) -> None:
         """Delete an alias; its collection stays."""
-        known = self.aliases()
+        aliases = self.aliases()
         if alias in self.collections():
             raise InvalidInputError(
                 f"{alias!r} is a collection, not an alias: delete a collection with: ", call("home.delete", alias)
             )
-        if alias not in known:
-            there = f"there are: {', '.join(known)}" if known else "there are none"
+        if alias not in aliases:
+            there = f"there are: {', '.join(aliases)}" if aliases else "there are none"
             raise NotFoundError(f"no alias {alias!r}; {there}")
         with self._changing(), suppress(FileNotFoundError):
             (self._home / alias).unlink()
@@ -213,12 +213,12 @@ class Names:
 
     def _link(self, alias: str, collection: str) -> None:
         """Make or replace the link of an alias in one step."""
-        made = self._home / f"{_LINK}{uuid.uuid4().hex}"
-        os.symlink(collection, made)
+        link = self._home / f"{_LINK}{uuid.uuid4().hex}"
+        os.symlink(collection, link)
         try:
-            os.replace(made, self._home / alias)
+            os.replace(link, self._home / alias)
         except IsADirectoryError:
-            made.unlink()
+            link.unlink()
             raise AlreadyExistsError(f"collection {alias!r} exists already") from None
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from crossview.engine.catalog.checks import MAX_SOURCE
-from crossview.engine.catalog.copies import Progress, damaged, opened_copy
 from crossview.engine.catalog.database import known_versions, new_database, storage_errors
+from crossview.engine.catalog.database_copies import Progress, damaged, opened_copy
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.catalog.private import make_file, sync_file
 from crossview.engine.catalog.soundness import check_sound
@@ -76,10 +76,10 @@ class NewCatalog:
                 self._made.execute(f"CREATE TABLE IF NOT EXISTS {_PIECES} (name TEXT PRIMARY KEY)")
             columns = _columns(self._made)
         self.tables: dict[str, dict[str, str]] = {
-            table: {name: kind for name, kind, _ in found} for table, found in columns.items()
+            table: {name: kind for name, kind, _ in specs} for table, specs in columns.items()
         }
         """The declared type of each column of each table, in the order in which the tables need each other."""
-        self._checks = {table: {one[0]: _check(*one) for one in found} for table, found in columns.items()}
+        self._checks = {table: {spec[0]: _check(*spec) for spec in specs} for table, specs in columns.items()}
 
     def close(self) -> None:
         """Close the file."""
@@ -118,8 +118,8 @@ class NewCatalog:
         """Check the whole, migrate it, and give it a new history of changes; return its file."""
         folder = CollectionFolder(self._folder)
         with storage_errors():
-            if (found := self._made.execute("PRAGMA foreign_key_check").fetchone()) is not None:
-                raise self._damaged(f"a row of table {found[0]} refers to a missing row of table {found[2]}")
+            if (row := self._made.execute("PRAGMA foreign_key_check").fetchone()) is not None:
+                raise self._damaged(f"a row of table {row[0]} refers to a missing row of table {row[2]}")
             self._made.execute(f"DROP TABLE IF EXISTS {_PIECES}")
             self._made.execute("PRAGMA journal_mode=WAL").fetchone()
             self._made.close()
@@ -133,11 +133,9 @@ class NewCatalog:
             raise self._damaged(str(error)) from error
         with storage_errors(), closing(sqlite3.connect(folder.database)) as database:
             database.create_function("within", 1, _is_within, deterministic=True)
-            found = database.execute(_FAR).fetchone()
-        if found is not None:
-            raise self._damaged(
-                f"item {found[0]!r} has values in view {found[1]!r} that distances cannot be computed from"
-            )
+            row = database.execute(_FAR).fetchone()
+        if row is not None:
+            raise self._damaged(f"item {row[0]!r} has values in view {row[1]!r} that distances cannot be computed from")
         return folder.database
 
     def _checked(self, table: str, rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
@@ -169,12 +167,12 @@ def _continues(path: Path) -> bool:
         return bool(database.execute(query, (_PIECES,)).fetchone()[0])
 
 
-def _columns(made: sqlite3.Connection) -> dict[str, list[tuple[str, str, int]]]:
+def _columns(database: sqlite3.Connection) -> dict[str, list[tuple[str, str, int]]]:
     """Return name, declared type and whether it is required of the columns of each table that moves."""
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
-    tables = [name for (name,) in made.execute(query) if name not in (*LEFT, _PIECES)]
+    tables = [name for (name,) in database.execute(query) if name not in (*LEFT, _PIECES)]
     columns = 'SELECT name, type, "notnull" FROM pragma_table_info(?)'
-    return {table: made.execute(columns, (table,)).fetchall() for table in tables}
+    return {table: database.execute(columns, (table,)).fetchall() for table in tables}
 
 
 def _check(column: str, kind: str, required: int) -> _Check:
@@ -229,23 +227,23 @@ def _json_check(kind: type) -> _Check:
         if value in ("{}", "[]"):
             return value == str(kind())
         try:
-            found = json.loads(value)
+            parsed = json.loads(value)
         except (ValueError, RecursionError):
             return False
-        if kind is list and isinstance(found, list):
-            return all(type(one) is str for one in found)  # keys
-        return isinstance(found, kind) and _is_flat(found, value)
+        if kind is list and isinstance(parsed, list):
+            return all(type(key) is str for key in parsed)  # keys
+        return isinstance(parsed, kind) and _is_flat(parsed, value)
 
     return check
 
 
-def _is_flat(found: Any, text: str) -> bool:
+def _is_flat(parsed: Any, text: str) -> bool:
     """Return whether a JSON value is nested less than ``_DEEPEST`` levels: its readers recurse that deep."""
     if text.count("[") + text.count("{") < _DEEPEST:
         return True
-    level = [found]
+    level = [parsed]
     for _ in range(_DEEPEST):
-        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        inner = (node.values() if isinstance(node, dict) else node for node in level if isinstance(node, dict | list))
         level = [value for values in inner for value in values]
     return not level
 
@@ -273,24 +271,24 @@ class Copy:
         Only rows of known tables are used: views, triggers and constraints of the file are ignored. Raises
         InvalidInputError for a value that crossview would not write, and StorageError if the catalog cannot be written.
         """
-        with closing(NewCatalog(folder, self._version(), lambda how: damaged(self._path, how))) as made:
+        with closing(NewCatalog(folder, self._version(), lambda how: damaged(self._path, how))) as catalog:
             with self._understood():
                 counts = {
                     table: self._source.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - a name of this program's schema
-                    for table in made.tables
+                    for table in catalog.tables
                 }
-            made.expect(sum(counts.values()), progress)
-            for table, columns in made.tables.items():
-                made.bring(table, table, self._rows(table, columns))
-            return made.finish()
+            catalog.expect(sum(counts.values()), progress)
+            for table, columns in catalog.tables.items():
+                catalog.bring(table, table, self._rows(table, columns))
+            return catalog.finish()
 
     def _version(self) -> str:
         with self._understood():
-            found = [version for (version,) in self._source.execute("SELECT version_num FROM alembic_version")]
-        if len(found) == 1 and found[0] in known_versions():
-            return str(found[0])
+            versions = [version for (version,) in self._source.execute("SELECT version_num FROM alembic_version")]
+        if len(versions) == 1 and versions[0] in known_versions():
+            return str(versions[0])
         raise InvalidInputError(
-            f"{self._path} has the unknown schema version {', '.join(map(repr, found[:3])) or 'none'}: the file is "
+            f"{self._path} has the unknown schema version {', '.join(map(repr, versions[:3])) or 'none'}: the file is "
             "damaged, or a newer crossview made it; use another copy, or upgrade crossview"
         )
 
@@ -300,8 +298,8 @@ class Copy:
             there = {row[1].lower() for row in self._source.execute(f"PRAGMA table_info({table})")}
             if lacking := sorted(set(columns) - there):  # SQLite could read the name of a missing column as a text
                 raise damaged(self._path, f"table {table} has no column {lacking[0]}")
-            found = self._source.execute(f"SELECT {', '.join(columns)} FROM {table}")  # noqa: S608 - names of this program's schema
-            while rows := found.fetchmany(_COPIED_AT_ONCE):
+            cursor = self._source.execute(f"SELECT {', '.join(columns)} FROM {table}")  # noqa: S608 - names of this program's schema
+            while rows := cursor.fetchmany(_COPIED_AT_ONCE):
                 yield from rows
 
     @contextmanager

@@ -49,8 +49,8 @@ def sync_file(path: Path) -> None:
 def check_no_links(folder: Path) -> None:
     """Raise StorageError if a folder is or contains a link; a missing folder contains none."""
     with file_errors():
-        found = [folder, *folder.iterdir()] if folder.is_dir() else [folder]
-    for path in found:
+        paths = [folder, *folder.iterdir()] if folder.is_dir() else [folder]
+    for path in paths:
         if path.is_symlink():
             raise StorageError(
                 f"{path.name!r} is a link: put the file or folder itself there, or remove the link", detail=path

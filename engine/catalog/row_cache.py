@@ -56,10 +56,10 @@ class RowCache:
     def get(self, output: str, content: bytes, dim: int) -> FeatureRows | None:
         """Return a row, (dim,) float32; None without one."""
         query = "SELECT row FROM rows WHERE output = ? AND content = ?"
-        found = self._used(lambda database: database.execute(query, (output, content)).fetchone())
-        if found is None or not isinstance(found[0], bytes) or len(found[0]) != 4 * dim:
+        row = self._used(lambda database: database.execute(query, (output, content)).fetchone())
+        if row is None or not isinstance(row[0], bytes) or len(row[0]) != 4 * dim:
             return None
-        return np.frombuffer(found[0], np.float32).copy()
+        return np.frombuffer(row[0], np.float32).copy()
 
     def put(self, output: str, content: bytes, row: FeatureRows) -> None:
         """Keep a row; if there are too many, forget those that were written first."""
@@ -76,7 +76,7 @@ class RowCache:
         if not self._path.exists():
             _make(self._path)
         database = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute("PRAGMA synchronous = NORMAL")  # lost rows are computed again
         return database
 
     def _used(self, work: Callable[[sqlite3.Connection], _Found]) -> _Found | None:
@@ -126,10 +126,10 @@ def content_of(data: bytes, *form: int) -> bytes:
     return hashlib.sha256(f"{_FORMAT} {form} ".encode() + hashlib.sha256(data).digest()).digest()
 
 
-def forget_rows(models: Path, kept: Collection[str]) -> None:
+def forget_rows(models: Path, digests: Collection[str]) -> None:
     """Delete the kept rows of all models but those with some digests, given the folder of models; OSError."""
     for path in models.glob(f"*{_END}*"):
-        if path.name.partition(".")[0] not in kept:
+        if path.name.partition(".")[0] not in digests:
             path.unlink(missing_ok=True)
 
 

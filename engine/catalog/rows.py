@@ -46,9 +46,9 @@ class RowStore:
         """Return the rows of all items, or of those in ``ids``; items without a row are left out."""
         if ids is not None:
             return self._among(view, sorted(ids))
-        found = self._connection.execute(self._current(view, rows.c.item_id, rows.c.data)).all()
-        values = np.frombuffer(b"".join(row.data for row in found), "<f4").astype(np.float32, copy=False)
-        return ViewRows(np.array([row.item_id for row in found], np.int64), values.reshape(len(found), view.dim))
+        records = self._connection.execute(self._current(view, rows.c.item_id, rows.c.data)).all()
+        values = np.frombuffer(b"".join(row.data for row in records), "<f4").astype(np.float32, copy=False)
+        return ViewRows(np.array([row.item_id for row in records], np.int64), values.reshape(len(records), view.dim))
 
     def _among(self, view: ViewRecord, ids: Sequence[int]) -> ViewRows:
         """Return the rows of the given items, packed into few rows of the result.
@@ -56,14 +56,14 @@ class RowStore:
         For each row of a result Python's driver releases the interpreter lock, and waits to get it back from threads
         that compute.
         """
-        found, data = list[NDArray[np.int64]](), list[bytes]()
+        parts, data = list[NDArray[np.int64]](), list[bytes]()
         at_once = max(1, min(MOST_PARAMETERS, _BYTES_AT_ONCE // (4 * view.dim)))
         query = _joined(view.id, view.revision)
         for numbers, digits in bulk.select_among(self._connection, query, rows.c.item_id, ids, at_once):
             if numbers is not None:
-                found.append(np.array(numbers.split(","), np.int64))
+                parts.append(np.array(numbers.split(","), np.int64))
                 data.append(bytes.fromhex(digits))
-        numbers = found[0] if len(found) == 1 else np.concatenate([np.empty(0, np.int64), *found])
+        numbers = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
         order = np.argsort(numbers)
         values = np.frombuffer(b"".join(data), "<f4").astype(np.float32, copy=False).reshape(len(numbers), view.dim)
         return ViewRows(numbers[order], values[order])
@@ -82,7 +82,7 @@ class RowStore:
 
     def views_of(self, ids: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """Return, by item, the ids of the views for which it has a row of any revision."""
-        found: dict[int, list[int]] = defaultdict(list)
+        by_item: dict[int, list[int]] = defaultdict(list)
         for batch in batches(ids):
             query = (
                 sa.select(rows.c.item_id, rows.c.view_id)
@@ -90,8 +90,8 @@ class RowStore:
                 .order_by(rows.c.view_id)
             )
             for item, view in self._connection.execute(query):
-                found[item].append(view)
-        return {item: tuple(views) for item, views in found.items()}
+                by_item[item].append(view)
+        return {item: tuple(views) for item, views in by_item.items()}
 
     def suspects(self, view: ViewRecord) -> list[int]:
         """Return the ids of items whose rows of a view may have too large values, which earlier versions accepted."""

@@ -30,8 +30,8 @@ class Snapshot(NamedTuple):
     @property
     def file_name(self) -> str:
         """The name of the file; escaping keeps it inside the folder for any name of a space or target."""
-        made = f"{self.space}-{self.generation}-{self.target}-{self.token}.idx"
-        return made.replace("%", "%25").replace("/", "%2F")
+        name = f"{self.space}-{self.generation}-{self.target}-{self.token}.idx"
+        return name.replace("%", "%25").replace("/", "%2F")
 
 
 class Snapshots:
@@ -48,8 +48,8 @@ class Snapshots:
     def get(self, place: Place) -> Snapshot | None:
         """Return the snapshot of a target; None if it has none."""
         query = sa.select(*(snapshots.c[name] for name in Snapshot._fields)).where(*_at(place))
-        found = self._connection.execute(query).one_or_none()
-        return None if found is None else Snapshot(*found)
+        row = self._connection.execute(query).one_or_none()
+        return None if row is None else Snapshot(*row)
 
     def clear(self) -> None:
         """Forget all snapshots."""
@@ -66,8 +66,8 @@ class Snapshots:
         The catalog does not store generations of the raw space: only snapshots of the new one's generation stay.
         """
         self.delete(new.place)
-        kept = sa.select(generations.c.generation).where(generations.c.space == new.space)
-        gone = (snapshots.c.generation != new.generation) & snapshots.c.generation.not_in(kept)
+        existing = sa.select(generations.c.generation).where(generations.c.space == new.space)
+        gone = (snapshots.c.generation != new.generation) & snapshots.c.generation.not_in(existing)
         self._connection.execute(sa.delete(snapshots).where(snapshots.c.space == new.space, gone))
         self._connection.execute(sa.insert(snapshots).values(new._asdict()))
 
@@ -77,9 +77,9 @@ class Snapshots:
 
     def keep(self, places: Collection[Place]) -> None:
         """Forget the snapshots of all other targets."""
-        for one in self.all():
-            if one.place not in places:
-                self.delete(one.place)
+        for snapshot in self.all():
+            if snapshot.place not in places:
+                self.delete(snapshot.place)
 
 
 def _at(place: Place) -> tuple["sa.ColumnElement[bool]", ...]:

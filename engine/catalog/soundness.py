@@ -34,7 +34,7 @@ def check_sound(tx: Transaction) -> None:
     if (count := tx.count_collections()) != 1:
         raise ValueError(f"it describes {count} collections")
     head, views = tx.head(), tx.views.all()
-    numbers = (head.purged, tx.items.last_sequence(), *(one.sequence for one in tx.spaces.generations()))
+    numbers = (head.purged, tx.items.last_sequence(), *(generation.sequence for generation in tx.spaces.generations()))
     if not all(0 <= number <= head.sequence for number in numbers):
         raise ValueError(f"a change has a number above the last change, {head.sequence}")
     for view in views:
@@ -55,12 +55,12 @@ def _check_view(tx: Transaction, view: ViewRecord) -> None:
     try:
         check_view_name(view.name)
         _check_packaged(view)
-        made = unfitted_extractor(view)
+        extractor = unfitted_extractor(view)
     except (ValueError, TypeError) as error:
         raise ValueError(f"view {view.name[:40]!r} is invalid ({error})") from error
-    if inputs_of(view) != made.inputs and view.packaged is not None:
+    if inputs_of(view) != extractor.inputs and view.packaged is not None:
         raise ValueError(f"view {view.name!r} does not have the inputs of its extractor")
-    if view.dim != made.dim or view.revision < made.fitted:
+    if view.dim != extractor.dim or view.revision < extractor.fitted:
         raise ValueError(f"view {view.name!r} has dimension {view.dim} at revision {view.revision}")
     if tx.rows.misfits(view):
         raise ValueError(f"a row of view {view.name!r} does not have {view.dim} values")
@@ -73,57 +73,57 @@ def _check_packaged(view: ViewRecord) -> None:
     """
     from crossview.features.registry import package_of
 
-    kept = view.packaged
-    if kept is None:
+    facts = view.packaged
+    if facts is None:
         if package_of(view.extractor):
             raise ValueError("it does not name the package of its extractor")
         return
-    package, inputs, steps = (kept.get(name) for name in ("package", "inputs", "steps"))
+    package, inputs, steps = (facts.get(name) for name in ("package", "inputs", "steps"))
     if not isinstance(package, str) or not _PACKAGE.fullmatch(package):
         raise ValueError("the package of its extractor has an invalid name")
-    if inputs not in (["image"], ["text"], ["image", "text"]) or not isinstance(steps, list) or len(kept) != _STATED:
+    if inputs not in (["image"], ["text"], ["image", "text"]) or not isinstance(steps, list) or len(facts) != _STATED:
         raise ValueError("its extractor is described wrongly")
-    if not set(steps) <= set(STEPS) or not all(isinstance(kept.get(one), bool) for one in ("robust", "learns_labels")):
+    if not set(steps) <= set(STEPS) or not all(isinstance(facts.get(key), bool) for key in ("robust", "learns_labels")):
         raise ValueError("its extractor is described wrongly")
 
 
 def _check_spaces(tx: Transaction, views: set[str]) -> None:
     used, generations = tx.spaces.in_use(), tx.spaces.generations()
-    numbers = {(one.space, one.generation) for one in generations}
+    numbers = {(record.space, record.generation) for record in generations}
     if lacking := used.items() - numbers:
         raise ValueError(f"the generation {lacking.pop()} does not exist")
     if (active := tx.active_space()) not in ("", RAW, *used):
         raise ValueError(f"the active space {active[:40]!r} does not exist")
-    for one in generations:
-        _check_generation(tx, one, views)
+    for record in generations:
+        _check_generation(tx, record, views)
 
 
-def _check_generation(tx: Transaction, one: Generation, views: set[str]) -> None:
-    info = space_info(one, [one], "", _thresholds(tx, one.space, one.generation))
-    if found := mistyped(info):
-        raise ValueError(f"{found} of space {one.space!r} has a wrong type")
+def _check_generation(tx: Transaction, record: Generation, views: set[str]) -> None:
+    info = space_info(record, [record], "", _thresholds(tx, record.space, record.generation))
+    if wrong := mistyped(info):
+        raise ValueError(f"{wrong} of space {record.space!r} has a wrong type")
     for target in (*info.targets, *info.dim):
         if not isinstance(target, str) or not 0 < len(target) <= _MOST_TARGET or "\0" in target:
-            raise ValueError(f"a target of space {one.space!r} has the invalid name {repr(target)[:40]}")
+            raise ValueError(f"a target of space {record.space!r} has the invalid name {repr(target)[:40]}")
     parts = {part for view in info.views for part in part_names(view)}
-    if one.generation < 1 or not parts <= views:
+    if record.generation < 1 or not parts <= views:
         raise ValueError(
-            f"generation {one.generation} of space {one.space!r} uses unknown views: {', '.join(sorted(parts))}"
+            f"generation {record.generation} of space {record.space!r} uses unknown views: {', '.join(sorted(parts))}"
         )
 
 
 def _check_choices(tx: Transaction) -> None:
-    infos = {(one.space, one.generation): space_info(one, [one], "") for one in tx.spaces.generations()}
-    for (space, generation), chosen in tx.spaces.index_choices().items():
+    infos = {(record.space, record.generation): space_info(record, [record], "") for record in tx.spaces.generations()}
+    for (space, generation), choices in tx.spaces.index_choices().items():
         info = raw_info(tx) if space == RAW else infos.get((space, generation))
         if info is None:
             raise ValueError(
                 f"an index belongs to generation {generation} of space {space[:40]!r}, which does not exist"
             )
-        for target, tree in chosen.items():
+        for target, tree in choices.items():
             kind = _checked_choice(tree).kind
-            known = target.partition(":")[0] in info.views if kind == SKETCHES else target in info.targets
-            if not known or (info.binary and kind != SKETCHES):
+            exists = target.partition(":")[0] in info.views if kind == SKETCHES else target in info.targets
+            if not exists or (info.binary and kind != SKETCHES):
                 raise ValueError(f"target {target[:40]!r} of space {space!r} cannot have an index of kind {kind!r}")
 
 
@@ -134,41 +134,41 @@ def _checked_choice(tree: Mapping[str, Any]) -> IndexChoice:
     checked_choice(choice.asked, choice.recall, choice.vectors)
     if choice.kind not in (*KINDS, SKETCHES) or choice.kind == AUTO:
         raise ValueError(f"an index has the unknown kind {choice.kind[:40]!r}")
-    curves = [curve for one in choice.measured for curve in one.curves]
+    curves = [curve for row in choice.measured for curve in row.curves]
     points = [point for curve in curves for point in curve.points]
-    counts = *(one.queries for one in choice.measured), *(one.k for one in curves), *(one.effort for one in points)
+    counts = *(row.queries for row in choice.measured), *(row.k for row in curves), *(row.effort for row in points)
     shares = (
-        *(one.confirmed for one in choice.measured),
-        *(one.share for one in curves),
-        *(one.recall for one in points),
+        *(row.confirmed for row in choice.measured),
+        *(row.share for row in curves),
+        *(row.recall for row in points),
     )
     if not all(type(count) is int and 0 < count <= _MOST_EFFORT for count in counts):
         raise ValueError("an index has an effort or a number of queries that is not a number above 0")
     if choice.items < 0:
         raise ValueError("an index has a number of items below 0")
-    if not all(0 <= share <= 1 for share in (*shares, *(one.error for one in points))):
+    if not all(0 <= share <= 1 for share in (*shares, *(row.error for row in points))):
         raise ValueError("an index has a recall that is not a share")
     return choice
 
 
 def _check_maps(tx: Transaction, views: set[str]) -> None:
-    for one in tx.maps.all():
-        if wrong := mistyped(one.info(0)):
-            raise ValueError(f"{wrong} of map {one.id} has a wrong type")
-        if not set(part_names(one.view)) <= views or one.method not in METHODS:
-            raise ValueError(f"map {one.id} has an unknown view or method")
-        condition_of(one.condition)
-        tx.maps.places(one.id)
+    for record in tx.maps.all():
+        if wrong := mistyped(record.info(0)):
+            raise ValueError(f"{wrong} of map {record.id} has a wrong type")
+        if not set(part_names(record.view)) <= views or record.method not in METHODS:
+            raise ValueError(f"map {record.id} has an unknown view or method")
+        condition_of(record.condition)
+        tx.maps.places(record.id)
 
 
 def _thresholds(tx: Transaction, space: str, generation: int) -> tuple[Threshold, ...]:
-    found = tx.spaces.thresholds(space, generation)
-    for one in found:
-        if wrong := mistyped(one):
+    thresholds = tx.spaces.thresholds(space, generation)
+    for threshold in thresholds:
+        if wrong := mistyped(threshold):
             raise ValueError(f"{wrong} of a threshold of space {space!r} has a wrong type")
-        if not len(one.distances) == len(one.probabilities) > 0:
+        if not len(threshold.distances) == len(threshold.probabilities) > 0:
             raise ValueError(f"a threshold of space {space!r} has no probability for each distance")
-    return found
+    return thresholds
 
 
 def mistyped(value: Any, kind: Any = None) -> str:
@@ -177,20 +177,20 @@ def mistyped(value: Any, kind: Any = None) -> str:
     The annotations are those of ``kind`` [default: the class of ``value``].
     """
     hints = get_type_hints(kind or type(value))
-    names = [one.name for one in fields(kind or value)]
+    names = [field.name for field in fields(kind or value)]
     return next((name for name in names if not _is(getattr(value, name), hints[name])), "")
 
 
 def _is(value: Any, hint: Any) -> bool:
-    kind, inner = get_origin(hint), get_args(hint)
+    kind, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
     if kind in (Union, types.UnionType):
-        return any(_is(value, one) for one in inner)
+        return any(_is(value, option) for option in args)
     if kind is tuple:  # of any length
-        return isinstance(value, tuple) and all(_is(one, inner[0]) for one in value)
+        return isinstance(value, tuple) and all(_is(part, args[0]) for part in value)
     if kind is Mapping:
-        return isinstance(value, dict) and all(_is(key, inner[0]) and _is(one, inner[1]) for key, one in value.items())
+        return isinstance(value, dict) and all(_is(key, args[0]) and _is(part, args[1]) for key, part in value.items())
     if isinstance(hint, type) and is_dataclass(hint):
         return isinstance(value, hint) and not mistyped(value)
     if hint is float:

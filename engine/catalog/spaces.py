@@ -43,8 +43,8 @@ class Spaces:
     def generations(self, space: str | None = None) -> list[Generation]:
         """Return the generations of a space [default: of every space], oldest first."""
         query = sa.select(*_COLUMNS).order_by(generations.c.space, generations.c.generation)
-        chosen = query if space is None else query.where(generations.c.space == space)
-        return [Generation(**row._mapping) for row in self._connection.execute(chosen)]
+        filtered = query if space is None else query.where(generations.c.space == space)
+        return [Generation(**row._mapping) for row in self._connection.execute(filtered)]
 
     def identity(self, space: str) -> tuple[int, int] | None:
         """Return the generation in use and the sequence that its training saw; None for an unknown space.
@@ -52,13 +52,13 @@ class Spaces:
         A deletion raises the sequence, so a space that is deleted and trained again has another identity.
         """
         query = sa.select(generations.c.generation, generations.c.sequence).join(spaces, _IN_USE)
-        found = self._connection.execute(query.where(spaces.c.name == space)).one_or_none()
-        return None if found is None else (found.generation, found.sequence)
+        row = self._connection.execute(query.where(spaces.c.name == space)).one_or_none()
+        return None if row is None else (row.generation, row.sequence)
 
     def identities(self) -> dict[str, tuple[int, int]]:
         """Return the ``identity`` of every space."""
-        found = bulk.select(self._connection, _IDENTITIES)
-        return {name: (generation, sequence) for name, generation, sequence in found}
+        rows = bulk.select(self._connection, _IDENTITIES)
+        return {name: (generation, sequence) for name, generation, sequence in rows}
 
     def trained_at(self, space: str, generation: int) -> int:
         """Return the sequence that the training of a generation saw."""
@@ -76,8 +76,8 @@ class Spaces:
         For the raw space, the generation is the revision of the threshold's view.
         """
         query = sa.select(thresholds.c.threshold).where(*_thresholds(space, generation))
-        found = self._connection.scalars(query.order_by(thresholds.c.view, thresholds.c.target))
-        return tuple(Threshold(**{name: _tuple(one) for name, one in tree.items()}) for tree in found)
+        trees = self._connection.scalars(query.order_by(thresholds.c.view, thresholds.c.target))
+        return tuple(Threshold(**{name: _tuple(value) for name, value in tree.items()}) for tree in trees)
 
     def put_threshold(self, space: str, generation: int, threshold: Threshold, pairs: bytes) -> None:
         """Store the threshold of a view and target with fingerprints of its pairs, replacing an earlier threshold."""
@@ -91,10 +91,10 @@ class Spaces:
 
         For the raw space, the generation is the revision of the target's view.
         """
-        found: dict[tuple[str, int], dict[str, Mapping[str, Any]]] = {}
+        choices: dict[tuple[str, int], dict[str, Mapping[str, Any]]] = {}
         for space, generation, target, choice in self._connection.execute(sa.select(index_choices)):
-            found.setdefault((space, generation), {})[target] = choice
-        return found
+            choices.setdefault((space, generation), {})[target] = choice
+        return choices
 
     def put_index_choice(self, space: str, generation: int, target: str, choice: Mapping[str, Any]) -> None:
         """Store the choice of an index, as JSON, replacing an earlier one."""
@@ -111,8 +111,8 @@ class Spaces:
     def forget_view(self, space: str, view: str) -> None:
         """Delete the thresholds of a view and the choice of its index, in every generation of a space."""
         self._connection.execute(sa.delete(thresholds).where(thresholds.c.space == space, thresholds.c.view == view))
-        chosen = index_choices.c.space == space, index_choices.c.target == view
-        self._connection.execute(sa.delete(index_choices).where(*chosen))
+        conditions = index_choices.c.space == space, index_choices.c.target == view
+        self._connection.execute(sa.delete(index_choices).where(*conditions))
 
     def add(self, new: Generation, state: bytes) -> None:
         """Store a generation; it is not in use yet."""

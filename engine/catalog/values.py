@@ -33,14 +33,14 @@ def to_rows(rows: NDArray[Any], name: Callable[[int], str]) -> NDArray[np.float3
     The message gives the first wrong value, its column counted from 1, and its row by ``name``, a function of the
     row's position from 0.
     """
-    found = _float32(rows)
-    if len(found) == 1 and _surely_sound(found):
-        return found
-    wrong = np.flatnonzero(~usable(found))
+    checked = _float32(rows)
+    if len(checked) == 1 and _surely_sound(checked):
+        return checked
+    wrong = np.flatnonzero(~usable(checked))
     if not len(wrong):
-        return found
+        return checked
     row = int(wrong[0])
-    far = np.flatnonzero(~(np.abs(found[row]) < MAX_VALUE))
+    far = np.flatnonzero(~(np.abs(checked[row]) < MAX_VALUE))
     if not len(far):
         raise InvalidInputError(
             f"{name(row)} has only values below {MIN_VALUE:g} in size, whose squares are 0 in float32: scale the rows"
@@ -57,8 +57,8 @@ def usable(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Return which of the rows, (n, d), have only values that distances can be computed from, (n,)."""
     # NaN is neither the greatest nor the smallest, and is not less than anything.
     largest = np.abs(rows).max(axis=1, initial=0.0)
-    kept: NDArray[np.bool_] = (largest < MAX_VALUE) & ((largest >= MIN_VALUE) | (largest == 0))
-    return kept
+    sound: NDArray[np.bool_] = (largest < MAX_VALUE) & ((largest >= MIN_VALUE) | (largest == 0))
+    return sound
 
 
 def check_row(values: NDArray[np.float32] | Sequence[float], view: RowForm) -> NDArray[np.float32]:
@@ -66,8 +66,8 @@ def check_row(values: NDArray[np.float32] | Sequence[float], view: RowForm) -> N
     what = f"a row of view {view.name!r}"
     row = real_numbers(values, what)
     if row.shape != (view.dim,):
-        found = f"{row.size}" if row.ndim == 1 else f"an array of shape {row.shape}"
-        raise InvalidInputError(f"{what} must have {view.dim} values, not {found}")
+        shape = f"{row.size}" if row.ndim == 1 else f"an array of shape {row.shape}"
+        raise InvalidInputError(f"{what} must have {view.dim} values, not {shape}")
     checked: NDArray[np.float32] = to_rows(row[None], lambda _: what)[0]
     return checked
 
@@ -100,10 +100,10 @@ def within_reach(vectors: NDArray[Any]) -> NDArray[np.float32]:
 
     A learner can stretch a row beyond the limit of distances. A clipped vector is still far from the others.
     """
-    found = _float32(vectors)
-    if not _surely_small(found) and not (np.abs(found) < MAX_VALUE).all():
-        found = np.clip(np.nan_to_num(found, nan=MAX_VALUE), -MAX_VALUE, MAX_VALUE)
-    return found
+    rows = _float32(vectors)
+    if not _surely_small(rows) and not (np.abs(rows) < MAX_VALUE).all():
+        rows = np.clip(np.nan_to_num(rows, nan=MAX_VALUE), -MAX_VALUE, MAX_VALUE)
+    return rows
 
 
 def out_of_reach(vectors: NDArray[Any]) -> bool:

@@ -44,8 +44,8 @@ class Views:
     def all(self) -> tuple[ViewRecord, ...]:
         """Return every view in the order of its creation."""
         if self._known is None:
-            found = self._connection.execute(_ALL)
-            self._known = tuple(ViewRecord(**row._mapping) for row in found)
+            rows = self._connection.execute(_ALL)
+            self._known = tuple(ViewRecord(**row._mapping) for row in rows)
         return self._known
 
     def add(self, *, revision: int, **described: Any) -> None:

@@ -41,17 +41,17 @@ class Words:
     def among(self, values: Iterable[str]) -> Mask:
         """Return which are one of the values."""
         mask = np.zeros(len(self._words), bool)
-        wanted = set(map(normal, values))
-        if len(wanted) == 1:  # without the dictionary, which takes time and memory
-            equal: Mask = self._array == wanted.pop()
+        forms = set(map(normal, values))
+        if len(forms) == 1:  # without the dictionary, which takes time and memory
+            equal: Mask = self._array == forms.pop()
             return equal
-        mask[[at for value in wanted for at in self._places.get(value, ())]] = True
+        mask[[at for value in forms for at in self._places.get(value, ())]] = True
         return mask
 
     def compared(self, operator: str, value: str) -> Mask:
         """Return which compare with a text in the order of Unicode code points."""
-        found: Mask = COMPARED[operator](self._array, normal(value))
-        return found
+        mask: Mask = COMPARED[operator](self._array, normal(value))
+        return mask
 
     def dates_compared(self, operator: str, value: Date) -> Mask:
         """Return which are dates that compare with a period; ``=`` means in the period."""
@@ -61,9 +61,9 @@ class Words:
             within: Mask = (moments >= first) & (moments <= last)  # other texts are before all dates
             return within
         bound = first if operator in ("<", ">=") else last
-        found: Mask = COMPARED[operator](moments, bound)
+        mask: Mask = COMPARED[operator](moments, bound)
         dates: Mask = moments != NO_MOMENT
-        return found & dates
+        return mask & dates
 
     def beginning(self, prefix: str) -> Mask:
         """Return which begin with a text."""
@@ -89,31 +89,31 @@ class Words:
 
         It is the prefix itself for a text without a further slash, and "" for a text that does not begin with it.
         """
-        known: dict[bytes, str] = {b"": ""}
+        texts: dict[bytes, str] = {b"": ""}
         expression = rb"\x00(" + re.escape(normal(prefix).encode()) + rb"(?:[^\x00/]*/)?)?[^\x00]*+"
-        found = re.findall(expression, self._exact[:-1]) if self._words else []
-        return [known[one] if one in known else known.setdefault(one, one.decode()) for one in found]
+        matches = re.findall(expression, self._exact[:-1]) if self._words else []
+        return [texts[match] if match in texts else texts.setdefault(match, match.decode()) for match in matches]
 
     def _found(self, texts: bytes, ends: NDArray[np.int64], expression: bytes) -> Mask:
         """Return which texts an expression finds; it may begin with the NUL before a text."""
         mask = np.zeros(len(self._words), bool)
         # After the first match, skip the rest of the text.
-        starts = [found.start() for found in re.finditer(expression + rb"[^\x00]*", texts)]
+        starts = [match.start() for match in re.finditer(expression + rb"[^\x00]*", texts)]
         mask[np.searchsorted(ends, starts, side="right")] = True
         return mask
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for at, word in enumerate(self._words):
-            found.setdefault(word, []).append(at)
-        return found
+            places.setdefault(word, []).append(at)
+        return places
 
     @cached_property
     def first_places(self) -> NDArray[np.int64]:
         """The first place of each text, (n,): texts in equal Unicode forms can have several places."""
-        known: dict[str, int] = {}
-        places = (known.setdefault(word, at) for at, word in enumerate(self._words))
+        first: dict[str, int] = {}
+        places = (first.setdefault(word, at) for at, word in enumerate(self._words))
         return np.fromiter(places, np.int64, len(self._words))
 
     @cached_property
@@ -125,8 +125,8 @@ class Words:
 
     def place(self, word: str) -> int | None:
         """Return the first place of a text; None for another one."""
-        found = self._places.get(normal(word))
-        return None if found is None else found[0]
+        places = self._places.get(normal(word))
+        return None if places is None else places[0]
 
     @cached_property
     def _array(self) -> NDArray[np.str_]:
@@ -177,13 +177,13 @@ def _expression(pattern: str) -> bytes:
     Each piece after a ``*`` is found as early as possible and never again, which is enough, and takes linear time.
     """
     pieces, at = [b""], 0
-    for found in _WILDCARD.finditer(pattern):
-        pieces[-1] += re.escape(pattern[at : found.start()].encode())
-        at = found.end()
-        if found[2] == "*":
+    for match in _WILDCARD.finditer(pattern):
+        pieces[-1] += re.escape(pattern[at : match.start()].encode())
+        at = match.end()
+        if match[2] == "*":
             pieces.append(b"")
         else:
-            pieces[-1] += _CHARACTER if found[2] else re.escape(found[1].encode())
+            pieces[-1] += _CHARACTER if match[2] else re.escape(match[1].encode())
     pieces[-1] += re.escape(pattern[at:].encode())
     if len(pieces) == 1:
         return pieces[0]

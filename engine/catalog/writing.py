@@ -75,7 +75,7 @@ def put_records(tx: Transaction, records: Sequence[NewRecord], seen: Iterable[Vi
     ``seen`` are the views at the time when the rows were computed. Before any write, the function raises
     ViewsChangedError if one of them has changed since, and InvalidInputError for an invalid label.
     """
-    by_notion = (label for record in records for found in record.notion_labels.values() for label in found)
+    by_notion = (label for record in records for tags in record.notion_labels.values() for label in tags)
     check_labels({*by_notion, *(label for record in records for label in record.labels or ())})
     used = {name for record in records for name in record.rows}
     # A view can be fitted after a picture or text was read without it: the item would lack the row.
@@ -92,27 +92,27 @@ def _distinct(tx: Transaction, records: Sequence[NewRecord]) -> list[list[NewRec
     """Return the records in lists that contain each item once; the records of one item keep their order."""
     if len({normal(record.key) for record in records}) == len(records):
         return [list(records)] if records else []
-    known = tx.items.ids_of(record.key for record in records)
-    seen: Counter[int | str] = Counter()
+    ids = tx.items.ids_of(record.key for record in records)
+    counts: Counter[int | str] = Counter()
     lists: list[list[NewRecord]] = []
     for record in records:
-        identity = known.get(record.key, normal(record.key))
-        if seen[identity] == len(lists):
+        identity = ids.get(record.key, normal(record.key))
+        if counts[identity] == len(lists):
             lists.append([])
-        lists[seen[identity]].append(record)
-        seen[identity] += 1
+        lists[counts[identity]].append(record)
+        counts[identity] += 1
     return lists
 
 
 def _put_distinct(tx: Transaction, records: Sequence[NewRecord], sequence: int, written: Written) -> None:
-    known = tx.items.ids_of(record.key for record in records)
-    written.missing += [record.key for record in records if record.existing and record.key not in known]
-    records = [record for record in records if not record.existing or record.key in known]
-    new = {record.key: record for record in records if record.key not in known}
+    known_ids = tx.items.ids_of(record.key for record in records)
+    written.missing += [record.key for record in records if record.existing and record.key not in known_ids]
+    records = [record for record in records if not record.existing or record.key in known_ids]
+    new = {record.key: record for record in records if record.key not in known_ids}
     new = {record.key: record for record in tx.kept_fields.returned(list(new.values()))}
     records = [_with_text_rows(tx, record, new.get(record.key, record)) for record in records]
     written.added.update(new)
-    ids = tx.item_writer.put(records, known, sequence)
+    ids = tx.item_writer.put(records, known_ids, sequence)
     by_view: dict[str, dict[int, NDArray[np.float32] | None]] = defaultdict(dict)
     for record, item in zip(records, ids, strict=True):
         for name, row in record.rows.items():
@@ -121,16 +121,16 @@ def _put_distinct(tx: Transaction, records: Sequence[NewRecord], sequence: int, 
         put_rows(tx, view, by_view.get(view.name, {}))
 
 
-def _with_text_rows(tx: Transaction, given: NewRecord, record: NewRecord) -> NewRecord:
-    """Return a record with the rows of its text if it did not have this text when it was ``given``."""
-    if record.text is None or record.text == given.text:
+def _with_text_rows(tx: Transaction, before: NewRecord, record: NewRecord) -> NewRecord:
+    """Return a record with the rows of its text if it did not have this text ``before``."""
+    if record.text is None or record.text == before.text:
         return record
     extractors = text_extractors(tx).of(record.picture is not None)
     rows: dict[str, FeatureRows | None] = {}
-    for view, one in extractors.items():
+    for view, extractor in extractors.items():
         with suppress(ModelInputError):  # the next indexing names the item
-            rows[view] = row_of_text(one, record.text, view)
-    return replace(record, rows={**rows, **record.rows} if given.text is None else {**record.rows, **rows})
+            rows[view] = row_of_text(extractor, record.text, view)
+    return replace(record, rows={**rows, **record.rows} if before.text is None else {**record.rows, **rows})
 
 
 def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.float32] | None]) -> None:
@@ -142,16 +142,16 @@ def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.fl
 
 
 def put_matrix(
-    tx: Transaction, view: ViewRecord, keys: Sequence[str], rows: NDArray[np.float32], known: Mapping[str, int]
+    tx: Transaction, view: ViewRecord, keys: Sequence[str], rows: NDArray[np.float32], known_ids: Mapping[str, int]
 ) -> int:
     """Write rows of a view, shape (n, d), for distinct keys under one sequence number; return the number of new items.
 
-    ``known`` has the ids of existing keys.
+    ``known_ids`` has the ids of existing keys.
     """
     sequence = tx.next_sequence()
-    new = [key for key in keys if key not in known]
-    tx.item_writer.touch([known[key] for key in keys if key in known], sequence)
-    ids = {**known, **dict(zip(new, tx.item_writer.add(new, sequence), strict=True))}
+    new = [key for key in keys if key not in known_ids]
+    tx.item_writer.touch([known_ids[key] for key in keys if key in known_ids], sequence)
+    ids = {**known_ids, **dict(zip(new, tx.item_writer.add(new, sequence), strict=True))}
     tx.rows.put(view, [ids[key] for key in keys], rows)
     return len(new)
 
@@ -162,16 +162,16 @@ def follow_files(tx: Transaction, changes: FileChanges, since: str) -> None:
     Raises InvalidInputError for a key or source that no item can have, and OvertakenError if the items have changed
     such that files cannot move, both before any write.
     """
-    for one in changes.moved:
-        check_key(one.new_key)
-        check_source(one.source)
-    moved = {one.key: one for one in changes.moved}
+    for move in changes.moved:
+        check_key(move.new_key)
+        check_source(move.source)
+    moved = {move.key: move for move in changes.moved}
     ids = tx.items.ids_of((*moved, *changes.missing, *changes.found))
-    taken = tx.items.ids_of(one.new_key for one in changes.moved)
+    holders = tx.items.ids_of(move.new_key for move in changes.moved)
     moving = {ids.get(key) for key in moved}
-    if None in moving or len({normal(one.new_key) for one in changes.moved}) < len(moved):
+    if None in moving or len({normal(move.new_key) for move in changes.moved}) < len(moved):
         raise OvertakenError("another process just moved or deleted an item whose file has moved: try again")
-    if any(item not in moving for item in taken.values()):
+    if any(item not in moving for item in holders.values()):
         raise OvertakenError("another item just took the name of a file that has moved: try again")
     marked, lost = tx.moves.missing(), {ids[key] for key in changes.missing if key in ids}
     back = {ids[key] for key in changes.found if key in ids} & marked.keys() - lost
@@ -179,7 +179,7 @@ def follow_files(tx: Transaction, changes: FileChanges, since: str) -> None:
     if not (moved or lost or back):
         return
     sequence = tx.next_sequence()
-    tx.moves.move({ids[key]: one for key, one in moved.items()}, sequence)
+    tx.moves.move({ids[key]: move for key, move in moved.items()}, sequence)
     tx.moves.mark(sorted(lost), since)
     tx.moves.unmark(sorted(back))
     tx.item_writer.touch(sorted(lost | back), sequence)

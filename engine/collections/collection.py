@@ -354,10 +354,10 @@ class Collection:
         from crossview.engine.findings.audit.auditing import audit
         from crossview.engine.values.audit import AuditRequest
 
-        wanted = request or AuditRequest()
-        wanted.check()
+        request = request or AuditRequest()
+        request.check()
         with self._opened.read() as tx:
-            return audit(self._opened.versions(), tx, self._opened.loaded.get(tx, wanted.space), wanted, progress)
+            return audit(self._opened.versions(), tx, self._opened.loaded.get(tx, request.space), request, progress)
 
     def duplicates(self, request: DuplicatesRequest) -> Duplicates:
         """Return the groups of pictures that show the same photograph, each with a keeper, and the bursts.

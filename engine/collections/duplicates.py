@@ -22,13 +22,13 @@ def duplicates_of(opened: Opened, request: DuplicatesRequest) -> Duplicates:
         return find_duplicates(own, None if other is None else _source(other), request)
 
 
-def _source(opened: Opened, chosen: Filter | None = None) -> Source:
-    if chosen is None or chosen.is_empty:
+def _source(opened: Opened, only: Filter | None = None) -> Source:
+    if only is None or only.is_empty:
         return Source(opened.folder.name, opened.read, opened.writable)
     with opened.read() as tx:
-        found = opened.columns.matching(tx, chosen.condition)
-        opened.unmet.warn(tx, chosen.condition, not len(found))
-    return Source(opened.folder.name, opened.read, opened.writable, frozenset(found.tolist()))
+        ids = opened.columns.matching(tx, only.condition)
+        opened.unmet.warn(tx, only.condition, not len(ids))
+    return Source(opened.folder.name, opened.read, opened.writable, frozenset(ids.tolist()))
 
 
 @contextmanager
@@ -40,8 +40,8 @@ def _other(opened: Opened, name: str) -> Iterator[Opened | None]:
     home = opened.folder.path.parent
     names = Names(home)
     names.check_exists(name)
-    named = names.collection_of(name)
-    if named == opened.folder.name:
+    collection = names.collection_of(name)
+    if collection == opened.folder.name:
         raise InvalidInputError(f"{name!r} is this collection: name another one, or none")
-    with closing(Opened(CollectionFolder(home / named), opened.pictures)) as other:
+    with closing(Opened(CollectionFolder(home / collection), opened.pictures)) as other:
         yield other

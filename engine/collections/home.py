@@ -47,8 +47,8 @@ class Home:
         Raises InvalidInputError if the path is a file.
         """
         self._pictures = pictures
-        chosen = path or os.environ.get("CROSSVIEW_HOME") or Path.home() / ".crossview"
-        self.path: Path = Path(chosen).expanduser().absolute()
+        folder = path or os.environ.get("CROSSVIEW_HOME") or Path.home() / ".crossview"
+        self.path: Path = Path(folder).expanduser().absolute()
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInputError(f"{self.path} is a file; a home is a folder of collections")
         self._names = Names(self.path)
@@ -108,20 +108,20 @@ class Home:
 
         Raises InvalidInputError (the new name), NotFoundError, AlreadyExistsError, StorageError.
         """
-        from crossview.engine.catalog.copies import copy_database
+        from crossview.engine.catalog.database_copies import copy_database
 
         self.check_exists(name)
         self._names.check_new(new)
         source = CollectionFolder(self.path / self.collection_of(name))
         source.check()
-        with self._new_folder() as made:
-            database = CollectionFolder(made).database
+        with self._new_folder() as folder:
+            database = CollectionFolder(folder).database
             with file_errors():
                 make_file(database)
             copy_database(source.database, database, _counted("copying", progress))
-            with closing(CollectionFolder(made).open_catalog()) as catalog, catalog.write() as tx:
+            with closing(CollectionFolder(folder).open_catalog()) as catalog, catalog.write() as tx:
                 tx.begin_history()
-            self._install(made, new)
+            self._install(folder, new)
         return self.open(new)
 
     def create(
@@ -148,7 +148,7 @@ class Home:
 
         Raises NotFoundError, AlreadyExistsError for a file that exists, StorageError.
         """
-        from crossview.engine.catalog.copies import copy_database, finish_copy, place_copy, temporary
+        from crossview.engine.catalog.database_copies import copy_database, finish_copy, place_copy, temporary
 
         self.check_exists(name)
         folder = CollectionFolder(self.path / self.collection_of(name))
@@ -172,7 +172,7 @@ class Home:
         Raises InvalidInputError for a file that is damaged or not a copy, AlreadyExistsError for an existing collection
         without ``replace``, BusyError while another process writes the collection, StorageError.
         """
-        from crossview.engine.catalog.copies import copy_database, like_pages_of
+        from crossview.engine.catalog.database_copies import copy_database, like_pages_of
         from crossview.engine.catalog.new_catalog import Copy
 
         with closing(Copy(Path(path).expanduser().absolute())) as source:
@@ -240,12 +240,12 @@ class Home:
             from crossview.engine.collections.collection import Collection  # listing collections needs no catalog
 
         while True:
-            found = self.collection_of(name)
+            collection = self.collection_of(name)
             try:
                 self.check_exists(name)
-                return Collection(CollectionFolder(self.path / found), pictures or self._pictures)
+                return Collection(CollectionFolder(self.path / collection), pictures or self._pictures)
             except (NotFoundError, StorageError):
-                if self.collection_of(name) == found:  # else the name just came to stand for another collection
+                if self.collection_of(name) == collection:  # else the name just came to stand for another collection
                     raise
 
     def delete(self, name: str) -> None:

@@ -87,12 +87,12 @@ class Listing:
         return np.sort(ids[np.argpartition(_hashes(ids, self.seed), self.sample - 1)[: self.sample]])
 
     def _place(self, tx: Transaction, ids: Ids, after: str) -> int:
-        found = np.flatnonzero(ids == tx.items.ids_of([after]).get(after, -1))
-        if not len(found):
+        places = np.flatnonzero(ids == tx.items.ids_of([after]).get(after, -1))
+        if not len(places):
             raise NotFoundError(
                 f"item {after!r}, after which the list should go on, is not in it: start the list again"
             )
-        return int(found[0])
+        return int(places[0])
 
 
 def _hashes(ids: Ids, seed: int) -> NDArray[np.uint64]:
@@ -152,18 +152,18 @@ class Items:
         """
         listing = Listing(check_filter(filter), sort_by, sample, seed)
         listing.check()
-        found, wanted = list[Item](), min(most, _FIRST_ITEMS)
+        items, room = list[Item](), min(most, _FIRST_ITEMS)
         with self._opened.read() as tx:
             among = self._matching(tx, listing.filter)
-            while wanted > 0:
-                some = with_views(tx, self._listed(tx, listing, among, after, wanted + 1))
-                found += some[:wanted]
-                if len(some) <= wanted:
-                    return found, False
-                after = found[-1].key
-                size = sum(len(item.text) + len(str(item.attributes)) for item in found)
-                wanted = min(most - len(found), (_MOST_CHARACTERS - size) * len(found) // max(1, size))
-        return found, True
+            while room > 0:
+                some = with_views(tx, self._listed(tx, listing, among, after, room + 1))
+                items += some[:room]
+                if len(some) <= room:
+                    return items, False
+                after = items[-1].key
+                size = sum(len(item.text) + len(str(item.attributes)) for item in items)
+                room = min(most - len(items), (_MOST_CHARACTERS - size) * len(items) // max(1, size))
+        return items, True
 
     def _listed(
         self, tx: Transaction, listing: Listing, matching: NDArray[np.int64] | None, after: str, limit: int
@@ -179,9 +179,9 @@ class Items:
 
     def count(self, filter: FilterForm = EVERY_ITEM) -> int:
         """Return how many items pass the filter."""
-        chosen = check_filter(filter)
+        checked_filter = check_filter(filter)
         with self._opened.read() as tx:
-            among = self._matching(tx, chosen)
+            among = self._matching(tx, checked_filter)
             return tx.items.count() if among is None else len(among)
 
     def counts(self, field: str, filter: FilterForm = EVERY_ITEM, limit: int = 100) -> list[ValueCount]:
@@ -201,25 +201,25 @@ class Items:
         values are the folders of the next level below the folder ``below`` [default: of the first level]. At most
         ``limit`` values of a field are returned, the most frequent first.
         """
-        named = [field_of(field) for field in one_or_several(fields)]
-        _check_facets(named, limit, below)
-        chosen = check_filter(filter)
+        parsed_fields = [field_of(field) for field in one_or_several(fields)]
+        _check_facets(parsed_fields, limit, below)
+        checked_filter = check_filter(filter)
         with self._opened.read() as tx:
-            self._matching(tx, chosen)
-            found = self._opened.columns.facets(tx, named, chosen.condition, limit, below)
-            for field, facet in zip(named, found, strict=True):
+            self._matching(tx, checked_filter)
+            facets = self._opened.columns.facets(tx, parsed_fields, checked_filter.condition, limit, below)
+            for field, facet in zip(parsed_fields, facets, strict=True):
                 if field.kind == "attribute":
                     self._opened.unmet.warn(tx, FieldTest(field, "exists"), not facet.values)
-        return found
+        return facets
 
-    def _matching(self, tx: Transaction, chosen: Filter) -> NDArray[np.int64] | None:
+    def _matching(self, tx: Transaction, checked_filter: Filter) -> NDArray[np.int64] | None:
         """Return the ascending ids of the items that pass a filter, None for an empty filter; warn of what the filter
         names and no item has."""
-        if chosen.is_empty:
+        if checked_filter.is_empty:
             return None
-        found = self._opened.columns.matching(tx, chosen.condition)
-        self._opened.unmet.warn(tx, chosen.condition, not len(found))
-        return found
+        ids = self._opened.columns.matching(tx, checked_filter.condition)
+        self._opened.unmet.warn(tx, checked_filter.condition, not len(ids))
+        return ids
 
     def thumbnail(self, key: str, size: str = "small") -> bytes:
         """Return an item's small or large picture (JPEG), at most 128 or 512 pixels on its longer side.
@@ -230,19 +230,19 @@ class Items:
         _check_size(size)
         with self._opened.read() as tx:
             number = item_id(tx, key)
-            found = tx.items.pictures([number], size).get(number)
-        if found is None:
+            jpeg = tx.items.pictures([number], size).get(number)
+        if jpeg is None:
             raise NotFoundError(f"item {key!r} has no thumbnail: it was imported without a picture")
-        return found
+        return jpeg
 
     def thumbnails(self, keys: Sequence[str], size: str = "small") -> list[bytes]:
         """Return the pictures of many items as ``thumbnail``; b"" for an item without a picture, or an unknown key."""
         _check_size(size)
-        named = one_or_several(keys)
+        keys = one_or_several(keys)
         with self._opened.read() as tx:
-            ids = tx.items.ids_of(named)
-            found = tx.items.pictures(set(ids.values()), size)
-        return [found.get(ids.get(key, 0), b"") for key in named]
+            ids = tx.items.ids_of(keys)
+            pictures = tx.items.pictures(set(ids.values()), size)
+        return [pictures.get(ids.get(key, 0), b"") for key in keys]
 
     def keys(self) -> tuple[str, ...]:
         """Return the keys of all items, in their order."""
@@ -371,9 +371,9 @@ class Items:
         """
         from crossview.engine.spaces.item_vectors import Page, embed_items
 
-        chosen = check_filter(filter)
+        checked_filter = check_filter(filter)
         with self._opened.read() as tx:
-            among = self._matching(tx, chosen)
+            among = self._matching(tx, checked_filter)
             return embed_items(tx, self._opened.loaded.get(tx, space), view, target, Page(after, limit, among))
 
     def neighbors(
@@ -397,16 +397,16 @@ class Items:
         """
         from crossview.engine.spaces.item_vectors import Page, neighbors_of, target_of
 
-        chosen = check_filter(filter)
+        checked_filter = check_filter(filter)
         check_count("limit", limit)
         check_count("k", k)
         with self._opened.read() as tx:
-            among = self._matching(tx, chosen)
+            among = self._matching(tx, checked_filter)
         return self._opened.versions().answered(
             space,
-            lambda _, one: [target_of(one, view, target)],
+            lambda _, used_space: [target_of(used_space, view, target)],
             lambda state: neighbors_of(
-                state, view, target_of(state.space, view, target), k, Page(after, limit, among), chosen
+                state, view, target_of(state.space, view, target), k, Page(after, limit, among), checked_filter
             ),
         )
 

@@ -26,7 +26,7 @@ class Maps:
         """Return the maps, the newest first."""
         with self._opened.read() as tx:
             there = cache(lambda view, condition: self._there(tx, view, condition))
-            return tuple(_info(tx, one, there(one.view, one.condition)) for one in tx.maps.all())
+            return tuple(_info(tx, record, there(record.view, record.condition)) for record in tx.maps.all())
 
     def make(self, request: MapRequest, *, progress: Progress | None = None) -> MapInfo:
         """Place the items of a space in a plane, store the map with the collection, and return its description.
@@ -38,12 +38,13 @@ class Maps:
         """
         from crossview.engine.findings.maps.making import made, planned, stored
 
-        chosen = check_filter(request.filter)
+        checked_filter = check_filter(request.filter)
         with self._opened.read() as tx:
-            plan = planned(tx, self._opened.loaded.get(tx, request.space), request, lambda: self._matching(tx, chosen))
-            known = [one for one in tx.maps.all() if one.identity == plan.record.identity]
-            if known and not request.renew and known[0].summary.get("seed") == request.seed:
-                return _info(tx, known[0], plan.ids)
+            space = self._opened.loaded.get(tx, request.space)
+            plan = planned(tx, space, request, lambda: self._matching(tx, checked_filter))
+            earlier = [record for record in tx.maps.all() if record.identity == plan.record.identity]
+            if earlier and not request.renew and earlier[0].summary.get("seed") == request.seed:
+                return _info(tx, earlier[0], plan.ids)
         record, places = made(self._opened.catalog, plan, progress)
         with self._opened.writable.write() as tx:
             number = stored(tx, plan, record, places).id
@@ -72,22 +73,22 @@ class Maps:
         """
         if not 1 <= limit <= POINTS_A_PAGE:
             raise InvalidInputError(f"a page has at least 1 and at most {POINTS_A_PAGE:,} points, not {limit:,}")
-        named, chosen = field_of(field) if field else None, check_filter(filter)
-        if named is not None and named.kind not in ("label", "attribute"):
+        colour, checked_filter = field_of(field) if field else None, check_filter(filter)
+        if colour is not None and colour.kind not in ("label", "attribute"):
             raise InvalidInputError(f"the points of a map have the colour of label or an attribute, not of {field}")
         with self._opened.read() as tx:
             _record(tx, number)
             ids, points = tx.maps.places(number)
-            there = np.flatnonzero(np.isin(ids, self._matching(tx, chosen), assume_unique=True) & (ids > after))
+            there = np.flatnonzero(np.isin(ids, self._matching(tx, checked_filter), assume_unique=True) & (ids > after))
             some = there[:limit]
             keys = dict(map(tuple, tx.items.each("key", ids[some].tolist())))
-            values = {} if named is None else self._opened.columns.values(tx, named, ids[some])
-        shown = ids[some].tolist()
+            values = {} if colour is None else self._opened.columns.values(tx, colour, ids[some])
+        page = ids[some].tolist()
         return MapPoints(
-            keys=tuple(keys[item] for item in shown),
+            keys=tuple(keys[item] for item in page),
             points=points[some],
-            values=tuple(values[item][0] if item in values else None for item in shown),
-            after=shown[-1] if len(there) > limit else 0,
+            values=tuple(values[item][0] if item in values else None for item in page),
+            after=page[-1] if len(there) > limit else 0,
         )
 
     def delete(self, number: int) -> None:
@@ -96,8 +97,8 @@ class Maps:
             _record(tx, number)
             tx.maps.delete(number)
 
-    def _matching(self, tx: Transaction, chosen: "FilterForm") -> NDArray[np.int64]:
-        return self._opened.columns.matching(tx, filter_of(chosen).condition)
+    def _matching(self, tx: Transaction, form: "FilterForm") -> NDArray[np.int64]:
+        return self._opened.columns.matching(tx, filter_of(form).condition)
 
     def _there(self, tx: Transaction, view: str, condition: str) -> NDArray[np.int64]:
         """Return the ids of the items that have a view and fulfil a condition."""
@@ -110,4 +111,4 @@ def _info(tx: Transaction, record: MapRecord, there: NDArray[np.int64]) -> MapIn
 
 
 def _record(tx: Transaction, number: int) -> MapRecord:
-    return known_map({one.id: one for one in tx.maps.all()}, number)
+    return known_map({record.id: record for record in tx.maps.all()}, number)

@@ -61,37 +61,37 @@ class Unmet:
         lacking = set(self._lacking(tx, tests))
         first = {test.field: test for test in reversed(tests) if test.field in lacking}
         looked = [test for test in tests if first.get(test.field, test) is test][:_MOST_TESTS]
-        found = [text for test in looked for text in self._of(tx, test)]
-        for text in found:
+        texts = [text for test in looked for text in self._of(tx, test)]
+        for text in texts:
             warn_of(text)
-        if not found:
+        if not texts:
             if len(self._met) >= _MOST_REMEMBERED:
                 self._met.clear()
             self._met.add(condition)
 
     def _lacking(self, tx: Transaction, tests: Iterable[FieldTest]) -> Iterator[Field]:
         """Yield the attributes that no item has, of the first ones."""
-        named = dict.fromkeys(test.field for test in tests if test.field.kind == "attribute")
-        for field in list(named)[:_MOST_TESTS]:
+        fields = dict.fromkeys(test.field for test in tests if test.field.kind == "attribute")
+        for field in list(fields)[:_MOST_TESTS]:
             if not self._any(tx, FieldTest(field, "exists")):
                 yield field
 
     def _of(self, tx: Transaction, test: FieldTest) -> Iterator[str]:
-        kind, named = test.field.kind, test.operator in ("in", "prefix")
+        kind, by_name = test.field.kind, test.operator in ("in", "prefix")
         if kind == "label" and test.operator == "in":
             for label in test.values[:_MOST_LABELS]:
                 if not self._any(tx, FieldTest(test.field, "in", (label,))):
                     yield f"no item has the label {label!r}{_similar(str(label), tx.items.label_counts())}"
         elif kind == "attribute" and not self._any(tx, FieldTest(test.field, "exists")):
-            name, known = ".".join(test.field.path), tx.items.attribute_names()
-            if test.field.path[0] in known:
+            name, names = ".".join(test.field.path), tx.items.attribute_names()
+            if test.field.path[0] in names:
                 facts = [f"{FILE}.{fact}" for fact in FACTS]
-                known = facts if test.field.path[0] == FILE and name not in facts else []
-            similar = _similar(name, known)
+                names = facts if test.field.path[0] == FILE and name not in facts else []
+            similar = _similar(name, names)
             yield f"no item has the attribute {name!r}{similar}"
-        elif kind == "view" and named and test.values and not self._any(tx, test):
+        elif kind == "view" and by_name and test.values and not self._any(tx, test):
             yield f"no item has {test}{_similar(str(test.values[0]), [view.name for view in tx.views.all()])}"
-        elif ((kind == "attribute" and named) or (kind, test.operator) == ("key", "prefix")) and not self._any(
+        elif ((kind == "attribute" and by_name) or (kind, test.operator) == ("key", "prefix")) and not self._any(
             tx, test
         ):
             yield f"no item has {test}"
@@ -105,16 +105,16 @@ class Unmet:
                 has = [
                     other for other, (_, low) in _LEAST.items() if self._any(tx, FieldTest(test.field, ">=", (low,)))
                 ]
-                others = f": it has {' and '.join(f'{one}s' for one in has)}" if has else ""
-                yield f"no item has a {kind} in {test.field}{others}"
+                existing = f": it has {' and '.join(f'{name}s' for name in has)}" if has else ""
+                yield f"no item has a {kind} in {test.field}{existing}"
 
     def _any(self, tx: Transaction, test: FieldTest) -> bool:
         return bool(len(self._columns.matching(tx, test)))
 
 
-def _similar(name: str, known: Iterable[str]) -> str:
-    found = near_names(name, known)
-    return f" (similar: {', '.join(found)})" if found else ""
+def _similar(name: str, names: Iterable[str]) -> str:
+    similar = near_names(name, names)
+    return f" (similar: {', '.join(similar)})" if similar else ""
 
 
 class Opened:

@@ -36,8 +36,8 @@ class Spaces:
     def made_by(self, request_id: str) -> SpaceInfo | None:
         """Return the space with a generation made by a request; None if no such generation exists any more."""
         with self._opened.read() as tx:
-            made = [one.space for one in tx.spaces.generations() if one.summary.get("request_id") == request_id]
-            return find_space_info(tx, made[0]) if made and request_id else None
+            names = [row.space for row in tx.spaces.generations() if row.summary.get("request_id") == request_id]
+            return find_space_info(tx, names[0]) if names and request_id else None
 
     def extend(
         self,
@@ -59,12 +59,12 @@ class Spaces:
         """
         from crossview.engine.training.extension import added_views
 
-        made = space if name is None else check_space_name(name)
+        new_name = space if name is None else check_space_name(name)
 
         def extended(tx: Transaction) -> "Callable[[], Space]":
-            return added_views(tx, stored_space(tx, space), made, one_or_several(views), progress)
+            return added_views(tx, stored_space(tx, space), new_name, one_or_several(views), progress)
 
-        return self._opened.add_generation(made, activate, extended, request_id, progress)
+        return self._opened.add_generation(new_name, activate, extended, request_id, progress)
 
     def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> SpaceInfo:
         """Choose the metric for a label that the space was not trained on: a new generation of the space.
@@ -118,10 +118,10 @@ class Spaces:
         """
         from crossview.engine.spaces.generations import reindex
 
-        asked = checked_choice(index, recall, vectors)
+        choice = checked_choice(index, recall, vectors)
         with self._opened.folder.working():
             versions = self._opened.versions()
-            return reindex(self._opened.writable, versions, space, one_or_several(targets), asked, progress)
+            return reindex(self._opened.writable, versions, space, one_or_several(targets), choice, progress)
 
     def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Threshold:
         """Learn the distance up to which two items are the same, and store it with the generation in use.

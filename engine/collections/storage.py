@@ -35,7 +35,7 @@ class Storage:
 
         Raises BusyError, StorageError (also without enough disk space). No data is lost in either case.
         """
-        from crossview.engine.catalog.copies import write_anew
+        from crossview.engine.catalog.database_copies import write_anew
         from crossview.engine.spaces.deletion import forget_old_snapshots, free_disk_space
 
         self._opened.check_open()
@@ -65,8 +65,8 @@ def _findings(tx: Transaction) -> Iterator[str]:
 
 def _large_rows(tx: Transaction) -> Iterator[str]:
     for view in tx.views.all():
-        found = tx.rows.get(view, tx.rows.suspects(view))
-        wrong = found.ids[~(np.abs(found.rows) < MAX_VALUE).all(axis=1)].tolist()
+        rows = tx.rows.get(view, tx.rows.suspects(view))
+        wrong = rows.ids[~(np.abs(rows.rows) < MAX_VALUE).all(axis=1)].tolist()
         if wrong:
             keys = [item.key for item in tx.items.by_id(wrong[:_SHOWN]).values()]
             what = "1 row" if len(wrong) == 1 else f"{len(wrong)} rows"

@@ -23,14 +23,14 @@ class Views:
 
     def unusable(self) -> dict[str, str]:
         """Return why views can compute no rows, by view: a package is not installed or fails, or a model is gone."""
-        found = dict[str, str]()
+        reasons = dict[str, str]()
         with self._opened.read() as tx:
             for view in tx.views.all():
                 try:
                     check_usable(tx, view)
                 except (NotInstalledError, ModelError) as error:
-                    found[view.name] = str(error)
-        return found
+                    reasons[view.name] = str(error)
+        return reasons
 
     def add(self, spec: str) -> ViewInfo:
         """Add a view, such as ``text`` or ``clip=vectors:dim=512``; the next ``index`` computes its rows.
@@ -38,9 +38,9 @@ class Views:
         Raises InvalidInputError, AlreadyExistsError, BusyError, StorageError.
         """
         with self._opened.read() as tx:
-            name, made = parse_view(spec, tx.home)  # before the lock: models compute vectors of names
+            name, extractor = parse_view(spec, tx.home)  # before the lock: models compute vectors of names
         with self._opened.writable.write() as tx:
-            return view_info(add_view(tx, name, made))
+            return view_info(add_view(tx, name, extractor))
 
     def fit(
         self,
@@ -68,7 +68,9 @@ class Views:
             )
             failures = place_texts(self._opened.writable)
         if failures:
-            warn_of(f"items without a row: {few(one.key for one in failures)}; the first one: {failures[0].reason}")
+            warn_of(
+                f"items without a row: {few(failure.key for failure in failures)}; the first one: {failures[0].reason}"
+            )
         return self()
 
     def delete(self, view: str) -> None:

@@ -86,11 +86,11 @@ def learner_class(name: str) -> type[MultiViewLearner]:
     present = learner_name(name)  # stored states and settings of users may have names of earlier versions
     if present in LEARNERS:
         return LEARNERS[present]
-    others = installed("learner")
-    if present not in others:
-        known = sorted({*LEARNERS, *others})
-        raise ValueError(f"there is no learner {name!r}; there are: {', '.join(known)}")
-    return load("learner", others[present], MultiViewLearner)
+    plugins = installed("learner")
+    if present not in plugins:
+        names = sorted({*LEARNERS, *plugins})
+        raise ValueError(f"there is no learner {name!r}; there are: {', '.join(names)}")
+    return load("learner", plugins[present], MultiViewLearner)
 
 
 def learners_of_comparisons() -> str:
@@ -151,12 +151,12 @@ def build_chain(stages: Sequence[Stage], settings: Mapping[str, Any] | None = No
     """
     main = main_stage(stages)
     stages = [replace(stage, name=learner_name(stage.name)) for stage in stages]
-    own, others = _by_learner(settings or {}, [stage.name for stage in stages])
+    own, by_learner = _by_learner(settings or {}, [stage.name for stage in stages])
     most = own.get(MAX_ITEMS)
     if MAX_ITEMS not in learner_class(stages[main].name)().settings():
         own.pop(MAX_ITEMS, None)
     steps = [
-        _learner(stage, others.get(stage.name, {}) | (own if number == main else {}), number == main)
+        _learner(stage, by_learner.get(stage.name, {}) | (own if number == main else {}), number == main)
         for number, stage in enumerate(stages)
     ]
     if "n_components" not in own and stages[main].argument is None:
@@ -179,16 +179,16 @@ def _widen(learner: MultiViewLearner, last: MultiViewLearner) -> None:
 def _by_learner(settings: Mapping[str, Any], names: Sequence[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Return the settings without a learner's name, and the other settings by learner."""
     own: dict[str, Any] = {}
-    others: dict[str, dict[str, Any]] = {}
+    by_learner: dict[str, dict[str, Any]] = {}
     for key, value in settings.items():
-        name, found, param = key.partition("__")
-        if not found:
+        name, separator, param = key.partition("__")
+        if not separator:
             own[key] = value
         elif (present := learner_name(name)) not in names:
             raise ValueError(f"setting {key!r} is for {name!r}, but the learners are {', '.join(names)}")
         else:
-            others.setdefault(present, {})[param] = value
-    return own, others
+            by_learner.setdefault(present, {})[param] = value
+    return own, by_learner
 
 
 def _learner(stage: Stage, settings: Mapping[str, Any], main: bool) -> MultiViewLearner:
@@ -200,13 +200,13 @@ def _learner(stage: Stage, settings: Mapping[str, Any], main: bool) -> MultiView
         params = {learner.capabilities.main_parameter: _value(stage.argument)} | params
     if stage.views is not None:
         params["views"] = [_value(view) for view in stage.views]
-    known = sorted(set(learner().settings()) - {"view_slices"})
-    if unknown := sorted(set(params) - set(known)):
-        raise ValueError(f"{stage.name!r} has no parameter {', '.join(unknown)}; it has: {', '.join(known)}")
-    made = learner().set_params(**params)
+    names = sorted(set(learner().settings()) - {"view_slices"})
+    if unknown := sorted(set(params) - set(names)):
+        raise ValueError(f"{stage.name!r} has no parameter {', '.join(unknown)}; it has: {', '.join(names)}")
+    instance = learner().set_params(**params)
     # Checked here, so that a training refuses a wrong value before it reads any row, under the name that the user gave.
-    check_settings(made, {} if main else {setting: f"{stage.name}__{setting}" for setting in settings})
-    return made
+    check_settings(instance, {} if main else {setting: f"{stage.name}__{setting}" for setting in settings})
+    return instance
 
 
 def _value(text: str) -> int | float | str:

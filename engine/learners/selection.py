@@ -86,23 +86,23 @@ class CrossValidation(Generic[T]):
         if key not in self._staged:
             fold = self.folds[number]
             chain = Chain(stages).fit(list(fold.training), Supervision(mask=fold.mask))
-            found = _transformed(chain, fold.training, fold.queries, fold.database)
+            groups = _transformed(chain, fold.training, fold.queries, fold.database)
             # The oldest go first: a search varies the settings of one stage after another and rarely comes back.
-            while self._staged and sum(map(_bytes, (found, *self._staged.values()))) > CACHED_BYTES:
+            while self._staged and sum(map(_bytes, (groups, *self._staged.values()))) > CACHED_BYTES:
                 del self._staged[next(iter(self._staged))]
-            self._staged[key] = found
+            self._staged[key] = groups
         return self._staged[key]
 
 
 def _transformed(chain: Chain, *groups: Sequence[Rows]) -> tuple[list[Rows], ...]:
     """Return groups of rows by view after a chain; the function transforms a repeated group once."""
-    found: dict[int, list[Rows]] = {}
+    by_id: dict[int, list[Rows]] = {}
     for group in groups:
-        if id(group) not in found:
-            found[id(group)] = [
+        if id(group) not in by_id:
+            by_id[id(group)] = [
                 chain.transform(rows, view=view) if len(rows) else rows for view, rows in enumerate(group)
             ]
-    return tuple(found[id(group)] for group in groups)
+    return tuple(by_id[id(group)] for group in groups)
 
 
 def _bytes(groups: Sequence[list[Rows]]) -> int:
@@ -174,7 +174,7 @@ class ClassValidation:
 def _fold(
     views: Sequence[Rows], labels: Labels, train: NDArray[np.intp], held_out: NDArray[np.intp], unseen: bool
 ) -> Fold:
-    training, queries = ([rows[chosen] for rows in views] for chosen in (train, held_out))
+    training, queries = ([rows[items] for rows in views] for items in (train, held_out))
     return Fold(
         training=training,
         learn=lambda chain, rows: chain.fit(rows, labels[train]),
@@ -212,13 +212,13 @@ class Candidate:
     def harms(self, other: "Candidate") -> bool:
         """Return whether a group is worse than the same group of another candidate by more than one standard error."""
         differences = [other.scores[group] - values for group, values in self.scores.items()]
-        return any(float(np.nanmean(one)) > standard_error(one) for one in differences)
+        return any(float(np.nanmean(difference)) > standard_error(difference) for difference in differences)
 
 
 def standard_error(differences: NDArray[np.float64]) -> float:
     """Return the standard error of the mean of paired differences; 0 for a single one."""
-    known = differences[~np.isnan(differences)]
-    return float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0
+    finite = differences[~np.isnan(differences)]
+    return float(finite.std(ddof=1) / np.sqrt(len(finite))) if len(finite) > 1 else 0.0
 
 
 def search(
@@ -264,8 +264,8 @@ def search(
         best = (0,) * len(sizes)
         for axis, size in enumerate(sizes):
             # The value so far comes first, because only a clear gain may replace it.
-            others = [i for i in range(size) if i != best[axis]]
-            best = _best([(*best[:axis], i, *best[axis + 1 :]) for i in (best[axis], *others)], candidate)
+            rest = [i for i in range(size) if i != best[axis]]
+            best = _best([(*best[:axis], i, *best[axis + 1 :]) for i in (best[axis], *rest)], candidate)
     candidates = list(tried.values())
     if (score_of_best := tried[best].score) is None:
         raise ValueError(f"none of the settings can be used: {candidates[0].error}")
@@ -274,27 +274,27 @@ def search(
 
 def _best(points: Sequence[tuple[int, ...]], candidate: Callable[[tuple[int, ...]], Candidate]) -> tuple[int, ...]:
     """Return the best of several points; the first point stays unless another is better."""
-    found = [candidate(point) for point in points]
-    first = found[0]
+    candidates = [candidate(point) for point in points]
+    first = candidates[0]
     allowed = {
-        number: one.score
-        for number, one in enumerate(found)
-        if one.score is not None and (first.score is None or not one.harms(first))
+        number: trial.score
+        for number, trial in enumerate(candidates)
+        if trial.score is not None and (first.score is None or not trial.harms(first))
     }
     if not allowed:
         return points[0]
     best = max(allowed, key=lambda number: allowed[number])
-    return points[next(number for number in allowed if number == best or found[number].near(found[best]))]
+    return points[next(number for number in allowed if number == best or candidates[number].near(candidates[best]))]
 
 
 def _candidate(settings: dict[str, Any], score: Callable[[dict[str, Any]], float | Scores]) -> Candidate:
     try:
-        found = score(settings)
+        scores = score(settings)
     except ValueError as error:  # some settings do not suit the data, such as more dimensions than rows
         return Candidate(settings, None, str(error))
-    if isinstance(found, Mapping):
-        return Candidate(settings, float(np.mean([np.nanmean(values) for values in found.values()])), "", found)
-    return Candidate(settings, found)
+    if isinstance(scores, Mapping):
+        return Candidate(settings, float(np.mean([np.nanmean(values) for values in scores.values()])), "", scores)
+    return Candidate(settings, scores)
 
 
 @dataclass(frozen=True)
@@ -340,8 +340,8 @@ def select(
 
     best, score, tried = search(grid, lambda point: validation.score(*merged(point), crossings), exhaustive=exhaustive)
     described = [
-        {"spec": spec, "settings": settings, "score": one.score} | ({"error": one.error} if one.error else {})
-        for one, (spec, settings) in ((one, merged(one.settings)) for one in tried)
+        {"spec": spec, "settings": settings, "score": trial.score} | ({"error": trial.error} if trial.error else {})
+        for trial, (spec, settings) in ((trial, merged(trial.settings)) for trial in tried)
     ]
     return Selection(*merged(best), score, described)
 

@@ -39,8 +39,8 @@ def pointed(engine: Milvus, name: str) -> str:
     alias = alias_of(name)
     if engine.address.is_file:
         return all_pointed(engine).get(alias, "")
-    known = alias in engine.call("list_aliases")["aliases"]
-    return str(engine.call("describe_alias", alias)["collection_name"]) if known else ""
+    exists = alias in engine.call("list_aliases")["aliases"]
+    return str(engine.call("describe_alias", alias)["collection_name"]) if exists else ""
 
 
 def all_pointed(engine: Milvus) -> dict[str, str]:
@@ -49,11 +49,11 @@ def all_pointed(engine: Milvus) -> dict[str, str]:
         _make(engine)
         rows = engine.call("query", _ALIASES, filter='alias != ""', output_fields=["alias", "collection"])
         return {row["alias"]: row["collection"] for row in rows}
-    found = {}
+    collections = {}
     for alias in engine.call("list_aliases")["aliases"]:
         if alias.startswith("cv_"):
-            found[alias] = engine.call("describe_alias", alias)["collection_name"]
-    return found
+            collections[alias] = engine.call("describe_alias", alias)["collection_name"]
+    return collections
 
 
 def remove(engine: Milvus, name: str) -> None:
@@ -72,10 +72,10 @@ def description(engine: Milvus, collection: str) -> Mapping[str, Any]:
     """
     text = engine.call("describe_collection", collection)["description"]
     try:
-        found = json.loads(text)
-        if not _FOLDER.fullmatch(found["bundle"]):
+        facts = json.loads(text)
+        if not _FOLDER.fullmatch(facts["bundle"]):
             raise ValueError
-        return {"name": str(found["name"]), "bundle": str(found["bundle"]), "space": str(found["space"])}
+        return {"name": str(facts["name"]), "bundle": str(facts["bundle"]), "space": str(facts["space"])}
     except (ValueError, LookupError, TypeError):
         raise NotReadyError(
             f"collection {collection} of engine {engine.address} was not published by crossview: publish again"
@@ -85,16 +85,16 @@ def description(engine: Milvus, collection: str) -> Mapping[str, Any]:
 def generations(engine: Milvus, alias: str) -> list[Names]:
     """Return the names of the generations of an alias that the engine has."""
     pattern = re.compile(rf"{re.escape(alias)}_[0-9a-f]{{12}}_items")
-    return [Names.of_items(one) for one in sorted(engine.call("list_collections")) if pattern.fullmatch(one)]
+    return [Names.of_items(name) for name in sorted(engine.call("list_collections")) if pattern.fullmatch(name)]
 
 
 def drop_former(engine: Milvus, name: str) -> int:
     """Remove the generations before the one in use, but for the last one; return how many were removed."""
     used = pointed(engine, name)
-    former = [one for one in generations(engine, alias_of(name)) if one.items != used]
-    gone = sorted(former, key=lambda one: _published(engine, one))[: max(0, len(former) - _KEPT)]
-    for one in gone:
-        drop(engine, one)
+    former = [names for names in generations(engine, alias_of(name)) if names.items != used]
+    gone = sorted(former, key=lambda names: _published(engine, names))[: max(0, len(former) - _KEPT)]
+    for names in gone:
+        drop(engine, names)
     return len(gone)
 
 

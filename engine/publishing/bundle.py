@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from crossview.engine.catalog.connecting import reading
-from crossview.engine.catalog.copies import copy_database, finish_copy
 from crossview.engine.catalog.database import HEAD, storage_errors
+from crossview.engine.catalog.database_copies import copy_database, finish_copy
 from crossview.engine.catalog.description import RAW, no_space
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.catalog.models import FOLDER, Models
@@ -136,36 +136,36 @@ def read_bundle(storage: ObjectStorage, folder: str) -> Bundle:
         raise _damaged(storage, folder, f"{odd[0]} is a link, or no plain file")
     content = storage.read(f"{folder}/{MANIFEST}")
     try:
-        found = json.loads(content[:_MOST_MANIFEST])
-        if found["format"] != FORMAT:
+        tree = json.loads(content[:_MOST_MANIFEST])
+        if tree["format"] != FORMAT:
             raise ValueError("it does not describe a bundle")
-        if found["version"] > VERSION:
+        if tree["version"] > VERSION:
             place = f"{storage}/{folder}"
-            raise InvalidInputError(f"bundle {place} has a newer format, {found['version']}: upgrade crossview")
-        return _checked(found, folder)
+            raise InvalidInputError(f"bundle {place} has a newer format, {tree['version']}: upgrade crossview")
+        return _checked(tree, folder)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InvalidInputError):
             raise
         raise _damaged(storage, folder, str(error)) from None
 
 
-def _checked(found: dict[str, Any], folder: str) -> Bundle:
+def _checked(tree: dict[str, Any], folder: str) -> Bundle:
     """Return the description of a manifest; ValueError for a damaged one, or that of another folder."""
-    checksum, names = found.pop(_CHECKSUM, None), {one.name for one in fields(Bundle)}
-    if checksum is None and found.keys() - names:  # one of an earlier version has no other fields
+    checksum, names = tree.pop(_CHECKSUM, None), {field.name for field in fields(Bundle)}
+    if checksum is None and tree.keys() - names:  # one of an earlier version has no other fields
         raise ValueError("its manifest lacks the checksum")
-    if checksum is not None and checksum != _checksum(found):
+    if checksum is not None and checksum != _checksum(tree):
         raise ValueError("its manifest has changed")
-    made = Bundle(**{name: value for name, value in found.items() if name in names})
+    bundle = Bundle(**{name: value for name, value in tree.items() if name in names})
     paths = all(
         _PATH.fullmatch(path) and _HASH.fullmatch(sha256) and (_FILES not in path or path.endswith(sha256))
-        for path, sha256 in made.files.items()
+        for path, sha256 in bundle.files.items()
     )
-    if not paths or not {CATALOG, VOTES} <= made.files.keys() or not _HASH.fullmatch(made.digest):
+    if not paths or not {CATALOG, VOTES} <= bundle.files.keys() or not _HASH.fullmatch(bundle.digest):
         raise ValueError("a path or a digest is wrong")
-    if made.folder != folder:
-        raise ValueError(f"it describes {made.folder}")
-    return made
+    if bundle.folder != folder:
+        raise ValueError(f"it describes {bundle.folder}")
+    return bundle
 
 
 def _damaged(storage: ObjectStorage, folder: str, how: str) -> InvalidInputError:
@@ -185,9 +185,9 @@ def fetch(bundle: Bundle, storage: ObjectStorage, home: Home) -> None:
         raise _damaged(storage, bundle.folder, f"its manifest does not list {min(strange)}")
     if missing := bundle.files.keys() - there:
         raise _damaged(storage, bundle.folder, f"it has no file {min(missing)}")
-    with tempfile.TemporaryDirectory(dir=home.path) as made:
+    with tempfile.TemporaryDirectory(dir=home.path) as folder:
         for path, sha256 in bundle.files.items():
-            file = (home.path if path.startswith(FOLDER) or path == VOTES else Path(made)) / path
+            file = (home.path if path.startswith(FOLDER) or path == VOTES else Path(folder)) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             storage.download(f"{bundle.folder}/{path}", file)
             if _sha256(file) != sha256:
@@ -195,11 +195,11 @@ def fetch(bundle: Bundle, storage: ObjectStorage, home: Home) -> None:
         try:
             read_calibrations(read_regular(home.path / VOTES))
             for model in home.models.all():
-                if not bundle.files.keys() >= {f"{_FILES}{one}" for one in model.manifest.files.values()}:
+                if not bundle.files.keys() >= {f"{_FILES}{digest}" for digest in model.manifest.files.values()}:
                     raise ValueError(f"it has no file of model {model.name!r}")
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise _damaged(storage, bundle.folder, str(error)) from error
-        home.restore(bundle.name, Path(made) / CATALOG).close()
+        home.restore(bundle.name, Path(folder) / CATALOG).close()
 
 
 _PATH = re.compile(
@@ -224,16 +224,16 @@ def _tables(database: Path, space: str, generation: int) -> Iterator[tuple[str, 
         opened.execute("BEGIN")
         for table, where in _WHERE.items():
             query = f"SELECT * FROM {table} WHERE {where}"  # noqa: S608 - constants of this module
-            found = opened.execute(query, {"space": space, "generation": generation})
-            columns = [column[0] for column in found.description]
-            rows = sorted(found.fetchall(), key=lambda row: str(row[:4]))
+            cursor = opened.execute(query, {"space": space, "generation": generation})
+            columns = [column[0] for column in cursor.description]
+            rows = sorted(cursor.fetchall(), key=lambda row: str(row[:4]))
             yield table, [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _write_catalog(tables: Tables, folder: Path, space: str) -> None:
     """Write the catalog without items, as one sealed file."""
-    with tempfile.TemporaryDirectory(dir=folder) as made:
-        new = NewCatalog(Path(made), HEAD, lambda how: InvalidInputError(f"the collection is damaged: {how}"))
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        new = NewCatalog(Path(temporary), HEAD, lambda how: InvalidInputError(f"the collection is damaged: {how}"))
         with closing(new):
             for table, columns in new.tables.items():
                 rows = tables.get(table, ())
@@ -248,14 +248,14 @@ def _write_catalog(tables: Tables, folder: Path, space: str) -> None:
 def _copied_models(home: Path, tables: Tables, folder: Path) -> dict[str, str]:
     """Copy the models of views below a folder; return the hash of each file by its path."""
     copied, models = {}, Models(home)
-    wanted = {
+    digests = {
         digest
         for view in tables["views"]
         for digest in models_of(view["extractor"], json.loads(view["params"])).values()
     }
-    for model in models.all() if wanted else ():
-        if model.digest in wanted:
-            files = {f"{_FILES}{one}": home / FOLDER / "files" / one for one in model.manifest.files.values()}
+    for model in models.all() if digests else ():
+        if model.digest in digests:
+            files = {f"{_FILES}{sha256}": home / FOLDER / "files" / sha256 for sha256 in model.manifest.files.values()}
             files[f"{FOLDER}/{model.name}.json"] = home / FOLDER / f"{model.name}.json"
             for path, file in files.items():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -119,15 +119,15 @@ class PublishedCollection:
 
         Raises InvalidInputError for what an engine cannot do, such as fusions, groups, sorted lists and scores.
         """
-        wanted = request_of(request, query)
-        check_search(wanted)
-        _check_possible(wanted)
+        request = request_of(request, query)
+        check_search(request)
+        _check_possible(request)
 
         def answered(_: Serving, indexed: PublishedSpace) -> list[HitList]:
-            _check_merged(wanted, indexed.space)
-            return answer(indexed.state, wanted)
+            _check_merged(request, indexed.space)
+            return answer(indexed.state, request)
 
-        return HitLists(self._answered(wanted.space, searched_targets(wanted), answered))
+        return HitLists(self._answered(request.space, searched_targets(request), answered))
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """Return the vector of every query for every target, as ``Collection.embed``."""
@@ -174,13 +174,13 @@ class PublishedCollection:
                 self._changing.notify_all()
 
     def _opened(self, folder: str) -> Serving:
-        made = Serving(self._storage, folder, self._engine, self._pictures)
+        serving = Serving(self._storage, folder, self._engine, self._pictures)
         try:
-            made.warm_up()
+            serving.warm_up()
         except BaseException:
-            made.close()
+            serving.close()
             raise
-        return made
+        return serving
 
     def _follow(self) -> None:
         """Look at the alias from time to time, and go over to another generation once it is ready to answer."""
@@ -260,10 +260,10 @@ class PublishedItems:
     def get(self, key: str) -> Item:
         """Return one item; NotFoundError if the key does not exist."""
         with self._collection.using() as serving:
-            found = serving.in_use.records([key], serving.in_use.consistency)
-        if key not in found:
+            records = serving.in_use.records([key], serving.in_use.consistency)
+        if key not in records:
             raise NotFoundError(f"no item {key!r} in collection {self._collection.name!r}")
-        return found[key].item
+        return records[key].item
 
     def put(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
         """Add or update items by key, as ``Collection.items.put``."""
@@ -275,32 +275,33 @@ class PublishedItems:
         """Change labels, attributes and texts of existing items, as ``Collection.items.update``."""
         if match_paths:
             raise InvalidInputError("a published collection knows items by their keys: leave match_paths out")
-        return self._changed([one.key for one in updates], lambda serving: serving.desk.items.update(list(updates)))
+        keys = [update.key for update in updates]
+        return self._changed(keys, lambda serving: serving.desk.items.update(list(updates)))
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
         """Store (n, d) rows as rows of a view of the items with these keys; missing items are created."""
-        named = one_or_several(keys)
-        return self._changed(named, lambda serving: serving.desk.items.put_vectors(view, named, rows))
+        keys = one_or_several(keys)
+        return self._changed(keys, lambda serving: serving.desk.items.put_vectors(view, keys, rows))
 
     def delete(self, keys: Sequence[str]) -> int:
         """Delete items by key; return the number of deleted items."""
 
         def deleted(serving: Serving) -> int:
-            found = serving.in_use.records(one_or_several(keys))
+            records = serving.in_use.records(one_or_several(keys))
             now = time.time_ns()
-            serving.in_use.mark_deleted([replace(one, written=now, by_server=True) for one in found.values()])
+            serving.in_use.mark_deleted([replace(record, written=now, by_server=True) for record in records.values()])
             serving.in_use.settle()
-            return len(found)
+            return len(records)
 
         return self._kept(deleted)
 
     def _changed(self, keys: Sequence[str], change: Callable[[Serving], ImportReport]) -> ImportReport:
         def changed(serving: Serving) -> ImportReport:
             desk = serving.desk
-            known = serving.in_use.records(keys)
-            desk.items.put([_as_new(record) for record in known.values()])
+            records = serving.in_use.records(keys)
+            desk.items.put([_as_new(record) for record in records.values()])
             try:
-                return self._sent(serving, change(serving), known.keys())
+                return self._sent(serving, change(serving), records.keys())
             finally:
                 desk.items.delete(desk.items.keys())
 
@@ -321,16 +322,16 @@ class PublishedItems:
                     return outcomes[0]
             self._collection.await_successor(serving)
 
-    def _sent(self, serving: Serving, report: ImportReport, known: Set[str]) -> ImportReport:
+    def _sent(self, serving: Serving, report: ImportReport, known_keys: Set[str]) -> ImportReport:
         """Send the items on the desk to the engine, and wait until searches find them; return what was done."""
         with serving.desk.opened.read() as tx:
             records = records_of(tx, sorted(tx.items.keys()), serving.views)
         now = time.time_ns()
-        written, failures = serving.in_use.storable([replace(one, written=now, by_server=True) for one in records])
+        written, failures = serving.in_use.storable([replace(row, written=now, by_server=True) for row in records])
         if written:
             serving.in_use.put(written, placed(serving.space, serving.parts, written))
             serving.in_use.settle()
-        changed = sum(one.key in known for one in failures)
+        changed = sum(failure.key in known_keys for failure in failures)
         return replace(
             report,
             added=report.added - len(failures) + changed,

@@ -58,8 +58,8 @@ def expression_of(condition: Condition, negates: bool = True) -> Expression:
 
     Raises InvalidInputError for a test of a score or of a match.
     """
-    kept = condition.accept(_Translation(negates)).passing
-    return Expression(kept.text, kept.exact, tuple(dict.fromkeys(kept.lost)))
+    side = condition.accept(_Translation(negates)).passing
+    return Expression(side.text, side.exact, tuple(dict.fromkeys(side.lost)))
 
 
 def passing(condition: Condition, items: Sequence[Item]) -> Mask:
@@ -121,12 +121,12 @@ def _values(field: Field, items: Iterable[Item]) -> Iterator[tuple[int, Any]]:
 
 def _at(path: Sequence[str], item: Item) -> Iterator[Any]:
     """Yield the value of an item at a path of attributes, if it has one; see ``Item.file``."""
-    found: Any = {FILE: item.file, **item.attributes} if item.file else item.attributes
+    value: Any = {FILE: item.file, **item.attributes} if item.file else item.attributes
     for name in path:
-        if not isinstance(found, Mapping) or name not in found:
+        if not isinstance(value, Mapping) or name not in value:
             return
-        found = found[name]
-    yield found
+        value = value[name]
+    yield value
 
 
 class _Kept(NamedTuple):
@@ -153,11 +153,11 @@ _UNDECIDED = _Sides(_UNKNOWN, _UNKNOWN)
 
 
 def _every(parts: Sequence[_Sides]) -> _Sides:
-    return _Sides(_all_kept([one.passing for one in parts]), _any_kept([one.failing for one in parts]))
+    return _Sides(_all_kept([sides.passing for sides in parts]), _any_kept([sides.failing for sides in parts]))
 
 
 def _either(parts: Sequence[_Sides]) -> _Sides:
-    return _Sides(_any_kept([one.passing for one in parts]), _all_kept([one.failing for one in parts]))
+    return _Sides(_any_kept([sides.passing for sides in parts]), _all_kept([sides.failing for sides in parts]))
 
 
 def _all_kept(parts: Sequence[_Kept]) -> _Kept:
@@ -200,32 +200,32 @@ class _Translation(Visitor[_Sides]):
         return _bounded(_either([part.accept(self) for part in condition.parts]), condition)
 
     def negated(self, condition: Not) -> _Sides:
-        found = condition.part.accept(self)
-        return _Sides(found.failing, found.passing)
+        sides = condition.part.accept(self)
+        return _Sides(sides.failing, sides.passing)
 
     def test(self, condition: FieldTest) -> _Sides:
         _check_decidable(condition.field)
-        (kind, path), found = condition.field, _UNDECIDED
+        (kind, path), sides = condition.field, _UNDECIDED
         if kind in _TEXTS:
-            found = _of_text(_Column(_TEXTS[kind], True, self._negates), condition)
+            sides = _of_text(_Column(_TEXTS[kind], True, self._negates), condition)
         elif kind in _LISTS:
-            found = _of_list(_Column(_LISTS[kind], False, self._negates), condition)
+            sides = _of_list(_Column(_LISTS[kind], False, self._negates), condition)
         elif kind == "attribute" and _can_be_named(path):
-            name = "attributes" + "".join(f"[{quoted(one)}]" for one in path)
-            found = _of_attribute(_Column(name, False, self._negates), condition)
-        return _bounded(found, condition)
+            name = "attributes" + "".join(f"[{quoted(part)}]" for part in path)
+            sides = _of_attribute(_Column(name, False, self._negates), condition)
+        return _bounded(sides, condition)
 
 
 def _bounded(sides: _Sides, condition: Condition) -> _Sides:
     """Return expressions within the limits, which name a part that is beyond them or undecided."""
-    return _Sides(*(_within(kept, condition, not place) for place, kept in enumerate(sides)))
+    return _Sides(*(_within(side, condition, not place) for place, side in enumerate(sides)))
 
 
-def _within(kept: _Kept, condition: Condition, wanted: bool) -> _Kept:
-    is_lost = not kept.text and not kept.exact and not kept.lost
-    if not is_lost and len(kept.text) <= _MOST_CHARACTERS and kept.depth <= _MOST_DEPTH:
-        return kept
-    text = str(condition) if wanted else f"not {condition}" if condition.depth == 1 else f"not ({condition})"
+def _within(side: _Kept, condition: Condition, is_passing: bool) -> _Kept:
+    is_lost = not side.text and not side.exact and not side.lost
+    if not is_lost and len(side.text) <= _MOST_CHARACTERS and side.depth <= _MOST_DEPTH:
+        return side
+    text = str(condition) if is_passing else f"not {condition}" if condition.depth == 1 else f"not ({condition})"
     return _UNKNOWN._replace(lost=(text if len(text) <= _MOST_NAMED else f"{text[:_MOST_NAMED]}...",))
 
 
@@ -288,22 +288,22 @@ class _Column(NamedTuple):
         if not value:
             return self.compared(">=", quoted(""))
         # The end must not be composed with what follows: "e" and an accent do not begin with "e".
-        known = value[: max((place for place, one in enumerate(value, 1) if one.isascii()), default=0)]
-        if (forms := spellings(known)) is None or any(_UNWRITABLE.search(one + _next(one)) for one in forms if one):
-            known = _PLAIN.match(value)[0]  # type: ignore[index]  # it matches any text
-            forms = {known}
-        if not known:
+        prefix = value[: max((place for place, character in enumerate(value, 1) if character.isascii()), default=0)]
+        if (forms := spellings(prefix)) is None or any(_UNWRITABLE.search(f + _next(f)) for f in forms if f):
+            prefix = _PLAIN.match(value)[0]  # type: ignore[index]  # it matches any text
+            forms = {prefix}
+        if not prefix:
             return _UNDECIDED
-        found = _either([self._from(one) for one in sorted(forms)])
-        return found if known == value and not _CHANGED_BY_MARKS.fullmatch(value[-1]) else _roughly(found)
+        sides = _either([self._from(form) for form in sorted(forms)])
+        return sides if prefix == value and not _CHANGED_BY_MARKS.fullmatch(value[-1]) else _roughly(sides)
 
     def _from(self, prefix: str) -> _Sides:
         """Return the sides of the test whether the stored characters begin with others; ``like`` has wildcards."""
         return _every([self.compared(">=", quoted(prefix)), self.compared("<", quoted(_next(prefix)))])
 
-    def in_time(self, operator: str, asked: Date) -> _Sides:
+    def in_time(self, operator: str, when: Date) -> _Sides:
         """Return the sides of a comparison with a date, by days: a text in another offset can have a day nearby."""
-        first, last = asked.period
+        first, last = when.period
         earliest = "" if operator in ("<", "<=") else _day(last if operator == ">" else first, -1)
         latest = "" if operator in (">", ">=") else _day(first if operator == "<" else last, 2)
         bounds = ((">=", earliest), ("<", latest))
@@ -330,9 +330,9 @@ def _of_text(column: _Column, test: FieldTest) -> _Sides:
         return there
     if test.operator == "in":
         return _either(list(_among(filter(None, test.values), partial(column.compared, "in"))))
-    found = column.of_text(test.operator, value := str(test.values[0]))
-    passes_empty = found is not _UNDECIDED and (test.operator[0] == "<" or not value)
-    return _every([there, found]) if passes_empty else found
+    sides = column.of_text(test.operator, value := str(test.values[0]))
+    passes_empty = sides is not _UNDECIDED and (test.operator[0] == "<" or not value)
+    return _every([there, sides]) if passes_empty else sides
 
 
 def _of_list(column: _Column, test: FieldTest) -> _Sides:
@@ -348,12 +348,12 @@ def _of_attribute(column: _Column, test: FieldTest) -> _Sides:
         return column.there() if test.operator == "exists" else _either(list(_equal(column, test.values)))
     (value,) = test.values
     if isinstance(value, Date):
-        found = column.in_time(test.operator, value)
+        sides = column.in_time(test.operator, value)
     elif isinstance(value, int | float):
-        found = column.compared(test.operator, repr(float(value)))
+        sides = column.compared(test.operator, repr(float(value)))
     else:
-        found = column.of_text(test.operator, str(value))
-    return _either([found, _in_a_list(column)])
+        sides = column.of_text(test.operator, str(value))
+    return _either([sides, _in_a_list(column)])
 
 
 def _in_a_list(column: _Column) -> _Sides:
@@ -366,13 +366,13 @@ def _equal(column: _Column, values: Sequence[Value]) -> Iterator[_Sides]:
     yield from _among(
         (value for value in values if isinstance(value, str)), partial(column.compared, "in"), column.has_any
     )
-    numbers = [repr(float(one)) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
+    numbers = [repr(float(value)) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if listed := ", ".join(dict.fromkeys(numbers)):
         yield from (column.compared("in", f"[{listed}]"), column.has_any(f"[{listed}]"))
-    for one in dict.fromkeys(str(value).lower() for value in values if isinstance(value, bool)):
-        yield from (column.compared("in", f"[{one}]"), column.asked(f"json_contains({column.name}, {one})"))
-    if dates := [one for one in values if isinstance(one, Date)]:
-        yield from (column.in_time("in", one) for one in dates)
+    for boolean in dict.fromkeys(str(value).lower() for value in values if isinstance(value, bool)):
+        yield from (column.compared("in", f"[{boolean}]"), column.asked(f"json_contains({column.name}, {boolean})"))
+    if dates := [value for value in values if isinstance(value, Date)]:
+        yield from (column.in_time("in", value) for value in dates)
         yield _in_a_list(column)
     if None in values:
         yield _roughly(column.there())
@@ -380,16 +380,16 @@ def _equal(column: _Column, values: Sequence[Value]) -> Iterator[_Sides]:
 
 def _among(values: Iterable[Value], *tests: Callable[[str], _Sides]) -> Iterator[_Sides]:
     """Yield the sides of tests with a list of all spellings of some texts."""
-    found, complete, characters = dict[str, None](), True, 0
+    literals, complete, characters = dict[str, None](), True, 0
     for text in dict.fromkeys(normal(str(value)) for value in values):
         forms = spellings(text)
         written = [quoted(form) for form in sorted(forms or {text}) if not _UNWRITABLE.search(form)]
         complete = complete and forms is not None and bool(written)
-        found |= dict.fromkeys(written)
+        literals |= dict.fromkeys(written)
         characters += sum(map(len, written))
         if characters > _MOST_CHARACTERS:  # the expression will be too long
             break
-    if found:
-        yield from (test(f"[{', '.join(found)}]") for test in tests)
+    if literals:
+        yield from (test(f"[{', '.join(literals)}]") for test in tests)
     if not complete:
         yield _UNDECIDED

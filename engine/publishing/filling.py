@@ -69,7 +69,7 @@ class State:
 
     def to_json(self) -> dict[str, object]:
         """Return the state as JSON values."""
-        return {**asdict(self), "indexes": {name: one._asdict() for name, one in self.indexes.items()}}
+        return {**asdict(self), "indexes": {name: index._asdict() for name, index in self.indexes.items()}}
 
 
 class Truth(NamedTuple):
@@ -132,11 +132,12 @@ class Filling(ABC):
         checked = self._checked_targets()
         self._state.published = self._state.published or time.time()
         self._note()
-        kept, switched = self._take_over(), self._switch()
+        former = self._former()  # what servers wrote there is taken over before the switch
+        kept, switched = self._copied(former) if former else 0, self._switch()
         counts = {str(target): self._generation.count(target) for target in self._serving.space.indexed_targets}
         return Filled(
             items=self._generation.count(),
-            targets=tuple(replace(one, items=counts[one.target]) for one in checked),
+            targets=tuple(replace(target, items=counts[target.target]) for target in checked),
             failures=tuple(self._failures),
             kept=kept,
             switched=switched,
@@ -147,27 +148,27 @@ class Filling(ABC):
         """Return the generation in the engine and its state, begun now or before."""
         serving = self._serving
         indexes = serving.indexes(index, self._count())
-        made = serving.generation(indexes)
-        made.make(described(serving.bundle))
-        made.load()
-        if stored := made.state():
-            stored["indexes"] = {name: EngineIndex(**one) for name, one in stored["indexes"].items()}
+        generation = serving.generation(indexes)
+        generation.make(described(serving.bundle))
+        generation.load()
+        if stored := generation.state():
+            stored["indexes"] = {name: EngineIndex(**facts) for name, facts in stored["indexes"].items()}
             state = State(**stored)
             if state.origin != self.origin:
                 raise InvalidInputError(
                     f"bundle {serving.bundle.folder} was filled from {state.origin or 'a collection'} in engine "
                     f"{serving.engine.address}: publish under another name, or train the space again"
                 )
-            return replace(made, indexes=state.indexes, efforts=state.efforts), state
+            return replace(generation, indexes=state.indexes, efforts=state.efforts), state
         state = State(indexes, list(serving.views), self._sequence(), origin=self.origin)
-        made.set_state(state.to_json())
-        return made, state
+        generation.set_state(state.to_json())
+        return generation, state
 
     def _put(self, records: Sequence[Record], new: bool = False) -> None:
-        found, failures = self._generation.storable(records)
+        storable, failures = self._generation.storable(records)
         self._failures += failures
-        if found:
-            self._generation.put(found, placed(self._serving.space, self._serving.parts, found), new)
+        if storable:
+            self._generation.put(storable, placed(self._serving.space, self._serving.parts, storable), new)
 
     def _note(self) -> None:
         self._generation.set_state(self._state.to_json())
@@ -190,7 +191,7 @@ class Filling(ABC):
 
     def _compared_targets(self) -> tuple[list[PublishedTarget], str]:
         """Return the targets with their number of items and their recall, and a difference to the items or ""."""
-        found, difference = list[PublishedTarget](), ""
+        targets, difference = list[PublishedTarget](), ""
         counts = {} if self._state.published else self._counts()
         for target in self._serving.space.indexed_targets:
             index, place = self._state.indexes[str(target)], f"target {target} of engine {self._serving.engine.address}"
@@ -202,10 +203,10 @@ class Filling(ABC):
                 difference = f"{place} finds {recall:.1%} of the nearest of the published items, and should find all"
             if count != counts.get(target, count):
                 difference = f"{place} has {count:,} items, and {counts[target]:,} were published"
-            found.append(
+            targets.append(
                 PublishedTarget(target=str(target), index=index.kind, items=count, effort=effort, recall=recall)
             )
-        return found, difference
+        return targets, difference
 
     def _tuned(self, target: Target, index: EngineIndex) -> tuple[int, float | None]:
         """Return the least effort that reaches the recall, and its recall on a sample of stored items."""
@@ -217,7 +218,7 @@ class Filling(ABC):
         for effort in index.efforts or (0,):
             lists = self._generation.search(target, truth.vectors, K + 1, "", effort)
             shares = [
-                _share([one.distance for one in hits if one.key != key], farthest)
+                _share([hit.distance for hit in hits if hit.key != key], farthest)
                 for key, hits, farthest in zip(truth.keys, lists, truth.distances, strict=True)
             ]
             best = float(np.mean(shares))
@@ -225,26 +226,22 @@ class Filling(ABC):
                 return effort if index.effort else 0, best
         return (index.efforts[-1] if index.effort else 0), best
 
-    def _take_over(self) -> int:
-        """Take over what servers wrote into the generation in use; return how many items."""
-        former = self._former()
-        return self._copied(former) if former else 0
-
     def _former(self) -> Names | None:
         """Return the other generation that the alias stands for; None if it stands for none."""
         engine, name = self._serving.engine, self._serving.bundle.name
         used, own = aliases.pointed(engine, name), self._generation.names
-        return next((one for one in aliases.generations(engine, own.alias) if one.items == used and one != own), None)
+        others = (names for names in aliases.generations(engine, own.alias) if names != own)
+        return next((names for names in others if names.items == used), None)
 
     def _copied(self, former: Names) -> int:
         """Copy from a former generation what servers wrote last there, unless this one has it."""
         other = replace(self._generation, names=former, targets=())
         other, count = replace(other, views=other.state().get("views", ())), 0
         for records in other.written_by_servers():
-            known = self._generation.records(one.item.key for one in records)
-            newer = [one for one in records if not _is_newer(known.get(one.item.key), one)]
-            self._put([one for one in newer if not one.deleted])
-            self._generation.mark_deleted([one for one in newer if one.deleted])
+            existing = self._generation.records(record.item.key for record in records)
+            newer = [record for record in records if not _is_newer(existing.get(record.item.key), record)]
+            self._put([record for record in newer if not record.deleted])
+            self._generation.mark_deleted([record for record in newer if record.deleted])
             count += len(newer)
         return count
 
@@ -261,9 +258,9 @@ class Filling(ABC):
         return True
 
 
-def _is_newer(known: Record | None, other: Record) -> bool:
+def _is_newer(existing: Record | None, other: Record) -> bool:
     """Return whether a server wrote the known item after the other one."""
-    return known is not None and known.by_server and known.written >= other.written
+    return existing is not None and existing.by_server and existing.written >= other.written
 
 
 def _share(distances: Sequence[float], truth: Sequence[float]) -> float:

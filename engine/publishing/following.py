@@ -36,37 +36,37 @@ def follow(collection: Collection, request: PublishRequest, stopping: threading.
 
     Raises the errors of ``publish``.
     """
-    found = publish(collection, request)
-    if found.switched:
-        yield found
+    done = publish(collection, request)
+    if done.switched:
+        yield done
     while not stopping.is_set():
         if request.engine is None:
             return
-        path = "/".join(found.bundle.rsplit("/", 2)[1:])
+        path = "/".join(done.bundle.rsplit("/", 2)[1:])
         with closing(Serving(ObjectStorage(request.to), path, request.engine)) as serving:
             filling = CatalogFilling(collection, serving, request.index)
-            while not stopping.wait(_LOOK_EVERY) and _generation(collection, found.space) == found.generation:
+            while not stopping.wait(_LOOK_EVERY) and _generation(collection, done.space) == done.generation:
                 try:
                     filling.follow()
                 except EngineUnavailableError:
                     continue
         if not stopping.is_set():
-            found = publish(collection, request)
-            yield found
+            done = publish(collection, request)
+            yield done
 
 
 def _generation(collection: Collection, space: str) -> int:
     """Return the generation of a space that is in use; 0 for ``raw``."""
-    return next((one.generation for one in collection.spaces() if one.name == space and one.generations), 0)
+    return next((info.generation for info in collection.spaces() if info.name == space and info.generations), 0)
 
 
 def listed(engine: Milvus) -> list[Listed]:
     """Return the published collections of an engine, by name."""
-    found = list[Listed]()
+    collections = list[Listed]()
     for alias, collection in aliases.all_pointed(engine).items():
         facts = aliases.description(engine, collection)
         generation = Generation(engine=engine, names=Names.of_items(collection), views=(), targets=(), indexes={})
-        found.append(
+        collections.append(
             Listed(
                 name=facts["name"],
                 space=facts["space"],
@@ -75,7 +75,7 @@ def listed(engine: Milvus) -> list[Listed]:
                 generations=len(aliases.generations(engine, alias)),
             )
         )
-    return sorted(found, key=lambda one: one["name"])
+    return sorted(collections, key=lambda entry: entry["name"])
 
 
 def remove(engine: Milvus, name: str) -> int:
@@ -83,10 +83,10 @@ def remove(engine: Milvus, name: str) -> int:
 
     Raises NotReadyError if the engine does not have it.
     """
-    found = aliases.generations(engine, alias_of(name))
-    if not found and not aliases.pointed(engine, name):
+    generations = aliases.generations(engine, alias_of(name))
+    if not generations and not aliases.pointed(engine, name):
         raise NotReadyError(f"engine {engine.address} has no published collection {name!r}")
     aliases.remove(engine, name)
-    for one in found:
-        drop(engine, one)
-    return len(found)
+    for generation in generations:
+        drop(engine, generation)
+    return len(generations)

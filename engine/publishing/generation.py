@@ -83,9 +83,9 @@ class Names(NamedTuple):
 
 def drop(engine: Milvus, names: Names) -> None:
     """Remove a generation from the engine, its items last."""
-    found = [one for one in engine.call("list_collections") if one.startswith(f"{names.prefix}_")]
-    for one in sorted(found, key=lambda one: one == names.items):
-        engine.call("drop_collection", one)
+    own = [name for name in engine.call("list_collections") if name.startswith(f"{names.prefix}_")]
+    for name in sorted(own, key=lambda name: name == names.items):
+        engine.call("drop_collection", name)
 
 
 def alias_of(name: str) -> str:
@@ -132,19 +132,19 @@ class Generation:
     def make(self, description: str) -> None:
         """Make the collections of the engine that do not exist, with their indexes; ``description`` is of the items."""
         flat = EngineIndex("flat", "FLAT", "L2", {})
-        wanted: list[tuple[str, Fields, EngineIndex, str]] = [
+        specs: list[tuple[str, Fields, EngineIndex, str]] = [
             (self._of(target), target_fields(target), self.indexes[str(target)], str(target)) for target in self.targets
         ]
-        wanted.append((self.names.items, item_fields(self.views), flat, description))
-        _at_once(lambda one: self._make(*one), wanted)
+        specs.append((self.names.items, item_fields(self.views), flat, description))
+        _at_once(lambda spec: self._make(*spec), specs)
 
     def _make(self, name: str, fields: Fields, index: EngineIndex, description: str) -> None:
         if not self.engine.call("has_collection", name):
             schema = self.engine.schema(fields, description)
             self.engine.call("create_collection", name, schema=schema, consistency_level=self.consistency)
         if not self.engine.call("list_indexes", name):  # an interrupted call leaves a collection without
-            made = self.engine.index("vector", index.type, index.metric, index.parameters)
-            self.engine.call("create_index", name, index_params=made)
+            index_params = self.engine.index("vector", index.type, index.metric, index.parameters)
+            self.engine.call("create_index", name, index_params=index_params)
 
     def _of(self, target: Target) -> str:
         return self.names.target(list(self.targets).index(target))
@@ -176,22 +176,23 @@ class Generation:
         self._upsert(self.names.items, [item_row(record, self.views) for record in records])
         for target in self.targets:
             vectors = placed.get(target, {})
-            rows = [target_row(one.item, target, vectors[one.item.key]) for one in records if one.item.key in vectors]
+            items = [record.item for record in records]
+            rows = [target_row(item, target, vectors[item.key]) for item in items if item.key in vectors]
             self._upsert(self._of(target), rows)
             if not new:
-                self._delete(self._of(target), [one.item.key for one in records if one.item.key not in vectors])
+                self._delete(self._of(target), [item.key for item in items if item.key not in vectors])
 
     def storable(self, records: Sequence[Record]) -> tuple[list[Record], list[Failure]]:
         """Return the items that the engine can store, and the reasons why it cannot store the others."""
-        found, failures = list[Record](), list[Failure]()
+        accepted, failures = list[Record](), list[Failure]()
         for record in records:
             try:
                 self._check_key(record.item.key)
                 shown_row(record.item)
-                found.append(record)
+                accepted.append(record)
             except InvalidInputError as error:
                 failures.append(Failure(record.item.key, str(error)))
-        return found, failures
+        return accepted, failures
 
     def _check_key(self, key: str) -> None:
         """Raise InvalidInputError for a key that the engine cannot store; Milvus Lite writes keys into SQL unquoted."""
@@ -215,7 +216,7 @@ class Generation:
     def mark_deleted(self, records: Sequence[Record]) -> None:
         """Delete items such that the next generation does not get them from the catalog again."""
         self._leave_targets([record.item.key for record in records])
-        self._upsert(self.names.items, [item_row(replace(one, deleted=True), self.views) for one in records])
+        self._upsert(self.names.items, [item_row(replace(record, deleted=True), self.views) for record in records])
 
     def _leave_targets(self, keys: Sequence[str]) -> None:
         for target in self.targets:
@@ -229,11 +230,11 @@ class Generation:
 
     def records(self, keys: Iterable[str], consistency: str = "Strong") -> dict[str, Record]:
         """Return the items of some keys, by default as they are after every write of every program."""
-        found = dict[str, Record]()
+        records = dict[str, Record]()
         for some in _batches(list(filter(self._can_have, dict.fromkeys(keys))), _KEYS_AT_ONCE):
             for row in self._query(self.names.items, some, ["*"], consistency, _LIVE):
-                found[row["key"]] = record_of(row, self.views)
-        return found
+                records[row["key"]] = record_of(row, self.views)
+        return records
 
     def every_record(self, expression: str = "") -> Iterator[list[Record]]:
         """Yield the items that fulfil an expression, some at a time, in any order."""
@@ -250,9 +251,9 @@ class Generation:
     def count(self, target: Target | None = None) -> int:
         """Return the number of items, or of those in a target."""
         name = self.names.items if target is None else self._of(target)
-        chosen = _and(_ITEMS, _LIVE) if target is None else _ITEMS
-        found = self.engine.call("query", name, filter=chosen, output_fields=["count(*)"], consistency_level="Strong")
-        return int(found[0]["count(*)"])
+        text = _and(_ITEMS, _LIVE) if target is None else _ITEMS
+        rows = self.engine.call("query", name, filter=text, output_fields=["count(*)"], consistency_level="Strong")
+        return int(rows[0]["count(*)"])
 
     def present(self, target: Target, keys: Sequence[str], expression: str = "") -> set[str]:
         """Return which of some keys a target has, among those that fulfil an expression."""
@@ -260,8 +261,8 @@ class Generation:
 
     def state(self) -> dict[str, Any]:
         """Return the state of the generation, {} for a new one."""
-        found = self._query(self.names.items, [_STATE], ["attributes"], "Strong")
-        return dict(found[0]["attributes"]) if found else {}
+        rows = self._query(self.names.items, [_STATE], ["attributes"], "Strong")
+        return dict(rows[0]["attributes"]) if rows else {}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Replace the state of the generation."""
@@ -275,23 +276,23 @@ class Generation:
 
         Distances are Euclidean or numbers of bits. Codes with float vectors are put in order by these.
         """
-        found = list[list[Found]]()
-        wanted = min(MOST_FOUND, k * max(1, self.rerank) if target.floats else k)
+        lists = list[list[Found]]()
+        limit = min(MOST_FOUND, k * max(1, self.rerank) if target.floats else k)
         for some in _batches(list(vectors), _QUERIES_AT_ONCE):
-            found += self._search(target, some, wanted, expression, effort)
+            lists += self._search(target, some, limit, expression, effort)
         if target.floats:
-            return [self._reordered(target, vector, hits)[:k] for vector, hits in zip(vectors, found, strict=True)]
-        return found
+            return [self._reordered(target, vector, hits)[:k] for vector, hits in zip(vectors, lists, strict=True)]
+        return lists
 
     def _search(
         self, target: Target, vectors: Sequence[NDArray[Any]], k: int, expression: str, effort: int
     ) -> list[list[Found]]:
         index = self.indexes[str(target)]
-        given = [one[: target.code_bytes].tobytes() if target.codes else one.astype(np.float32) for one in vectors]
+        data = [row[: target.code_bytes].tobytes() if target.codes else row.astype(np.float32) for row in vectors]
         lists = self.engine.call(
             "search",
             self._of(target),
-            given,
+            data,
             filter=expression,
             limit=k,
             output_fields=[*shown_fields(target), *([FLOATS] if target.floats else [])],
@@ -305,8 +306,8 @@ class Generation:
         if not hits:
             return []
         own = np.frombuffer(vector[target.code_bytes :].tobytes(), np.float32)
-        others = np.stack([np.frombuffer(base64.b64decode(hit.row[FLOATS]), np.float32) for hit in hits])
-        distances = np.sqrt(((others.astype(np.float64) - own) ** 2).sum(axis=1))
+        floats = np.stack([np.frombuffer(base64.b64decode(hit.row[FLOATS]), np.float32) for hit in hits])
+        distances = np.sqrt(((floats.astype(np.float64) - own) ** 2).sum(axis=1))
         return [hits[at]._replace(distance=float(distances[at])) for at in np.argsort(distances, kind="stable")]
 
     def _query(
@@ -314,12 +315,12 @@ class Generation:
     ) -> list[Mapping[str, Any]]:
         if not keys:
             return []
-        chosen = _and(f"key in {_listed(keys)}", expression)
+        condition = _and(f"key in {_listed(keys)}", expression)
         return list(
             self.engine.call(
                 "query",
                 name,
-                filter=chosen,
+                filter=condition,
                 output_fields=self._fields(fields),
                 limit=min(MOST_FOUND, len(keys)),
                 consistency_level=consistency,
@@ -328,7 +329,7 @@ class Generation:
 
     def _fields(self, fields: Sequence[str]) -> list[str]:
         """Return the named fields, or all but the vector, which Milvus Lite cannot return for codes."""
-        return [one for one in item_fields(self.views) if one != "vector"] if fields == ["*"] else list(fields)
+        return [name for name in item_fields(self.views) if name != "vector"] if fields == ["*"] else list(fields)
 
     def _upsert(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         for some in _batches(list(rows), self._rows_at_once):
@@ -359,7 +360,7 @@ def _found(hit: Mapping[str, Any], target: Target) -> Found:
 
 def _and(*expressions: str) -> str:
     """Return the conjunction of expressions; an empty one keeps everything."""
-    return " and ".join(f"({one})" for one in expressions if one)
+    return " and ".join(f"({expression})" for expression in expressions if expression)
 
 
 def _listed(keys: Sequence[str]) -> str:

@@ -36,22 +36,23 @@ class EngineIndex(NamedTuple):
         """Return the parameters of a search for k neighbours with an effort, the greatest for 0."""
         if not self.effort:
             return {}
-        chosen = effort or self.efforts[-1]
-        return {self.effort: chosen if self.effort == "nprobe" else max(chosen, k)}
+        effort = effort or self.efforts[-1]
+        return {self.effort: effort if self.effort == "nprobe" else max(effort, k)}
 
 
-def engine_index(asked: str, target: Target, count: int) -> EngineIndex:
+def engine_index(index: str, target: Target, count: int) -> EngineIndex:
     """Return the index for so many vectors or codes of a target; InvalidInputError for a kind that does not suit them.
 
     ``auto`` scans up to 200,000 vectors, and reads lists of near vectors beyond; hidden codes are scanned.
     """
-    if asked not in (AUTO, *KINDS):
-        raise InvalidInputError(f"an index of an engine is auto, {', '.join(KINDS)}, not {asked!r}")
+    if index not in (AUTO, *KINDS):
+        raise InvalidInputError(f"an index of an engine is auto, {', '.join(KINDS)}, not {index!r}")
     if target.hidden:
-        asked = "flat"
-    kind = ("flat" if count <= MANY else "ivf") if asked == AUTO else asked
+        index = "flat"
+    kind = ("flat" if count <= MANY else "ivf") if index == AUTO else index
+    # Milvus takes at most 65,536 lists, and FAISS, which it uses, trains a list on at least 39 vectors.
     lists = max(1, min(65_536, round(4 * math.sqrt(count)), count // 39 or 1))
-    efforts = [one for one in (1, 2, 4, *_EFFORTS, 1_024, 2_048, 4_096) if one < lists]
+    efforts = [effort for effort in (1, 2, 4, *_EFFORTS, 1_024, 2_048, 4_096) if effort < lists]
     probes = "nprobe", (*efforts, lists)
     if target.codes:
         if kind not in ("flat", "ivf"):

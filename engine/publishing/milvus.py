@@ -60,10 +60,10 @@ class Milvus:
         Raises EngineUnavailableError, EngineFullError, and NotReadyError for a call that the engine refuses.
         """
         with self._answered():
-            found = getattr(self._connected(), method)(*arguments, timeout=seconds or self._timeout, **options)
+            answer = getattr(self._connected(), method)(*arguments, timeout=seconds or self._timeout, **options)
         if self.address.is_file and method in ("upsert", "delete"):
             time.sleep(_MOMENT)
-        return found
+        return answer
 
     def schema(self, fields: Mapping[str, tuple[str, Mapping[str, Any]]], description: str) -> Any:
         """Return a schema of fields, given with their type and its options; the first one is the primary key."""
@@ -72,15 +72,15 @@ class Milvus:
             auto_id=False, enable_dynamic_field=False, description=description
         )
         for number, (name, (kind, options)) in enumerate(fields.items()):
-            named = {key: getattr(types, value) if key == "element_type" else value for key, value in options.items()}
-            schema.add_field(name, getattr(types, kind), is_primary=not number, **named)
+            own = {key: getattr(types, value) if key == "element_type" else value for key, value in options.items()}
+            schema.add_field(name, getattr(types, kind), is_primary=not number, **own)
         return schema
 
     def index(self, field: str, kind: str, metric: str, parameters: Mapping[str, Any]) -> Any:
         """Return the description of an index of a field."""
-        made = self._library.MilvusClient.prepare_index_params()
-        made.add_index(field, index_type=kind, metric_type=metric, params=dict(parameters))
-        return made
+        index_params = self._library.MilvusClient.prepare_index_params()
+        index_params.add_index(field, index_type=kind, metric_type=metric, params=dict(parameters))
+        return index_params
 
     def pages(
         self, collection: str, expression: str, fields: Sequence[str], size: int
@@ -142,19 +142,19 @@ class Milvus:
         try:
             yield
         except Exception as error:
-            made = self._understood(error)
-            if made is None:
+            own_error = self._understood(error)
+            if own_error is None:
                 raise
-            if isinstance(made, EngineUnavailableError):
+            if isinstance(own_error, EngineUnavailableError):
                 self._breaker.failed()
             else:
                 self._breaker.worked()
-            raise made from error
+            raise own_error from error
         self._breaker.worked()
 
     def _understood(self, error: Exception) -> Exception | None:
         """Return our error for one of the library; None for another one."""
-        of_transport = any(one.__name__ == "RpcError" for one in type(error).__mro__)  # its library is the server's
+        of_transport = any(kind.__name__ == "RpcError" for kind in type(error).__mro__)  # its library is the server's
         if not isinstance(error, self._library.MilvusException) and not of_transport:
             return None
         code, short = getattr(error, "code", ""), " ".join(str(getattr(error, "message", "") or error).split())[:300]

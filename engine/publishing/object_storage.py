@@ -94,18 +94,18 @@ class ObjectStorage:
             at = self._at(name) if name else self._path
             if not self._files.exists(at):
                 return []
-            return sorted(str(one).rstrip("/").rpartition("/")[2] for one in self._files.ls(at, detail=False))
+            return sorted(str(path).rstrip("/").rpartition("/")[2] for path in self._files.ls(at, detail=False))
 
     def sizes(self, pattern: str = "") -> dict[str, int]:
         """Return the size of each file below this place by its path, of all files or of those that match a pattern."""
         with self._reached(""):
             self._files.invalidate_cache()
             if pattern:
-                found = self._files.glob(self._at(pattern), detail=True)
+                files = self._files.glob(self._at(pattern), detail=True)
             else:
-                found = self._files.find(self._path, detail=True)
+                files = self._files.find(self._path, detail=True)
         first = len(self._path.rstrip("/")) + 1
-        return {path[first:]: int(one["size"] or 0) for path, one in found.items() if one["type"] == "file"}
+        return {path[first:]: int(facts["size"] or 0) for path, facts in files.items() if facts["type"] == "file"}
 
     def odd_files(self, name: str) -> list[str]:
         """Return the paths of links, pipes and the like in a folder, and of the folder itself if it is a link.
@@ -115,8 +115,8 @@ class ObjectStorage:
         if not self.is_local:
             return []
         top = Path(self._at(name))
-        odd = (one for one in (top, *top.rglob("*")) if one.is_symlink() or not (one.is_file() or one.is_dir()))
-        return sorted(str(one.relative_to(self._path)) for one in odd if os.path.lexists(one))
+        odd = (path for path in (top, *top.rglob("*")) if path.is_symlink() or not (path.is_file() or path.is_dir()))
+        return sorted(str(path.relative_to(self._path)) for path in odd if os.path.lexists(path))
 
     def delete(self, name: str) -> None:
         """Delete a file or a folder, if it exists; StorageError."""

@@ -20,15 +20,15 @@ def placed(space: Space, views: Mapping[str, Sequence[str]], records: Sequence[R
     """
     rows = dict[str, ViewRows]()
     for view, parts in views.items():
-        having = [place for place, one in enumerate(records) if all(part in one.rows for part in parts)]
+        having = [place for place, record in enumerate(records) if all(part in record.rows for part in parts)]
         if having:
             values = [np.concatenate([records[place].rows[part] for part in parts]) for place in having]
             rows[view] = ViewRows(np.array(having, np.int64), np.stack(values).astype(np.float32))
     if not rows:
         return {}
-    labels = {place: one.item.labels for place, one in enumerate(records)}
-    found: dict[Target, Any] = {**space.place(rows, labels), **space.sketched(rows)}
-    return {target: _by_key(records, *one) for target, one in found.items()}
+    labels = {place: record.item.labels for place, record in enumerate(records)}
+    by_target: dict[Target, Any] = {**space.place(rows, labels), **space.sketched(rows)}
+    return {target: _by_key(records, *pair) for target, pair in by_target.items()}
 
 
 def _by_key(records: Sequence[Record], ids: NDArray[np.int64], vectors: NDArray[Any]) -> Placed:

@@ -46,10 +46,10 @@ def publish(collection: Collection, request: PublishRequest, progress: Progress 
 
 def _published(collection: Collection, request: PublishRequest, progress: Progress | None) -> Publication:
     began, storage = time.monotonic(), ObjectStorage(request.to)
-    with tempfile.TemporaryDirectory(prefix="crossview-bundle-") as made:
-        folder, name = Path(made), request.name or collection.name
+    with tempfile.TemporaryDirectory(prefix="crossview-bundle-") as temporary:
+        folder, name = Path(temporary), request.name or collection.name
         bundle = make_bundle(collection.opened.folder, request.space, name, folder, partial(calibrations, collection))
-        found = Publication(
+        publication = Publication(
             name=name,
             space=bundle.space,
             generation=bundle.generation,
@@ -60,14 +60,14 @@ def _published(collection: Collection, request: PublishRequest, progress: Progre
         if not request.dry_run:
             upload(bundle, folder, storage)
         elif request.engine is None:
-            return found
+            return publication
     if request.engine is None:
-        return replace(found, seconds=time.monotonic() - began)
+        return replace(publication, seconds=time.monotonic() - began)
     if request.dry_run:
-        return _planned(collection, request, found)
+        return _planned(collection, request, publication)
     with closing(Serving(storage, bundle.folder, request.engine)) as serving:
         filled = CatalogFilling(collection, serving, request.index, progress).filled()
-        return replace(filled.into(found), seconds=time.monotonic() - began)
+        return replace(filled.into(publication), seconds=time.monotonic() - began)
 
 
 class CatalogFilling(Filling):
@@ -108,8 +108,8 @@ class CatalogFilling(Filling):
                 changed = changed_since(tx, self._state.sequence)
                 if changed.sequence == self._state.sequence:
                     return count
-                known = set(tx.items.sorted_keys()) if not changed.whole else set()
-            gone = list(changed.gone) if changed.whole else self._unknown(known)
+                keys = set(tx.items.sorted_keys()) if not changed.whole else set()
+            gone = list(changed.gone) if changed.whole else self._unknown(keys)
             self._generation.delete(gone)
             for first in range(0, len(changed.live), 1_000):
                 checkpoint()
@@ -120,26 +120,26 @@ class CatalogFilling(Filling):
             self._state.sequence = changed.sequence
             self._note()
 
-    def _unknown(self, known: set[str]) -> list[str]:
+    def _unknown(self, keys: set[str]) -> list[str]:
         """Return the keys in the engine that the catalog does not have, but for those that servers wrote."""
         pages = self._generation.every_record()
-        return [one.item.key for page in pages for one in page if not one.by_server and one.item.key not in known]
+        return [row.item.key for page in pages for row in page if not row.by_server and row.item.key not in keys]
 
     def _is_current(self) -> bool:
         return self._sequence() == self._state.sequence
 
     def _counts(self) -> Mapping[Target, int]:
         """Return the number of items that the engine should have in each target."""
-        left_out = {one.key for one in self._failures}
+        left_out = {failure.key for failure in self._failures}
 
         def counted(state: SearchState) -> dict[Target, int]:
             gone = np.array(sorted(state.version.ids_of(left_out).values()), np.int64)
             return {
-                target: len(one.index) - int(np.isin(gone, one.index.ids()).sum())
-                for target, one in state.indexed.indexes.items()
+                target: len(target_index.index) - int(np.isin(gone, target_index.index.ids()).sum())
+                for target, target_index in state.indexed.indexes.items()
             }
 
-        return self._answered(lambda _, one: one.indexed_targets, counted)
+        return self._answered(lambda _, space: space.indexed_targets, counted)
 
     def _answered(self, targets_of: TargetsOf, answer: Callable[[SearchState], T]) -> T:
         """Return what a function makes of the embedded space; OvertakenError if it is another generation by now."""
@@ -154,7 +154,7 @@ class CatalogFilling(Filling):
 
     def _truth(self, target: Target) -> Truth | None:
         parts = " and ".join(f"view = {part}" for part in self._serving.parts[target.view])
-        lost = {one.key for one in self._failures}
+        lost = {failure.key for failure in self._failures}
         sample = self._collection.items(parts, limit=SAMPLE, sample=SAMPLE)
         keys = [item.key for item in sample if item.key not in lost]
         if not keys:
@@ -167,24 +167,24 @@ class CatalogFilling(Filling):
             key_of = {number: key for key, number in ids.items()}
             vectors = indexed.space.probe(target.view, rows.rows, [str(target)])[target]
             # not by a search of the collection, in whose lists near copies come first
-            found = indexed.searcher(target).search(vectors, K + 1 + len(left_out))
+            hits = indexed.searcher(target).search(vectors, K + 1 + len(left_out))
             distances = [
                 [far for other, far in zip(numbers, row, strict=True) if other not in {own, *left_out}][:K]
-                for own, numbers, row in zip(rows.ids, found.ids.tolist(), found.distances.tolist(), strict=True)
+                for own, numbers, row in zip(rows.ids, hits.ids.tolist(), hits.distances.tolist(), strict=True)
             ]
             return Truth([key_of[own] for own in rows.ids.tolist()], vectors, distances)
 
         return self._answered(lambda *_: [target], answered)
 
 
-def _planned(collection: Collection, request: PublishRequest, found: Publication) -> Publication:
+def _planned(collection: Collection, request: PublishRequest, publication: Publication) -> Publication:
     """Return what would be published."""
     from crossview.engine.publishing.index_kinds import engine_index
 
     with collection.opened.read() as tx:
-        space, count = collection.opened.loaded.get(tx, found.space), tx.items.count()
+        space, count = collection.opened.loaded.get(tx, publication.space), tx.items.count()
     targets = tuple(
-        PublishedTarget(target=str(one), index=engine_index(request.index, one, count).kind, items=count)
-        for one in space.indexed_targets
+        PublishedTarget(target=str(target), index=engine_index(request.index, target, count).kind, items=count)
+        for target in space.indexed_targets
     )
-    return replace(found, targets=targets)
+    return replace(publication, targets=targets)

@@ -53,8 +53,8 @@ class Serving:
 
     def close(self) -> None:
         """Remove the temporary folder."""
-        for one in (self.collection, self.desk):
-            one.close()
+        for part in (self.collection, self.desk):
+            part.close()
         self._made.cleanup()
 
     @cached_property
@@ -88,7 +88,7 @@ class Serving:
 
         Raises NotReadyError for a generation that is not published completely.
         """
-        made = Generation(
+        generation = Generation(
             engine=self.engine,
             names=Names.of(self.bundle.name, self.bundle.digest),
             views=self.views,
@@ -97,21 +97,21 @@ class Serving:
             rerank=self.space.rerank,
         )
         if indexes is not None:
-            return made
-        state = made.state()
+            return generation
+        state = generation.state()
         if not state.get("published"):
             raise NotReadyError(f"collection {self.bundle.name!r} is not published completely: publish it again")
-        stored = {name: EngineIndex(**one) for name, one in state["indexes"].items()}
-        return replace(made, indexes=stored, efforts=state.get("efforts", {}))
+        stored = {name: EngineIndex(**facts) for name, facts in state["indexes"].items()}
+        return replace(generation, indexes=stored, efforts=state.get("efforts", {}))
 
     @cached_property
     def in_use(self) -> Generation:
         """The generation in the engine, as its state describes it."""
         return self.generation()
 
-    def indexes(self, asked: str, count: int) -> dict[str, EngineIndex]:
+    def indexes(self, index: str, count: int) -> dict[str, EngineIndex]:
         """Return the index of each target for so many items."""
-        return {str(one): engine_index(asked, one, count) for one in self.space.indexed_targets}
+        return {str(target): engine_index(index, target, count) for target in self.space.indexed_targets}
 
     def answered(self, space: str, targets_of: TargetsOf, answer: Callable[[PublishedSpace], T]) -> T:
         """Return what a function makes of the generation; ``targets_of`` checks the request.
@@ -137,7 +137,7 @@ class Serving:
         generation = self.in_use
         generation.load()
         for view in self.space.views:
-            width = sum(one.dim for one in self.collection.views() if one.name in self.parts[view])
+            width = sum(info.dim for info in self.collection.views() if info.name in self.parts[view])
             with suppress(CrossviewError):  # a row of equal values suits few spaces
                 probes = self.space.probe(view, np.full((1, width), 0.5, np.float32))
                 for target, vectors in probes.items():

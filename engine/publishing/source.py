@@ -30,8 +30,8 @@ def records_of(tx: Transaction, ids: Sequence[int], views: Sequence[str]) -> lis
     """Return items with their rows of some single views."""
     items = with_views(tx, tx.items.by_id(ids))
     numbers = tx.items.ids_of(item.key for item in items)
-    found = {view: tx.rows.get(find_view(tx, view), ids) for view in views}
-    rows = {view: dict(zip(one.ids.tolist(), one.rows, strict=True)) for view, one in found.items()}
+    view_rows = {view: tx.rows.get(find_view(tx, view), ids) for view in views}
+    rows = {view: dict(zip(stored.ids.tolist(), stored.rows, strict=True)) for view, stored in view_rows.items()}
     sequence = tx.sequence()
     return [
         Record(
@@ -48,9 +48,9 @@ def ids_after(tx: Transaction, after: int) -> list[int]:
     # Ids are dense but for deletions, so few ranges are empty.
     first, last = after + 1, tx.items.last_id()
     while first <= last:
-        found = sorted(item for item, _ in tx.items.each("key", range(first, first + AT_ONCE)))
-        if found:
-            return list(islice(found, AT_ONCE))
+        ids = sorted(item for item, _ in tx.items.each("key", range(first, first + AT_ONCE)))
+        if ids:
+            return list(islice(ids, AT_ONCE))
         first += AT_ONCE
     return []
 
@@ -58,7 +58,7 @@ def ids_after(tx: Transaction, after: int) -> list[int]:
 def changed_since(tx: Transaction, sequence: int) -> Changed:
     """Return what happened to items after a change."""
     former = [key for renames in tx.moves.renames_since(sequence) for key in renames]
-    kept = set(tx.items.ids_of(former))
-    gone = [*tx.items.keys_deleted_since(sequence), *(key for key in former if key not in kept)]
+    existing = set(tx.items.ids_of(former))
+    gone = [*tx.items.keys_deleted_since(sequence), *(key for key in former if key not in existing)]
     head = tx.head()
     return Changed(tx.items.changed_since(sequence).live, gone, head.sequence, sequence >= head.purged)

@@ -29,8 +29,8 @@ def _pieces(decomposed: str) -> list[str]:
     """Return the parts of a decomposed text that are spelled independently of each other."""
     starts = [
         place
-        for place, one in enumerate(decomposed)
-        if place == 0 or not (unicodedata.combining(one) or one in _compositions().seconds)
+        for place, character in enumerate(decomposed)
+        if place == 0 or not (unicodedata.combining(character) or character in _compositions().seconds)
     ]
     return [decomposed[start:end] for start, end in zip(starts, [*starts[1:], len(decomposed)], strict=True)]
 
@@ -41,22 +41,22 @@ def _forms(piece: str) -> tuple[str, ...]:
 
     Each is reached by steps that exchange two marks or compose one or two characters.
     """
-    composed, found, new = _compositions().composed, {piece}, [piece]
+    composed, forms, new = _compositions().composed, {piece}, [piece]
     while new:
-        one = new.pop()
-        for place in range(len(one)):
-            pair, after = one[place : place + 2], one[place + 2 :]
+        text = new.pop()
+        for place in range(len(text)):
+            pair, after = text[place : place + 2], text[place + 2 :]
             steps = [form + after for form in composed.get(pair, ())] if len(pair) == 2 else []
             steps += [form + pair[1:] + after for form in composed.get(pair[0], ())]
             if len({unicodedata.combining(mark) for mark in pair} - {0}) == 2:
                 steps.append(pair[::-1] + after)
             for step in steps:
-                if (form := one[:place] + step) not in found:
-                    found.add(form)
+                if (form := text[:place] + step) not in forms:
+                    forms.add(form)
                     new.append(form)
-        if len(found) > MOST_SPELLINGS:
+        if len(forms) > MOST_SPELLINGS:
             return ()
-    return tuple(found)
+    return tuple(forms)
 
 
 class _Compositions(NamedTuple):

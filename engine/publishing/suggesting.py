@@ -38,38 +38,38 @@ _HAS_LABEL = FieldTest(Field("label"), "exists")
 
 def calibrations(collection: Collection, space: str) -> bytes:
     """Return the content of the file of votes of a space of a collection; views that cannot vote are left out."""
-    found = {}
+    votes = {}
     for view in collection.spaces.get(space).views:
 
         def calibrated(state: SearchState, view: str = view) -> VoteCalibration:
             labels = labels_of(state.version, state.space.ignored_labels)
             return calibrate(Voters(state, view, (), SuggestRequest.k, labels))
 
-        def targets(_: Version, one: Space, view: str = view) -> Sequence[Target]:
-            return one.targets_for(view)
+        def targets(_: Version, used_space: Space, view: str = view) -> Sequence[Target]:
+            return used_space.targets_for(view)
 
         try:
-            made = collection.opened.versions().answered(space, targets, calibrated)
+            calibration = collection.opened.versions().answered(space, targets, calibrated)
         except NotReadyError:  # no item has a label, or too few have
             continue
-        found[view] = {
-            "shares": made.shares.tolist(),
-            "probabilities": made.probabilities.tolist(),
-            "protocol": made.protocol,
+        votes[view] = {
+            "shares": calibration.shares.tolist(),
+            "probabilities": calibration.probabilities.tolist(),
+            "protocol": calibration.protocol,
         }
-    return json.dumps(found).encode()
+    return json.dumps(votes).encode()
 
 
 def read_calibrations(content: bytes) -> Mapping[str, VoteCalibration]:
     """Return the calibrations of the file of votes by view; ValueError and others of Python for other content."""
-    found = dict[str, VoteCalibration]()
-    for view, one in json.loads(content).items():
-        shares, probabilities = (np.asarray(one[name], np.float64) for name in ("shares", "probabilities"))
+    votes = dict[str, VoteCalibration]()
+    for view, tree in json.loads(content).items():
+        shares, probabilities = (np.asarray(tree[name], np.float64) for name in ("shares", "probabilities"))
         sound = all(((values >= 0) & (values <= 1)).all() for values in (shares, probabilities))
         if shares.ndim != 1 or shares.shape != probabilities.shape or not sound:
             raise ValueError(f"the votes of view {view!r} are not shares and their probabilities")
-        found[view] = VoteCalibration(shares, probabilities, str(one["protocol"]))
-    return found
+        votes[view] = VoteCalibration(shares, probabilities, str(tree["protocol"]))
+    return votes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ def suggest(indexed: PublishedSpace, votes: Mapping[str, VoteCalibration], reque
             raise NotReadyError(f"no votes of view {view!r} are calibrated: label items, and publish the collection")
         rows = query_rows(version, view, request.queries, numbers)
         probes = indexed.space.probe(view, rows.rows, tuple(request.targets))
-        found = indexed.neighbours(probes, rows.own, request.k, lambda _: _labelled(indexed))
+        neighbours = indexed.neighbours(probes, rows.own, request.k, lambda _: _labelled(indexed))
         labels = without_labels(
             {version.numbers.of(key): item.labels for key, item in version.met.items()}, indexed.space.ignored_labels
         )
@@ -104,11 +104,11 @@ def suggest(indexed: PublishedSpace, votes: Mapping[str, VoteCalibration], reque
         for place, (number, of_all) in enumerate(
             zip(numbers, likeliest_of(indexed.space, view, rows.rows), strict=True)
         ):
-            shares = vote_shares([lists[place] for lists in found.values()], labels, request.k, comparable)
+            shares = vote_shares([lists[place] for lists in neighbours.values()], labels, request.k, comparable)
             own = rows.own[place]
-            known = () if own is None else version.records[version.numbers.keys[own]].item.labels
-            made = suggested_labels(number, shares, calibration, request.min_share, known)
-            results[number] = replace(made, likeliest=of_all)
+            own_labels = () if own is None else version.records[version.numbers.keys[own]].item.labels
+            suggestion = suggested_labels(number, shares, calibration, request.min_share, own_labels)
+            results[number] = replace(suggestion, likeliest=of_all)
     return Suggestions(tuple(results[number] for number in range(len(request.queries))), "; ".join(protocols))
 
 

@@ -48,11 +48,11 @@ class Numbers:
 
     def of(self, key: str) -> int:
         """Return the number of a key."""
-        found = self._of.get(key)
-        if found is None:
-            found = self._of[key] = len(self.keys)
+        number = self._of.get(key)
+        if number is None:
+            number = self._of[key] = len(self.keys)
             self.keys.append(key)
-        return found
+        return number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,17 +81,18 @@ class PublishedVersion(Version):
     @classmethod
     def over(cls, version: Version, generation: Generation) -> "PublishedVersion":
         """Return the version of a bundle with the items of a generation."""
-        given = {one.name: getattr(version, one.name) for one in fields(Version)}
-        return cls(**given | {"missing": False, "live": PublishedSearches()}, generation=generation)
+        values = {attribute.name: getattr(version, attribute.name) for attribute in fields(Version)}
+        return cls(**values | {"missing": False, "live": PublishedSearches()}, generation=generation)
 
     def rows(self, view: str, ids: Iterable[int]) -> ViewRows:
         """Return the rows of those of the items that have a view."""
-        parts, wanted = [part.name for part in self.joined_view(view).parts], sorted(ids)
-        records = self._read([self.numbers.keys[number] for number in wanted])
+        parts, numbers = [part.name for part in self.joined_view(view).parts], sorted(ids)
+        records = self._read([self.numbers.keys[number] for number in numbers])
         having = [
             number
-            for number in wanted
-            if (one := records.get(self.numbers.keys[number])) is not None and all(part in one.rows for part in parts)
+            for number in numbers
+            if (record := records.get(self.numbers.keys[number])) is not None
+            and all(part in record.rows for part in parts)
         ]
         rows = [np.concatenate([records[self.numbers.keys[number]].rows[part] for part in parts]) for number in having]
         width = self.joined_view(view).dim
@@ -103,10 +104,10 @@ class PublishedVersion(Version):
 
     def views_of(self, key: str) -> tuple[str, ...]:
         """Return the views that an item has; NotFoundError for an unknown key."""
-        found = self._read([key])
-        if not found:
+        records = self._read([key])
+        if not records:
             raise NotFoundError(f"no item {key!r} in collection {self.collection!r}")
-        return tuple(found[key].rows)
+        return tuple(records[key].rows)
 
     def _read(self, keys: Sequence[str]) -> dict[str, Record]:
         """Return the items of those of the keys that exist, each read once."""
@@ -118,19 +119,19 @@ class PublishedVersion(Version):
         """Return the items of some keys with all that conditions ask."""
         return {key: record.item for key, record in self._read(keys).items()}
 
-    def tested(self, keys: Sequence[str], chosen: EngineSelection) -> list[str]:
+    def tested(self, keys: Sequence[str], selection: EngineSelection) -> list[str]:
         """Return those of some keys whose items pass a condition that the engine cannot decide."""
         items = self.full_items(keys)
         having = [key for key in keys if key in items]
-        return list(compress(having, chosen.passing([items[key] for key in having])))
+        return list(compress(having, selection.passing([items[key] for key in having])))
 
     def shown(self, ids: Set[int]) -> dict[int, Shown]:
         """Return the content of items for hits."""
         keys = {number: self.numbers.keys[number] for number in ids}
-        known = {key: self.met.get(key) or self.records[key].item for key in keys.values() if self._knows(key)}
-        if lacking := [key for key in keys.values() if key not in known]:
-            known |= self.full_items(lacking)
-        return {number: _shown(known[key]) for number, key in keys.items() if key in known}
+        items = {key: self.met.get(key) or self.records[key].item for key in keys.values() if self._knows(key)}
+        if lacking := [key for key in keys.values() if key not in items]:
+            items |= self.full_items(lacking)
+        return {number: _shown(items[key]) for number, key in keys.items() if key in items}
 
     def _knows(self, key: str) -> bool:
         return key in self.met or key in self.records
@@ -162,8 +163,8 @@ class PublishedSpace(IndexedSpace):
     @classmethod
     def over(cls, space: IndexedSpace, version: PublishedVersion) -> "PublishedSpace":
         """Return a space of a bundle, for one request."""
-        given = {one.name: getattr(space, one.name) for one in fields(IndexedSpace)}
-        return cls(**given, version=version)
+        values = {attribute.name: getattr(space, attribute.name) for attribute in fields(IndexedSpace)}
+        return cls(**values, version=version)
 
     @property
     def state(self) -> SearchState:
@@ -176,12 +177,12 @@ class PublishedSpace(IndexedSpace):
 
     def present(self, target: Target, vector: Vectors, ids: Ids, only: Selection | None) -> set[int]:
         """Return which of some ids a target has among the selected ones."""
-        numbers, chosen = self.version.numbers, only if isinstance(only, EngineSelection) else None
+        numbers, selection = self.version.numbers, only if isinstance(only, EngineSelection) else None
         keys = [numbers.keys[number] for number in ids.tolist()]
-        found = self.version.generation.present(target, keys, chosen.expression.text if chosen else "")
-        if chosen is not None and not chosen.expression.exact:
-            found = set(self.version.tested(sorted(found), chosen))
-        return {numbers.of(key) for key in found}
+        held = self.version.generation.present(target, keys, selection.expression.text if selection else "")
+        if selection is not None and not selection.expression.exact:
+            held = set(self.version.tested(sorted(held), selection))
+        return {numbers.of(key) for key in held}
 
     def scores(self, target: Target, ids: Ids) -> None:
         """Return no scores: an engine does not return vectors."""
@@ -225,44 +226,44 @@ class EngineSearcher:
         """Return the k nearest items of each query among the selected ones, -1 where there are fewer."""
         if k > MOST_FOUND:
             raise InvalidInputError(f"an engine finds at most {MOST_FOUND:,} hits, not {k:,}: lower k")
-        chosen = only if isinstance(only, EngineSelection) else None
-        if chosen is None or chosen.expression.exact:
-            text = "" if chosen is None else chosen.expression.text
+        selection = only if isinstance(only, EngineSelection) else None
+        if selection is None or selection.expression.exact:
+            text = "" if selection is None else selection.expression.text
             lists = self._version.generation.search(self._target, vectors, k, text, effort)
         else:
-            lists = [self._tested(vector[None], k, chosen, effort) for vector in vectors]
+            lists = [self._tested(vector[None], k, selection, effort) for vector in vectors]
         return self._neighbors(lists, k)
 
-    def _tested(self, vector: NDArray[Any], k: int, chosen: EngineSelection, effort: int) -> list[Found]:
+    def _tested(self, vector: NDArray[Any], k: int, selection: EngineSelection, effort: int) -> list[Found]:
         """Return the k nearest items that pass a condition that the engine cannot decide.
 
         It tests ever more hits and, if most items do not pass, finds those that pass first.
         """
-        generation, wanted = self._version.generation, _SPARE * k
-        while wanted <= MOST_FOUND:
-            (found,) = generation.search(self._target, vector, wanted, chosen.expression.text, effort)
-            kept = set(self._version.tested([one.key for one in found], chosen))
-            if len(kept) >= k or len(found) < wanted:
-                return [one for one in found if one.key in kept][:k]
-            wanted *= _SPARE
+        generation, limit = self._version.generation, _SPARE * k
+        while limit <= MOST_FOUND:
+            (hits,) = generation.search(self._target, vector, limit, selection.expression.text, effort)
+            passed = set(self._version.tested([hit.key for hit in hits], selection))
+            if len(passed) >= k or len(hits) < limit:
+                return [hit for hit in hits if hit.key in passed][:k]
+            limit *= _SPARE
         keys = list[str]()
-        for page in generation.every_record(chosen.expression.text):
+        for page in generation.every_record(selection.expression.text):
             items = [record.item for record in page]
-            keys += [item.key for item in compress(items, chosen.passing(items))]
+            keys += [item.key for item in compress(items, selection.passing(items))]
         nearest = list[Found]()
         for first in range(0, len(keys), _LISTED):
             listed = f"key in [{', '.join(map(quoted, keys[first : first + _LISTED]))}]"
-            (found,) = generation.search(self._target, vector, k, listed, effort)
-            nearest = sorted([*nearest, *found], key=lambda one: one.distance)[:k]
+            (hits,) = generation.search(self._target, vector, k, listed, effort)
+            nearest = sorted([*nearest, *hits], key=lambda hit: hit.distance)[:k]
         return nearest
 
     def _neighbors(self, lists: Sequence[Sequence[Found]], k: int) -> Neighbors:
         width = max(map(len, lists), default=0)
         ids = np.full((len(lists), width), -1, np.int64)
         distances = np.full((len(lists), width), np.inf, np.float32)
-        for row, found in enumerate(lists):
-            for place, one in enumerate(found):
-                ids[row, place], distances[row, place] = self._version.numbers.of(one.key), one.distance
+        for row, hits in enumerate(lists):
+            for place, hit in enumerate(hits):
+                ids[row, place], distances[row, place] = self._version.numbers.of(hit.key), hit.distance
                 if not self._target.hidden:
-                    self._version.met[one.key] = item_of(one.row)
+                    self._version.met[hit.key] = item_of(hit.row)
         return Neighbors(ids, distances)

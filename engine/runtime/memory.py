@@ -19,8 +19,8 @@ def available_memory() -> int | None:
 
 
 def _bounds() -> Iterator[int]:
-    if (left := _field(Path("/proc/meminfo"), "MemAvailable:")) is not None:
-        yield 1024 * left
+    if (available := _field(Path("/proc/meminfo"), "MemAvailable:")) is not None:
+        yield 1024 * available
     for folder, (limit, usage) in _control_groups():
         if (most := _number(folder / limit)) is not None and (used := _number(folder / usage)) is not None:
             yield most - used + (_field(folder / "memory.stat", "inactive_file") or 0)  # the kernel can drop these

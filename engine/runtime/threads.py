@@ -32,7 +32,7 @@ class _Limit:
             self._users += 1
             if self._users == 1:
                 libraries = _libraries()
-                self.threads = max((one["num_threads"] for one in libraries.info()), default=1)
+                self.threads = max((library["num_threads"] for library in libraries.info()), default=1)
                 self._limiter = libraries.limit(limits=1)
 
     def leave(self) -> None:
@@ -74,7 +74,7 @@ def over(blocks: Sequence[Block], function: Callable[[Block], Result]) -> list[R
     if _limit.threads == 1 or len(blocks) < 2:
         return [function(block) for block in blocks]
     with ThreadPoolExecutor(_limit.threads) as pool:
-        return [found.result() for found in [pool.submit(copy_context().run, function, block) for block in blocks]]
+        return [future.result() for future in [pool.submit(copy_context().run, function, block) for block in blocks]]
 
 
 def in_turn(blocks: Iterable[Block], function: Callable[[Block], Result]) -> Iterator[Result]:
@@ -96,5 +96,5 @@ def in_turn(blocks: Iterable[Block], function: Callable[[Block], Result]) -> Ite
             while ahead:
                 yield ahead.popleft().result()
         finally:
-            for one in ahead:
-                one.cancel()
+            for future in ahead:
+                future.cancel()

@@ -54,8 +54,8 @@ def arranged(
     ``targets`` are those that the request searches, in which diversity compares hits.
     """
     k, sort_by = request.k, request.strategy.sort_by
-    wanted = max(k, min(MOST_IN_POOL, _POOL * k)) if request.diversity else k
-    lists = _grouped(state.version, request, wanted, scan) if request.per else scan(wanted)
+    count = max(k, min(MOST_IN_POOL, _POOL * k)) if request.diversity else k
+    lists = _grouped(state.version, request, count, scan) if request.per else scan(count)
     if request.diversity:
         lists = [_diverse(ranking, state, targets, request) for ranking in lists]
     if sort_by and not request.strategy.lists_items:
@@ -64,16 +64,16 @@ def arranged(
 
 
 def _grouped(
-    version: Version, request: SearchRequest, wanted: int, scan: Callable[[int], list[Ranking]]
+    version: Version, request: SearchRequest, count: int, scan: Callable[[int], list[Ranking]]
 ) -> list[Ranking]:
     """Return lists without the hits beyond the limit of their groups, as long as the request needs."""
-    fetched = wanted * _MORE
+    fetched = count * _MORE
     while True:
         checkpoint()
         lists = scan(fetched)
-        kept = [ranking.take(_firsts_of_groups(version, request, ranking.ids)) for ranking in lists]
-        if all(len(some.ids) >= wanted or len(every.ids) < fetched for some, every in zip(kept, lists, strict=True)):
-            return [some.take(slice(wanted)) for some in kept]
+        limited = [ranking.take(_firsts_of_groups(version, request, ranking.ids)) for ranking in lists]
+        if all(len(some.ids) >= count or len(every.ids) < fetched for some, every in zip(limited, lists, strict=True)):
+            return [some.take(slice(count)) for some in limited]
         fetched *= _MORE
 
 
@@ -86,13 +86,13 @@ def _firsts_of_groups(version: Version, request: SearchRequest, ids: Ids) -> lis
             }
     else:
         values = version.values(field_of(request.per), ids)
-    counts, kept = Counter[tuple[type, Value]](), list[int]()
+    counts, places = Counter[tuple[type, Value]](), list[int]()
     for place, item in enumerate(ids.tolist()):
         own = {(type(value), value) for value in values.get(item, ())}
         if all(counts[value] < request.hits_per for value in own):
             counts.update(own)
-            kept.append(place)
-    return kept
+            places.append(place)
+    return places
 
 
 def _in_order(ranking: Ranking, state: SearchState, sort_by: str) -> Ranking:
@@ -121,13 +121,13 @@ def _diverse(ranking: Ranking, state: SearchState, targets: Sequence[Target], re
     if (np.diff(distances) < 0).any() or distances[0] == distances[-1]:
         distances = np.arange(len(ids), dtype=np.float64)
     relevance = (distances[-1] - distances) / max(distances[-1] - distances[0], 1e-12)
-    chosen, nearest = [0], apart[0].copy()
-    while len(chosen) < min(request.k, len(ids)):
+    places, nearest = [0], apart[0].copy()
+    while len(places) < min(request.k, len(ids)):
         gain = (1 - request.diversity) * relevance + request.diversity * nearest
-        gain[chosen] = -np.inf
-        chosen.append(int(gain.argmax()))
-        nearest = np.minimum(nearest, apart[chosen[-1]])
-    return ranking.take(chosen)
+        gain[places] = -np.inf
+        places.append(int(gain.argmax()))
+        nearest = np.minimum(nearest, apart[places[-1]])
+    return ranking.take(places)
 
 
 def _apart(state: SearchState, targets: Sequence[Target], ids: Ids) -> Floats:
@@ -151,15 +151,15 @@ def first_copies(tx: Transaction, ids: Sequence[int]) -> dict[int, int]:
 
     Judgements of pairs come before fingerprints. Items without a picture are left out.
     """
-    pictures = {one.id: one for one in tx.fingerprints.pictures(ids)}
+    pictures = {picture.id: picture for picture in tx.fingerprints.pictures(ids)}
     codes, judged = _codes(tx, pictures), _judged(tx, pictures)
     firsts = _Firsts(len(codes), judged)
-    found = dict[int, int]()
+    copies = dict[int, int]()
     for item in ids:
         checkpoint()
         if item in codes:
-            found[item] = firsts.of(item, codes[item], pictures[item].content_hash)
-    return found
+            copies[item] = firsts.of(item, codes[item], pictures[item].content_hash)
+    return copies
 
 
 class _Firsts:
@@ -192,21 +192,21 @@ class _Firsts:
 
 def _codes(tx: Transaction, pictures: dict[int, StoredPicture]) -> dict[int, Codes]:
     """Return the fingerprints of pictures, (8, 8) each; those that are not stored are made from the thumbnails."""
-    packed = {item: one.codes for item, one in pictures.items() if one.codes}
+    packed = {item: picture.codes for item, picture in pictures.items() if picture.codes}
     for item, jpeg in tx.fingerprints.thumbnails(pictures.keys() - packed.keys()):
         try:
             packed[item] = packed_fingerprints(jpeg)
         except ImageError:
             continue  # a picture that cannot be read is in no group
-    return {item: np.frombuffer(one, np.uint8).reshape(len(ORIENTATIONS), -1) for item, one in packed.items()}
+    return {item: np.frombuffer(code, np.uint8).reshape(len(ORIENTATIONS), -1) for item, code in packed.items()}
 
 
 def _judged(tx: Transaction, pictures: dict[int, StoredPicture]) -> dict[tuple[int, int], bool]:
     """Return the judgements that count on pairs of pictures, in both orders."""
-    ids = {normal(one.key): one.id for one in pictures.values()}
-    found = {}
-    for one in tx.pair_judgements.all():
-        if one.first in ids and one.second in ids:
-            first, second = ids[one.first], ids[one.second]
-            found[first, second] = found[second, first] = one.same
-    return found
+    ids = {normal(picture.key): picture.id for picture in pictures.values()}
+    judgements = {}
+    for judgement in tx.pair_judgements.all():
+        if judgement.first in ids and judgement.second in ids:
+            first, second = ids[judgement.first], ids[judgement.second]
+            judgements[first, second] = judgements[second, first] = judgement.same
+    return judgements

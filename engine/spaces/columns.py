@@ -46,8 +46,8 @@ class Column:
 
     def first(self) -> float:
         """Return the distance of the nearest item that is not a near copy, or of the nearest."""
-        others = ~np.isin(self.ids, list(self.copies)) if self.copies else np.ones(len(self.ids), bool)
-        return float(self.distances[others if others.any() else ~others].min(initial=np.inf))
+        mask = ~np.isin(self.ids, list(self.copies)) if self.copies else np.ones(len(self.ids), bool)
+        return float(self.distances[mask if mask.any() else ~mask].min(initial=np.inf))
 
 
 def distances_to(target: Target, query: NDArray[Any], rows: NDArray[Any]) -> Floats:
@@ -56,7 +56,7 @@ def distances_to(target: Target, query: NDArray[Any], rows: NDArray[Any]) -> Flo
         return euclidean(query, rows).astype(np.float64)
     if not target.floats:
         return hamming(query, rows).astype(np.float64)
-    floats = (np.ascontiguousarray(one[..., target.code_bytes :]).view(np.float32) for one in (query, rows))
+    floats = (np.ascontiguousarray(vectors[..., target.code_bytes :]).view(np.float32) for vectors in (query, rows))
     return euclidean(*floats).astype(np.float64)
 
 
@@ -69,8 +69,8 @@ def every_distance(target: Target, index: Index, query: NDArray[Any], only: Sele
     ids, distances = _ascending(blocks)
     if only is None:
         return ids, distances
-    chosen = np.isin(ids, only.ids, assume_unique=True)
-    return ids[chosen], distances[chosen]
+    mask = np.isin(ids, only.ids, assume_unique=True)
+    return ids[mask], distances[mask]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,24 +99,24 @@ class Scale:
         drawn = np.sort(np.random.default_rng(0).permutation(len(ids))[:ANCHORS])
         sums = [_as_numbers(target, rows).sum(axis=0, dtype=np.float64) for _, rows in _blocks(index)]
         mean = (sum(sums) / max(len(ids), 1)).astype(np.float32) if sums else np.zeros(0, np.float32)
-        found, squares = _ascending([(some, _squares(target, rows, mean)) for some, rows in _blocks(index)])
+        sorted_ids, squares = _ascending([(some, _squares(target, rows, mean)) for some, rows in _blocks(index)])
         # n times the squared distance to the mean, plus those of all items to it, is the sum over all items.
         gaps = (len(ids) * squares + squares.sum()) / max(len(ids) - 1, 1)
         reaches = gaps / 4 if target.codes and not target.floats else np.sqrt(gaps)
-        return cls(target, found, np.where(reaches > 0, reaches, 1.0), index.get(ids[drawn]), ids[drawn])
+        return cls(target, sorted_ids, np.where(reaches > 0, reaches, 1.0), index.get(ids[drawn]), ids[drawn])
 
     def scores(self, query: NDArray[Any], ids: Ids, distances: Floats, own: int | None = None) -> Floats:
         """Return how near items, (n,), are to a query at these distances: 0 like the anchors, in their deviations.
 
         ``own`` is the item of the query, which does not count among the anchors.
         """
-        others = self.anchor_ids != (-1 if own is None else own)
-        usual = distances_to(self.target, query, self.anchors[others]) / self._reach(self.anchor_ids[others])
+        mask = self.anchor_ids != (-1 if own is None else own)
+        usual = distances_to(self.target, query, self.anchors[mask]) / self._reach(self.anchor_ids[mask])
         ratios = distances / self._reach(ids)
         if not len(usual):
             return -ratios
-        found: Floats = (usual.mean() - ratios) / (float(usual.std()) or 1.0)
-        return found
+        scores: Floats = (usual.mean() - ratios) / (float(usual.std()) or 1.0)
+        return scores
 
     def _reach(self, ids: Ids) -> Floats:
         if len(ids) == len(self.ids):
@@ -125,8 +125,8 @@ class Scale:
             places = ids - self.ids[0]
         else:
             places = np.searchsorted(self.ids, ids)
-        found: Floats = self.reaches[places]
-        return found
+        reaches: Floats = self.reaches[places]
+        return reaches
 
 
 def _squares(target: Target, rows: NDArray[Any], mean: NDArray[np.float32]) -> Floats:
@@ -137,7 +137,7 @@ def _squares(target: Target, rows: NDArray[Any], mean: NDArray[np.float32]) -> F
 
 def _as_numbers(target: Target, rows: NDArray[Any]) -> NDArray[np.float32]:
     """Return what distances compare, (n, D): floats, also those behind codes, and otherwise bits as 1 or -1."""
-    if target.codes and target.floats:
+    if target.codes and target.floats:  # a view in another type needs contiguous bytes
         return np.ascontiguousarray(rows[:, target.code_bytes :]).view(np.float32)
     numbers: NDArray[np.float32] = as_numbers(target, rows)
     return numbers
@@ -173,22 +173,22 @@ class Evidence:
 
     def matches(self, columns: Sequence[Column]) -> list[Floats]:
         """Return the match of each item of every column that has one, (n,)."""
-        known = [(one, self.match(one)) for one in columns]
+        pairs = [(column, self.match(column)) for column in columns]
         return [
-            match.of_all(one.distances, one.first(), one.familiarity or 0.0)
-            for one, match in known
+            match.of_all(column.distances, column.first(), column.familiarity or 0.0)
+            for column, match in pairs
             if match is not None
         ]
 
     def logits(self, columns: Sequence[Column]) -> list[Floats]:
         """Return the bounded logits of the matches of every column that has them, (n,)."""
-        known = [match for one in columns if (match := self.match(one)) is not None]
-        return [match.evidence(found) for match, found in zip(known, self.matches(columns), strict=True)]
+        matches = [match for column in columns if (match := self.match(column)) is not None]
+        return [match.evidence(values) for match, values in zip(matches, self.matches(columns), strict=True)]
 
     def scores(self, columns: Sequence[Column]) -> list[Floats]:
         """Return how near each item of every column is, on the scale of its target, (n,)."""
-        scales = {one.place[1]: self.scale(one.place[1]) for one in columns}
-        return [scales[one.place[1]].scores(one.vector, one.ids, one.distances, one.own) for one in columns]
+        scales = {c.place[1]: self.scale(c.place[1]) for c in columns}
+        return [scales[c.place[1]].scores(c.vector, c.ids, c.distances, c.own) for c in columns]
 
     def calibrated(self, places: Sequence[Place]) -> bool:
         """Return whether all places have a match."""
@@ -210,9 +210,9 @@ def reciprocal_ranks(distances: Floats) -> Floats:
     order = np.argsort(distances)
     apart = np.diff(distances[order], prepend=-np.inf) > 0
     ranks = np.maximum.accumulate(np.where(apart, np.arange(1, len(order) + 1), 1))
-    found = np.empty(len(order))
-    found[order] = 1 / (CONSTANT + ranks)
-    return found
+    reciprocals = np.empty(len(order))
+    reciprocals[order] = 1 / (CONSTANT + ranks)
+    return reciprocals
 
 
 def mean_scores(items: Sequence[Ids], scores: Sequence[Floats], weights: Sequence[float]) -> tuple[Ids, Floats]:
@@ -226,8 +226,8 @@ def mean_scores(items: Sequence[Ids], scores: Sequence[Floats], weights: Sequenc
     for ids, values, weight in zip(items, scores, weights, strict=True):
         totals[ids] += weight * values
         counts[ids] += weight
-    found = np.flatnonzero(counts)
-    return found, totals[found] / counts[found]
+    all_ids = np.flatnonzero(counts)
+    return all_ids, totals[all_ids] / counts[all_ids]
 
 
 def best_first(k: int, *scores: Floats) -> NDArray[np.intp]:
@@ -236,5 +236,5 @@ def best_first(k: int, *scores: Floats) -> NDArray[np.intp]:
     if len(places) > 4 * k:  # sorting a few is several times as fast as sorting all
         least = np.partition(scores[0], len(places) - k)[len(places) - k]
         places = np.flatnonzero(scores[0] >= least)
-    order = np.lexsort((places, *(-one[places] for one in reversed(scores))))
+    order = np.lexsort((places, *(-values[places] for values in reversed(scores))))
     return places[order[:k]]

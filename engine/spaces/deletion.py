@@ -38,20 +38,20 @@ def delete_space(tx: Transaction, space: str, generation: int | None = None) -> 
 
 
 def _check_generation(tx: Transaction, space: str, generation: int) -> None:
-    known = [one.generation for one in tx.spaces.generations(space)]
-    if generation not in known:
-        raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {', '.join(map(str, known))}")
+    stored = [record.generation for record in tx.spaces.generations(space)]
+    if generation not in stored:
+        raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {', '.join(map(str, stored))}")
     if tx.spaces.in_use()[space] != generation:
         return
-    others = [one for one in known if one != generation]
-    if not others:
+    rest = [number for number in stored if number != generation]
+    if not rest:
         raise NotReadyError(
             f"generation {generation} is the only one of space {space!r}: delete the whole space with: ",
             call("collection.spaces.delete", space),
         )
     raise NotReadyError(
         f"generation {generation} of space {space!r} is in use: activate another one first with: ",
-        call("collection.spaces.activate", space, generation=others[-1]),
+        call("collection.spaces.activate", space, generation=rest[-1]),
         "; or delete the whole space with: ",
         call("collection.spaces.delete", space),
     )
@@ -70,9 +70,9 @@ def delete_view(tx: Transaction, name: str) -> None:
             call("home.delete", tx.name()),
         )
     used: dict[str, list[int]] = defaultdict(list)
-    for one in tx.spaces.generations():
-        if any(name in part_names(used_view) for used_view in one.summary["views"]):
-            used[one.space].append(one.generation)
+    for generation in tx.spaces.generations():
+        if any(name in part_names(used_view) for used_view in generation.summary["views"]):
+            used[generation.space].append(generation.generation)
     if used:
         spaces = ", ".join(f"{space} (generation {', '.join(map(str, numbers))})" for space, numbers in used.items())
         raise NotReadyError(
@@ -101,8 +101,8 @@ def forget_old_snapshots(files: SnapshotFiles) -> None:
     with files.changing() as tx:
         views = tx.views.all()
         trained = {
-            (one.space, one.generation, target)
-            for one in tx.spaces.generations()
-            for target in (*one.summary["targets"], *map(sketch_name, one.summary["views"]))
+            (generation.space, generation.generation, target)
+            for generation in tx.spaces.generations()
+            for target in (*generation.summary["targets"], *map(sketch_name, generation.summary["views"]))
         }
         tx.snapshots.keep(trained | {(RAW, raw_generation(views), view.name) for view in views})

@@ -42,9 +42,9 @@ class Examples:
 
     def mean(self, liked: bool) -> Floats:
         """Return the weighted mean of the examples, or of the counter-examples."""
-        chosen = self.liked == liked
-        found: Floats = np.average(self.vectors[chosen], axis=0, weights=np.abs(self.weights[chosen]))
-        return found
+        mask = self.liked == liked
+        mean: Floats = np.average(self.vectors[mask], axis=0, weights=np.abs(self.weights[mask]))
+        return mean
 
     @property
     def point(self) -> Floats:
@@ -80,10 +80,10 @@ class Items:
 
     def products(self, columns: Floats) -> tuple[Floats, Floats]:
         """Return inner products with columns, (D, c), and squared lengths: (n, c) and (n,)."""
-        wanted = columns.astype(np.float32)
+        single = columns.astype(np.float32)
         products, squares = list[NDArray[Any]](), list[NDArray[Any]]()
         for rows in self._blocks():
-            products.append(rows @ wanted)
+            products.append(rows @ single)
             squares.append(np.einsum("nd,nd->n", rows, rows))
         return np.concatenate(products).astype(np.float64), np.concatenate(squares).astype(np.float64)
 
@@ -91,8 +91,8 @@ class Items:
         """Return the distances to points, (p, D): (n, p)."""
         products, squares = self.products(points.T)
         gaps = squares[:, None] - 2 * products + np.einsum("pd,pd->p", points, points)
-        found: Floats = np.sqrt(np.maximum(gaps, 0))
-        return found
+        distances: Floats = np.sqrt(np.maximum(gaps, 0))
+        return distances
 
     def _blocks(self) -> Iterator[NDArray[Any]]:
         for _, rows in self._index.blocks():
@@ -125,8 +125,8 @@ def _context(items: Items, examples: Examples) -> Floats:
     if examples.liked.all():
         return -near
     gaps = distances[:, ~examples.liked][:, None, :] - distances[:, examples.liked][:, :, None]
-    taken: Floats = np.minimum(gaps, 0).mean(axis=(1, 2))
-    return taken - 1e-3 * near
+    penalty: Floats = np.minimum(gaps, 0).mean(axis=(1, 2))
+    return penalty - 1e-3 * near
 
 
 def _learn(items: Items, examples: Examples) -> Floats:

@@ -89,14 +89,14 @@ class Teacher:
         inside = np.flatnonzero(np.isin(pool, list(own)))
         if len(inside) == 1:  # few things are learned, for any number of queries by key
             inside = np.flatnonzero(np.arange(len(pool)) % _FOLDS == inside[0] % _FOLDS)
-        found = self._remembered(tuple(inside.tolist()), lambda: self._from_labels(labels, np.delete(pool, inside)))
-        if found is not None:
-            return found
+        fusion = self._remembered(tuple(inside.tolist()), lambda: self._from_labels(labels, np.delete(pool, inside)))
+        if fusion is not None:
+            return fusion
         near, far = self._compared()  # an answer does not change the state of a collection
-        named = own & {*near.ravel().tolist(), *far.ravel().tolist()}
-        what = near.tobytes(), far.tobytes(), named
-        found = self._remembered(what, lambda: self._from_comparisons(near, far, named))
-        if found is None:
+        items = own & {*near.ravel().tolist(), *far.ravel().tolist()}
+        what = near.tobytes(), far.tobytes(), items
+        fusion = self._remembered(what, lambda: self._from_comparisons(near, far, items))
+        if fusion is None:
             raise NotReadyError(
                 f"nothing states which items of collection {self.state.version.name()!r} are similar, which the "
                 "fusion by learning needs: leave out ",
@@ -104,7 +104,7 @@ class Teacher:
                 ", or ",
                 LABELLING,
             )
-        return found
+        return fusion
 
     def _remembered(self, what: Hashable, make: Callable[[], T]) -> T:
         place = (
@@ -121,11 +121,11 @@ class Teacher:
         """Return labels of some items by id: of those that the space was not trained on, if there are enough."""
         ids = np.unique(np.concatenate([self.state.indexed.indexes[target].index.ids() for _, target in self.places]))
         drawn = np.random.default_rng(0).permutation(ids)
-        found = self._labels_of(drawn[: _READ * MOST_ITEMS])
-        if len(found) < MOST_ITEMS and len(drawn) > _READ * MOST_ITEMS:  # few items are labelled, or are unseen
-            found = self._labels_of(drawn)
-        kept = [item for item in drawn.tolist() if item in found][:MOST_ITEMS]
-        return {item: found[item] for item in kept}
+        labels = self._labels_of(drawn[: _READ * MOST_ITEMS])
+        if len(labels) < MOST_ITEMS and len(drawn) > _READ * MOST_ITEMS:  # few items are labelled, or are unseen
+            labels = self._labels_of(drawn)
+        items = [item for item in drawn.tolist() if item in labels][:MOST_ITEMS]
+        return {item: labels[item] for item in items}
 
     def _labels_of(self, ids: NDArray[np.int64]) -> Mapping[int, tuple[str, ...]]:
         space = self.state.space
@@ -134,7 +134,7 @@ class Teacher:
             if not (space.training_keys and labels):
                 return labels
             keys = tx.items.keys_after("", len(ids), ids)
-        unseen = {item: found for item, found in labels.items() if keys[item] not in space.training_keys}
+        unseen = {item: names for item, names in labels.items() if keys[item] not in space.training_keys}
         return unseen if len(unseen) >= FEWEST_UNSEEN else labels
 
     def _from_labels(self, labels: Mapping[int, tuple[str, ...]], items: NDArray[np.int64]) -> LearnedFusion | None:
@@ -155,46 +155,44 @@ class Teacher:
 
     def _from_comparisons(self, near: Pairs, far: Pairs, own: frozenset[int]) -> LearnedFusion | None:
         """Return what comparisons teach that do not name the queries' items; None if there are none."""
-        kept = ~np.isin(np.hstack([near, far]), list(own)).any(axis=1)
-        if not kept.any():
+        mask = ~np.isin(np.hstack([near, far]), list(own)).any(axis=1)
+        if not mask.any():
             return None
-        near, far = near[kept], far[kept]
+        near, far = near[mask], far[mask]
         queries, items = np.unique([near[:, 0], far[:, 0]]), np.unique([near[:, 1], far[:, 1]])
         scores = self._scores(queries, items)
-        apart = [scores[np.searchsorted(queries, one[:, 0]), np.searchsorted(items, one[:, 1])] for one in (near, far)]
+        apart = [scores[np.searchsorted(queries, ids[:, 0]), np.searchsorted(items, ids[:, 1])] for ids in (near, far)]
         weights, loss = fusion_weights(apart[0] - apart[1])
         return LearnedFusion(dict(zip(self.places, weights, strict=True)), None, loss, self.by_match)
 
     def _compared(self) -> tuple[Pairs, Pairs]:
         """Return pairs of items, (n, 2) each, that are nearer and further apart: of answers, and of the space."""
         with self.state.version.read() as tx:
-            named = [((one, two), (one, three)) for answer in tx.answers.page() for one, two, three in answer.triplets]
+            orders = [((a, b), (a, c)) for answer in tx.answers.page() for a, b, c in answer.triplets]
             stated = self.state.space.constraints
-            for one in () if stated is None else stated.sets:
-                if one.comparisons.similar is None:
-                    pairs = zip(one.comparisons.near.tolist(), one.comparisons.far.tolist(), strict=True)
-                    named += [((one.keys[a], one.keys[b]), (one.keys[c], one.keys[d])) for (a, b), (c, d) in pairs]
-            drawn = np.random.default_rng(0).permutation(len(named))[:MOST_COMPARISONS]
-            chosen = [named[place] for place in np.sort(drawn)]
-            ids = tx.items.ids_of({key for pairs in chosen for pair in pairs for key in pair})
-        known = [pairs for pairs in chosen if all(key in ids for pair in pairs for key in pair)]
-        found = np.array([[[ids[key] for key in pair] for pair in pairs] for pairs in known], np.int64).reshape(
-            -1, 2, 2
-        )
-        return found[:, 0], found[:, 1]
+            for part in () if stated is None else stated.sets:
+                if part.comparisons.similar is None:
+                    pairs = zip(part.comparisons.near.tolist(), part.comparisons.far.tolist(), strict=True)
+                    orders += [((part.keys[a], part.keys[b]), (part.keys[c], part.keys[d])) for (a, b), (c, d) in pairs]
+            drawn = np.random.default_rng(0).permutation(len(orders))[:MOST_COMPARISONS]
+            sample = [orders[place] for place in np.sort(drawn)]
+            ids = tx.items.ids_of({key for pairs in sample for pair in pairs for key in pair})
+        full = [pairs for pairs in sample if all(key in ids for pair in pairs for key in pair)]
+        rows = np.array([[[ids[key] for key in pair] for pair in pairs] for pairs in full], np.int64).reshape(-1, 2, 2)
+        return rows[:, 0], rows[:, 1]
 
     def _scores(self, queries: NDArray[np.int64], items: NDArray[np.int64]) -> Floats:
         """Return the scores of items for queries, which are items, too, in every place, (q, n, p); NaN for none."""
-        found = np.full((len(queries), len(items), len(self.places)), np.nan)
+        table = np.full((len(queries), len(items), len(self.places)), np.nan)
         for columns in self._columns(queries, items):
             for column, scores in zip(columns, self.evidence.to_learn(columns, self.by_match), strict=True):
                 row, places = np.searchsorted(queries, column.own or 0), np.searchsorted(items, column.ids)
-                found[row, places, self.places.index(column.place)] = scores
-        return found
+                table[row, places, self.places.index(column.place)] = scores
+        return table
 
     def _columns(self, queries: NDArray[np.int64], items: NDArray[np.int64]) -> Iterator[list[Column]]:
         """Yield the columns of each query that has a row, over the items that have a vector, without its own."""
-        space, asked = self.state.space, dict[int, list[Column]]()
+        space, by_query = self.state.space, dict[int, list[Column]]()
         for view, target in self.places:
             with self.state.version.read() as tx:
                 stored = self.state.version.joined_view(view).rows(tx, queries.tolist())
@@ -206,12 +204,12 @@ class Teacher:
             rows, shares = index.get(present), None if novelty is None else novelty.familiarity(stored.rows).tolist()
             for number, query in enumerate(stored.ids.tolist()):
                 checkpoint()
-                others = present != query
-                distances = distances_to(target, vectors[number], rows[others])
+                mask = present != query
+                distances = distances_to(target, vectors[number], rows[mask])
                 share = None if shares is None else shares[number]
-                made = Column((view, target), vectors[number], present[others], distances, query, {}, share)
-                asked.setdefault(query, []).append(made)
-        yield from asked.values()
+                column = Column((view, target), vectors[number], present[mask], distances, query, {}, share)
+                by_query.setdefault(query, []).append(column)
+        yield from by_query.values()
 
 
 def _sharing(
@@ -229,9 +227,9 @@ def _sharing(
     return shared
 
 
-def _drawn(random: np.random.Generator, chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _drawn(random: np.random.Generator, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return places of chosen columns of each row, drawn with repetition, (rows, ``_DRAWN``)."""
-    return np.stack([random.choice(np.flatnonzero(row), _DRAWN) for row in chosen])
+    return np.stack([random.choice(np.flatnonzero(row), _DRAWN) for row in mask])
 
 
 def fusion_weights(gaps: Floats) -> tuple[list[float], float]:
@@ -239,11 +237,11 @@ def fusion_weights(gaps: Floats) -> tuple[list[float], float]:
 
     Differences in which a place is unknown count as 0 there. The second value is the mean logarithmic loss.
     """
-    known = np.nan_to_num(gaps)
+    gaps = np.nan_to_num(gaps)
     model = LogisticRegression(fit_intercept=False, max_iter=500)
-    model.fit(np.concatenate([known, -known]), np.repeat([1, 0], len(known)))
+    model.fit(np.concatenate([gaps, -gaps]), np.repeat([1, 0], len(gaps)))
     weights = np.maximum(model.coef_[0], 0)
-    loss = float(np.logaddexp(0, -known @ weights).mean())
+    loss = float(np.logaddexp(0, -gaps @ weights).mean())
     weights = np.maximum(weights, _LEAST * weights.sum()) if weights.any() else np.ones_like(weights)
     return (weights / weights.sum()).tolist(), loss
 
@@ -302,21 +300,21 @@ class Fusion:
     def _evidence(self) -> Evidence:
         return Evidence(self.state)
 
-    def columns(self, asked: Asked, queries: Sequence[Query]) -> list[list[Column]]:
+    def columns(self, group: Asked, queries: Sequence[Query]) -> list[list[Column]]:
         """Return the columns of every query of a group; ``queries`` are those of the request.
 
         Raises the errors of ``near_copies``.
         """
-        copies = near_copies(self.state, queries, asked, self.k)
-        shares = familiarity(self.state, asked, queries)
+        copies = near_copies(self.state, queries, group, self.k)
+        shares = familiarity(self.state, group, queries)
         return [
             [
                 self._column(
-                    (asked.view, target), vectors[row], own, copies[row], None if shares is None else shares[row]
+                    (group.view, target), vectors[row], own, copies[row], None if shares is None else shares[row]
                 )
-                for target, vectors in asked.probes.items()
+                for target, vectors in group.probes.items()
             ]
-            for row, own in enumerate(asked.own)
+            for row, own in enumerate(group.own)
         ]
 
     def _column(
@@ -326,8 +324,8 @@ class Fusion:
         only = None if self.only is None else self.only(target)
         ids, distances = every_distance(target, self.state.indexed.indexes[target].index, vector, only)
         if own is not None:
-            others = ids != own
-            ids, distances = ids[others], distances[others]
+            mask = ids != own
+            ids, distances = ids[mask], distances[mask]
         return Column(place, vector, ids, distances, own, copies, familiarity)
 
     def ranking(self, number: int, columns: Sequence[Column], words: QueryWords | None = None) -> Ranking:
@@ -338,8 +336,8 @@ class Fusion:
         fused, least = self.scored(columns), self.strategy.min_match
         if least and fused.matches is None:
             raise NotReadyError(no_match(self.state.space, columns[0].place[0], str(columns[0].place[1])))
-        chosen = fused.order if fused.matches is None else fused.order[fused.matches[fused.order] >= least]
-        ids = fused.ids[chosen]
+        places = fused.order if fused.matches is None else fused.order[fused.matches[fused.order] >= least]
+        ids = fused.ids[places]
         best, distances = np.full(len(ids), -1, np.int32), np.zeros(len(ids))
         greatest = np.full(len(ids), -np.inf)
         for place, (column, part) in enumerate(zip(fused.columns, fused.parts, strict=True)):
@@ -354,8 +352,8 @@ class Fusion:
         targets = [column.place[1] for column in fused.columns]
         scores = np.zeros((len(ids), len(self.state.space.axes)))
         for place, target in enumerate(targets):
-            if (found := self.state.indexed.scores(target, ids[best == place])) is not None:
-                scores[best == place] = found
+            if (values := self.state.indexed.scores(target, ids[best == place])) is not None:
+                scores[best == place] = values
         return Ranking(
             query=number,
             name=f"{fused.way} of {', '.join(dict.fromkeys(map(str, targets)))}",
@@ -363,7 +361,7 @@ class Fusion:
             distances=distances,
             places=[(column.place[0], str(column.place[1])) for column in fused.columns],
             at=best,
-            matches=None if fused.matches is None else fused.matches[chosen],
+            matches=None if fused.matches is None else fused.matches[places],
             scores=scores if self.state.space.axes else None,
             words=words,
         )
@@ -387,8 +385,8 @@ class Fusion:
         for view in views:
             alone = [replace(query, view=view)]
             try:
-                for asked in query_probes(self.state, alone, self.strategy.targets):
-                    columns += self.columns(asked, alone)[0]
+                for group in query_probes(self.state, alone, self.strategy.targets):
+                    columns += self.columns(group, alone)[0]
                 words += words_of_queries(version, alone).values()
             except (InvalidInputError, NotReadyError) as error:
                 errors.append(error)
@@ -404,10 +402,10 @@ class Fusion:
         way = self._way(columns)
         columns = self._within(columns)
         if way == MATCH:
-            return self._by_match([one for one in columns if self._evidence.match(one) is not None])
+            return self._by_match([column for column in columns if self._evidence.match(column) is not None])
         if way == LEARN:
             return self._by_learning(columns)
-        ranks = [reciprocal_ranks(one.distances) for one in columns] if way == RANK else None
+        ranks = [reciprocal_ranks(column.distances) for column in columns] if way == RANK else None
         parts, weights = ranks or self._evidence.scores(columns), [1.0] * len(columns)
         return self._ordered(Fused(way, columns, weights, *_with_parts(columns, parts, weights), None))
 
@@ -416,16 +414,16 @@ class Fusion:
         most = self.strategy.max_distance
         if most is None:
             return columns
-        near = np.unique(np.concatenate([one.ids[one.distances <= most] for one in columns]))
-        inside = [np.isin(one.ids, near, assume_unique=True) for one in columns]
+        near = np.unique(np.concatenate([column.ids[column.distances <= most] for column in columns]))
+        inside = [np.isin(column.ids, near, assume_unique=True) for column in columns]
         return [
-            replace(one, ids=one.ids[chosen], distances=one.distances[chosen])
-            for one, chosen in zip(columns, inside, strict=True)
+            replace(column, ids=column.ids[mask], distances=column.distances[mask])
+            for column, mask in zip(columns, inside, strict=True)
         ]
 
     def _way(self, columns: Sequence[Column]) -> str:
         """Return the way to fuse: the wanted one, or match where calibrated, and otherwise distance."""
-        calibrated = any(self._evidence.match(one) is not None for one in columns)
+        calibrated = any(self._evidence.match(column) is not None for column in columns)
         if not calibrated and (self.strategy.fuse == MATCH or (self.strategy.min_match and not self.strategy.fuse)):
             raise NotReadyError(no_match(self.state.space, columns[0].place[0], str(columns[0].place[1])))
         return self.strategy.fuse or (MATCH if calibrated else DISTANCE if len(columns) > 1 else RANK)
@@ -433,31 +431,31 @@ class Fusion:
     def _by_match(self, columns: Sequence[Column]) -> Fused:
         """Fuse by the weighted logistic mean of the matches in all targets; far items, without one, by distances."""
         parts = self._evidence.matches(columns)
-        far = [-one.distances / (one.first() or 1.0) for one in columns]
-        weights = [match.weight for one in columns if (match := self._evidence.match(one)) is not None]
+        far = [-column.distances / (column.first() or 1.0) for column in columns]
+        weights = [match.weight for column in columns if (match := self._evidence.match(column)) is not None]
         ids, means = _means(columns, self._evidence.logits(columns), weights)
         fused = Fused(MATCH, columns, weights, ids, parts, means, expit(means))
         return self._ordered(fused, _means(columns, far, weights)[1])
 
     def _by_learning(self, columns: Sequence[Column]) -> Fused:
-        own = frozenset(one.own for one in columns if one.own is not None)
-        places = tuple(one.place for one in columns)
-        by_match = self._evidence.calibrated(places) and all(one.familiarity is not None for one in columns)
+        own = frozenset(column.own for column in columns if column.own is not None)
+        places = tuple(column.place for column in columns)
+        by_match = self._evidence.calibrated(places) and all(column.familiarity is not None for column in columns)
         taught = [
             Teacher(self._evidence, places, way).learned(own) for way in ((False, True) if by_match else (False,))
         ]
-        learned = min(taught, key=lambda one: one.loss)
+        learned = min(taught, key=lambda fusion: fusion.loss)
         parts = self._evidence.to_learn(columns, learned.by_match)
-        weights = [learned.weights[one.place] for one in columns]
-        ids, _, means = found = _with_parts(columns, parts, weights)
+        weights = [learned.weights[column.place] for column in columns]
+        ids, _, means = result = _with_parts(columns, parts, weights)
         matches = None if learned.match is None or not len(ids) else learned.match.of_all(-means, -means.max())
-        return self._ordered(Fused(LEARN, columns, weights, *found, matches))
+        return self._ordered(Fused(LEARN, columns, weights, *result, matches))
 
     def _ordered(self, fused: Fused, *further: Floats) -> Fused:
         """Return the first items by their means, and ``further`` scores among equal ones; near copies come before."""
         closest: dict[int, float] = {}
-        for one in fused.columns:
-            for item, distance in one.copies.items():
+        for column in fused.columns:
+            for item, distance in column.copies.items():
                 closest[item] = min(distance, closest.get(item, distance))
         ids, scores = fused.ids, (fused.means, *further)
         copies = np.isin(ids, list(closest)) if closest else np.zeros(len(ids), bool)
@@ -465,13 +463,13 @@ class Fusion:
             return fused._replace(order=best_first(self.k, *scores))
         lead = np.full(len(ids), -np.inf)
         lead[copies] = [-closest[item] for item in ids[copies].tolist()]
-        order = np.lexsort((ids, *(-one for one in reversed(scores)), -lead))[: self.k]
+        order = np.lexsort((ids, *(-part for part in reversed(scores)), -lead))[: self.k]
         matches = None if fused.matches is None else np.where(copies, 1.0, fused.matches)
         return fused._replace(order=order, matches=matches)
 
 
 def _means(columns: Sequence[Column], parts: Sequence[Floats], weights: Sequence[float]) -> tuple[Ids, Floats]:
-    return mean_scores([one.ids for one in columns], parts, weights)
+    return mean_scores([column.ids for column in columns], parts, weights)
 
 
 def _with_parts(

@@ -43,7 +43,7 @@ def reindex(
     versions: Versions,
     space: str,
     targets: Sequence[str],
-    asked: IndexChoice,
+    choice: IndexChoice,
     progress: Progress | None = None,
 ) -> SpaceInfo:
     """Build the indexes of some targets [default: all] again, in another kind, measure their recall, and use them.
@@ -52,67 +52,67 @@ def reindex(
     StorageError, and NotReadyError if the space is trained again meanwhile.
     """
 
-    def wanted(_: Version, found: Space) -> list[Target]:
-        chosen = _targets(found, targets)
-        return [*chosen, *(one.target for one in found.sketches if one.view in {target.view for target in chosen})]
+    def with_sketches(_: Version, space: Space) -> list[Target]:
+        main = _targets(space, targets)
+        return [*main, *(sketch.target for sketch in space.sketches if sketch.view in {target.view for target in main})]
 
-    indexed = versions.answered(space, wanted, lambda state: state.indexed)
-    chosen = _targets(indexed.space, targets)
-    made: dict[Target, tuple[IndexChoice, Covered]] = {}
-    for number, target in enumerate(chosen):
+    indexed = versions.answered(space, with_sketches, lambda state: state.indexed)
+    reindexed = _targets(indexed.space, targets)
+    choices: dict[Target, tuple[IndexChoice, Covered]] = {}
+    for number, target in enumerate(reindexed):
         if progress is not None:
-            progress("building indexes", number, len(chosen), f"target {target}")
-        made |= rebuilt(catalog, indexed, target, asked)
+            progress("building indexes", number, len(reindexed), f"target {target}")
+        choices |= rebuilt(catalog, indexed, target, choice)
     if progress is not None:
-        progress("building indexes", len(chosen), len(chosen))
-    info, chosen_space = _stored(versions.files, with_choices(indexed, made), made)
+        progress("building indexes", len(reindexed), len(reindexed))
+    info, chosen_space = _stored(versions.files, with_choices(indexed, choices), choices)
     with uncancellable():
         versions.take(chosen_space, in_use=True)
     return info
 
 
-def _stored(files: SnapshotFiles, space: IndexedSpace, made: "Choices") -> tuple[SpaceInfo, IndexedSpace]:
+def _stored(files: SnapshotFiles, space: IndexedSpace, choices: "Choices") -> tuple[SpaceInfo, IndexedSpace]:
     """Store choices together with snapshots of their indexes, so that other processes need not build the indexes.
 
     If the snapshots cannot be written, only the choices are stored.
     """
     try:
         with files.writing():
-            written = [space.save(files, target) for target in made]
-            info = _committed(files, space, made, written)
-        return info, space.saved({target: covered.unsaved for target, (_, covered) in made.items()})
+            written = [space.save(files, target) for target in choices]
+            info = _committed(files, space, choices, written)
+        return info, space.saved({target: covered.unsaved for target, (_, covered) in choices.items()})
     except (OSError, BusyError) as error:
         _log.warning("an index snapshot was not written, so the index may have to be built again: %s", error)
-        return _committed(files, space, made, ()), space
+        return _committed(files, space, choices, ()), space
 
 
-def _committed(files: SnapshotFiles, space: IndexedSpace, made: "Choices", written: Sequence[Snapshot]) -> SpaceInfo:
+def _committed(files: SnapshotFiles, space: IndexedSpace, choices: "Choices", written: Sequence[Snapshot]) -> SpaceInfo:
     """Store choices and snapshots in one transaction; NotReadyError if the space is another one now."""
     name = space.space.name
     with files.changing(*written) as tx:
         if space_identity(tx, name) != space.identity:
             raise NotReadyError(f"space {name!r} has been trained again meanwhile: index it again")
-        put_choices(tx, space.space, made)
-        for one in written:
-            tx.snapshots.put(one)
+        put_choices(tx, space.space, choices)
+        for snapshot in written:
+            tx.snapshots.put(snapshot)
         return find_space_info(tx, name)
 
 
-def rebuilt(catalog: Catalog, indexed: IndexedSpace, target: Target, asked: IndexChoice) -> Choices:
+def rebuilt(catalog: Catalog, indexed: IndexedSpace, target: Target, choice: IndexChoice) -> Choices:
     """Return the index of a target, and of its sketches if it is approximate, of the kind that was asked for."""
-    covered = _precise(catalog, indexed, target, asked.vectors)
-    kind = suitable_kind(len(covered.index), target.dim, available_memory()) if asked.asked == AUTO else asked.asked
-    choice = replace(asked, kind=kind, measured=())
+    covered = _precise(catalog, indexed, target, choice.vectors)
+    kind = suitable_kind(len(covered.index), target.dim, available_memory()) if choice.asked == AUTO else choice.asked
+    choice = replace(choice, kind=kind, measured=())
     index = converted(covered.index, indexed.space.empty_index(target, IndexSpec(kind, choice.parameters)))
     with catalog.read() as tx:
         choice = with_recall(tx, indexed.space, target, index, choice)
-    made = {target: (choice, Covered(index, covered.sequence, len(index)))}
-    sketch = next((one.target for one in indexed.space.sketches if one.view == target.view), None)
+    choices = {target: (choice, Covered(index, covered.sequence, len(index)))}
+    sketch = next((sketch.target for sketch in indexed.space.sketches if sketch.view == target.view), None)
     if kind != FLAT and sketch is not None and sketch in indexed.indexes:
         codes = indexed.indexes[sketch]
         lists = converted(codes.index, indexed.space.empty_index(sketch, IndexSpec(_SKETCHES.kind)))
-        made[sketch] = _SKETCHES, Covered(lists, codes.sequence, len(lists))
-    return made
+        choices[sketch] = _SKETCHES, Covered(lists, codes.sequence, len(lists))
+    return choices
 
 
 def _precise(catalog: Catalog, indexed: IndexedSpace, target: Target, vectors: str) -> Covered:
@@ -130,15 +130,15 @@ def chosen_by_size(catalog: Catalog, indexed: IndexedSpace, earlier: Mapping[str
     ``earlier`` are the choices of the generation before, by target: their kinds and recalls stay. If nothing was asked
     for, ``auto`` decides.
     """
-    made: dict[Target, tuple[IndexChoice, Covered]] = {}
+    choices: dict[Target, tuple[IndexChoice, Covered]] = {}
     for target in indexed.space.targets:
         before = earlier.get(str(target), IndexChoice())
-        asked = before.asked not in (AUTO, FLAT) or before.vectors != VECTORS[0]
+        explicit = before.asked not in (AUTO, FLAT) or before.vectors != VECTORS[0]
         suitable = suitable_kind(len(indexed.indexes[target].index), target.dim, available_memory())
-        if not target.codes and (asked or suitable != FLAT):
+        if not target.codes and (explicit or suitable != FLAT):
             checkpoint()
-            made |= rebuilt(catalog, indexed, target, before)
-    return made
+            choices |= rebuilt(catalog, indexed, target, before)
+    return choices
 
 
 def choices_in_use(tx: Transaction, space: str) -> dict[str, IndexChoice]:
@@ -147,16 +147,16 @@ def choices_in_use(tx: Transaction, space: str) -> dict[str, IndexChoice]:
     return {target: IndexChoice.from_json(choice) for target, choice in stored.items()}
 
 
-def put_choices(tx: Transaction, space: Space, made: Choices) -> None:
+def put_choices(tx: Transaction, space: Space, choices: Choices) -> None:
     """Store choices of indexes."""
-    for target, (choice, _) in made.items():
+    for target, (choice, _) in choices.items():
         tx.spaces.put_index_choice(space.name, space.own_generation(target.view), str(target), choice.to_json())
 
 
-def with_choices(indexed: IndexedSpace, made: Choices) -> IndexedSpace:
+def with_choices(indexed: IndexedSpace, choices: Choices) -> IndexedSpace:
     """Return a space with the indexes that were made, and their choices."""
-    choices = {**indexed.choices, **{str(target): choice for target, (choice, _) in made.items()}}
-    return replace(indexed, choices=choices).holding({target: covered for target, (_, covered) in made.items()})
+    by_name = {**indexed.choices, **{str(target): choice for target, (choice, _) in choices.items()}}
+    return replace(indexed, choices=by_name).holding({target: covered for target, (_, covered) in choices.items()})
 
 
 def converted(index: Index, empty: Index) -> Index:
@@ -173,16 +173,16 @@ def _targets(space: Space, names: Sequence[str]) -> list[Target]:
 
     Raises NotFoundError for an unknown name, and InvalidInputError for targets of codes.
     """
-    known = {str(target): target for target in space.targets}
-    if unknown := [name for name in names if name not in known]:
-        raise InvalidInputError(f"space {space.name!r} has no target {unknown[0]!r}; there are: {', '.join(known)}")
-    chosen = [known[name] for name in names or known]
-    if codes := [target for target in chosen if target.codes]:
+    by_name = {str(target): target for target in space.targets}
+    if unknown := [name for name in names if name not in by_name]:
+        raise InvalidInputError(f"space {space.name!r} has no target {unknown[0]!r}; there are: {', '.join(by_name)}")
+    targets = [by_name[name] for name in names or by_name]
+    if codes := [target for target in targets if target.codes]:
         raise InvalidInputError(
             f"target {codes[0]} of space {space.name!r} contains codes, whose index suits every size by itself: "
             "reindex targets of float vectors"
         )
-    return chosen
+    return targets
 
 
 KEPT = 3
@@ -219,16 +219,16 @@ def add_generation(
         labels, test = reported(tx, built)
         fitted = replace(fitted, labels=labels, label_test=test)
         earlier = choices_in_use(tx, name)
-    chosen = chosen_by_size(catalog, built, earlier)
+    choices = chosen_by_size(catalog, built, earlier)
     with versions.files.changing() as tx:
         _check_views(tx, fitted, views)
-        made = _store(tx, replace(fitted, request_id=request_id))
+        stored = _store(tx, replace(fitted, request_id=request_id))
         # Only after the commit are the number and identity known under which snapshots are stored.
-        space = with_choices(replace(built, space=made, identity=(made.generation, tx.sequence())), chosen)
-        put_choices(tx, made, chosen)
+        space = with_choices(replace(built, space=stored, identity=(stored.generation, tx.sequence())), choices)
+        put_choices(tx, stored, choices)
         used = activate is not False
         if used:
-            tx.spaces.use(name, made.generation)
+            tx.spaces.use(name, stored.generation)
         if activate or (used and not tx.active_space()):
             tx.activate(name)
         info = find_space_info(tx, name)
@@ -237,13 +237,13 @@ def add_generation(
     return info
 
 
-def _check_views(tx: Transaction, space: Space, seen: Sequence[ViewRecord]) -> None:
+def _check_views(tx: Transaction, space: Space, views: Sequence[ViewRecord]) -> None:
     """Raise NotReadyError if a view of a space has changed since the start of its training."""
     names, history = {part for view in space.views for part in part_names(view)}, tx.head().history
-    if any(view.history != history for view in seen):
+    if any(view.history != history for view in views):
         raise NotReadyError(f"the collection was restored during the training of space {space.name!r}: train it again")
     now = {view.name: view for view in tx.views.all()}
-    for view in seen:
+    for view in views:
         if view.name not in names:
             continue
         if view.name not in now or now[view.name].id != view.id:
@@ -260,22 +260,22 @@ def _check_views(tx: Transaction, space: Space, seen: Sequence[ViewRecord]) -> N
 def _store(tx: Transaction, fitted: Space) -> Space:
     """Store a space as the next generation of its name, delete old generations, and return it with its number."""
     name, earlier = fitted.name, tx.spaces.generations(fitted.name)
-    number = max([one.generation for one in earlier], default=0) + 1
+    number = max([generation.generation for generation in earlier], default=0) + 1
     answering = tx.spaces.in_use().get(name)
-    gone = [one for one in earlier[: max(0, len(earlier) + 1 - KEPT)] if one.generation != answering]
-    for one in gone:
-        tx.spaces.delete(name, one.generation)
+    gone = [old for old in earlier[: max(0, len(earlier) + 1 - KEPT)] if old.generation != answering]
+    for generation in gone:
+        tx.spaces.delete(name, generation.generation)
     # an extended space inherits the notes of the original
     notes = [note for note in fitted.notes if not note.endswith(_REASON)]
-    made = replace(fitted, generation=number, notes=(*notes, *_note(gone)))
+    space = replace(fitted, generation=number, notes=(*notes, *_note(gone)))
     # The change number identifies this training, also among trainings that have been deleted.
-    new = Generation(space=name, generation=number, created=now(), sequence=tx.next_sequence(), summary=made.summary())
-    tx.spaces.add(new, made.to_state())
-    return made
+    new = Generation(space=name, generation=number, created=now(), sequence=tx.next_sequence(), summary=space.summary())
+    tx.spaces.add(new, space.to_state())
+    return space
 
 
 def _note(gone: Sequence[Generation]) -> tuple[str, ...]:
-    numbers = [str(one.generation) for one in gone]
+    numbers = [str(generation.generation) for generation in gone]
     if not numbers:
         return ()
     what = f"generation {numbers[0]} was" if len(numbers) == 1 else f"generations {', '.join(numbers)} were"
@@ -287,11 +287,11 @@ def activate_space(tx: Transaction, space: str, generation: int | None) -> Space
 
     Raises NotFoundError, which lists the existing spaces or generations.
     """
-    known = [one.generation for one in tx.spaces.generations(space)]
-    if not known and space != RAW:
+    numbers = [record.generation for record in tx.spaces.generations(space)]
+    if not numbers and space != RAW:
         raise no_space(tx, space)
-    if generation is not None and generation not in known:
-        choices = ", ".join(map(str, known)) or "none to choose from"
+    if generation is not None and generation not in numbers:
+        choices = ", ".join(map(str, numbers)) or "none to choose from"
         raise NotFoundError(f"space {space!r} has no generation {generation}; there are: {choices}")
     if generation is not None:
         tx.spaces.use(space, generation)

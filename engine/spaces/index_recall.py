@@ -52,7 +52,7 @@ def with_recall(tx: Transaction, space: Space, target: Target, index: Index, cho
         return choice
     views = space.views if space.cross_view else (target.view,)
     measured = tuple(_measured(tx, space, view, target, index, choice.recall) for view in views)
-    return replace(choice, measured=tuple(one for one in measured if one is not None), items=len(index))
+    return replace(choice, measured=tuple(recall for recall in measured if recall is not None), items=len(index))
 
 
 def _measured(
@@ -64,8 +64,8 @@ def _measured(
     if not len(items):
         return None
     half = max(1, len(items) // 2)
-    asked, others = _Asked(index, items[:half], vectors[:half]), _Asked(index, items[half:], vectors[half:])
-    curves = [asked.curve(k) for k in _K]
+    first_half, second_half = _Asked(index, items[:half], vectors[:half]), _Asked(index, items[half:], vectors[half:])
+    curves = [first_half.curve(k) for k in _K]
     few = _Asked(index, items[:_FILTERED], vectors[:_FILTERED])
     ids = index.ids()
     for share in _SHARES:
@@ -75,9 +75,9 @@ def _measured(
     for share in _SHARES:
         some = index.selection(along[: max(1, int(share * len(along)))])
         curves.append(replace(few.curve(_K[0], share, some), correlated=True))
-    found = MeasuredRecall(view=view, queries=half, curves=tuple(curves))
-    effort = found.effort(_K[0], 1.0, recall)
-    confirmed = others.recall(_K[0], effort).recall if effort and len(others.items) else 1.0
+    measured = MeasuredRecall(view=view, queries=half, curves=tuple(curves))
+    effort = measured.effort(_K[0], 1.0, recall)
+    confirmed = second_half.recall(_K[0], effort).recall if effort and len(second_half.items) else 1.0
     return MeasuredRecall(view=view, queries=half, curves=tuple(curves), confirmed=confirmed)
 
 
@@ -89,8 +89,8 @@ def _along_a_direction(index: Index, rng: np.random.Generator) -> NDArray[np.int
     first, second = index.get(rng.choice(index.ids(), 2, replace=False))
     blocks = [(ids, vectors @ (second - first)) for ids, vectors in index.blocks()]
     order = np.argsort(np.concatenate([positions for _, positions in blocks]))
-    found: NDArray[np.int64] = np.concatenate([ids for ids, _ in blocks])[order]
-    return found
+    ids: NDArray[np.int64] = np.concatenate([ids for ids, _ in blocks])[order]
+    return ids
 
 
 def _queries(
@@ -107,12 +107,12 @@ def _queries(
     learned = {item for item, key in keys if key in space.training_keys}
     fresh = drawn[~np.isin(drawn, np.array(sorted(learned), np.int64))]
     items = fresh if len(fresh) >= _QUERIES else drawn
-    found = record.rows(tx, items[: 2 * _QUERIES].tolist())
-    order = rng.permutation(len(found.ids))
+    stored = record.rows(tx, items[: 2 * _QUERIES].tolist())
+    order = rng.permutation(len(stored.ids))
     if not len(order):
-        return found.ids, np.empty((0, target.dim), np.float32)
-    vectors = space.probe(view, found.rows, [str(target)])[target]
-    return found.ids[order], vectors[order]
+        return stored.ids, np.empty((0, target.dim), np.float32)
+    vectors = space.probe(view, stored.rows, [str(target)])[target]
+    return stored.ids[order], vectors[order]
 
 
 class _Asked:
@@ -145,13 +145,13 @@ class _Asked:
         return self._others(self.index.search(self.vectors, k + 1, only), k)[:, -1:]
 
     def _point(self, k: int, effort: int, only: Selection | None, farthest: NDArray[np.float32]) -> Point:
-        found = self._others(self.index.search(self.vectors, k + 1, only, effort), k)
-        shares = (found <= farthest * (1 + ROUNDING)).mean(axis=1)
+        distances = self._others(self.index.search(self.vectors, k + 1, only, effort), k)
+        shares = (distances <= farthest * (1 + ROUNDING)).mean(axis=1)
         return Point(effort, float(shares.mean()), float(shares.std() / np.sqrt(len(shares))))
 
-    def _others(self, found: Neighbors, k: int) -> NDArray[np.float32]:
+    def _others(self, hits: Neighbors, k: int) -> NDArray[np.float32]:
         """Return the distances of the first k found items of each query but itself, (n, k), ascending."""
-        distances = np.where(found.ids == self.items[:, None], np.float32(np.inf), found.distances)
+        distances = np.where(hits.ids == self.items[:, None], np.float32(np.inf), hits.distances)
         return np.sort(distances, axis=1)[:, :k]
 
 
@@ -231,33 +231,33 @@ class LiveRecall:
     ) -> Neighbors:
         """Return the k nearest of queries of a view in a target, with a recall [default: 0, the promised one]."""
         effort, searcher = indexed.effort(view, target, k, only, recall), indexed.searcher(target)
-        found = searcher.search(vectors, k, only, effort)
+        hits = searcher.search(vectors, k, only, effort)
         if effort and not recall and (row := self._drawn(len(vectors))) is not None:
             place = Place(indexed.space.name, indexed.space.generation, str(target), view)
             choice = indexed.choices[str(target)]
-            question = _Question(place, choice, searcher, vectors[row : row + 1], only, found.distances[row])
+            question = _Question(place, choice, searcher, vectors[row : row + 1], only, hits.distances[row])
             self._put(question)
-        return found
+        return hits
 
     def figures(self) -> Mapping[Place, LiveFigure]:
         """Return the recall of the last checked queries, by their place."""
         with self._lock:
-            return {place: LiveFigure(*one.figure()) for place, one in self._checked.items()}
+            return {place: LiveFigure(*checked.figure()) for place, checked in self._checked.items()}
 
     def promised(self) -> Mapping[Place, float]:
         """Return the recall that checked searches promise, by their place."""
         with self._lock:
-            return {place: one.choice.recall for place, one in self._checked.items()}
+            return {place: checked.choice.recall for place, checked in self._checked.items()}
 
     def described(self, space: SpaceInfo) -> SpaceInfo:
         """Return the description of a space with the recall of its searches in this process."""
         figures = self.figures()
 
-        def with_live(target: str, one: SearchRecall) -> SearchRecall:
-            return replace(one, live=figures.get(Place(space.name, space.generation, target, one.view)))
+        def with_live(target: str, recall: SearchRecall) -> SearchRecall:
+            return replace(recall, live=figures.get(Place(space.name, space.generation, target, recall.view)))
 
         indexes = (
-            replace(index, searches=tuple(with_live(index.target, one) for one in index.searches))
+            replace(index, searches=tuple(with_live(index.target, recall) for recall in index.searches))
             for index in space.indexes
         )
         return replace(space, indexes=tuple(indexes))
@@ -265,7 +265,7 @@ class LiveRecall:
     def forget(self, space: str) -> None:
         """Forget the recall of a space whose indexes are others now."""
         with self._lock:
-            self._checked = {place: one for place, one in self._checked.items() if place.space != space}
+            self._checked = {place: checked for place, checked in self._checked.items() if place.space != space}
 
     def wait(self) -> None:
         """Wait until all questions so far are answered."""
@@ -318,24 +318,24 @@ class LiveRecall:
 
     def _check(self, question: _Question) -> None:
         exact = question.searcher.search(question.vector, len(question.distances), question.only).distances[0]
-        wanted = int(np.isfinite(exact).sum())
-        if not wanted:
+        count = int(np.isfinite(exact).sum())
+        if not count:
             return
-        share = float((question.distances[:wanted] <= exact[wanted - 1] * (1 + ROUNDING)).mean())
+        share = float((question.distances[:count] <= exact[count - 1] * (1 + ROUNDING)).mean())
         with self._lock:
-            known = self._checked.get(question.place)
-            if known is None or known.choice != question.choice:
-                known = self._checked[question.place] = _Checked(question.choice)
-            known.shares.append(share)
-            known.hits = wanted
-            self._warn(question.place, known)
+            tally = self._checked.get(question.place)
+            if tally is None or tally.choice != question.choice:
+                tally = self._checked[question.place] = _Checked(question.choice)
+            tally.shares.append(share)
+            tally.hits = count
+            self._warn(question.place, tally)
 
-    def _warn(self, place: Place, known: _Checked) -> None:
-        count, recall, error = known.figure()
+    def _warn(self, place: Place, tally: _Checked) -> None:
+        count, recall, error = tally.figure()
         now = time.monotonic()
-        if count < _FEWEST or recall + _SURE * error >= known.choice.recall or now < known.warned + _UNTIL_NEXT_WARNING:
+        if count < _FEWEST or recall + _SURE * error >= tally.choice.recall or now < tally.warned + _UNTIL_NEXT_WARNING:
             return
-        known.warned = now
+        tally.warned = now
         _log.warning(
             "searches of %s in target %s of space %s find %.3f of the nearest items, not %g: measure the index again "
             "with: %s",
@@ -343,6 +343,6 @@ class LiveRecall:
             place.target,
             place.space,
             recall,
-            known.choice.recall,
+            tally.choice.recall,
             call("collection.spaces.reindex", place.space),
         )

@@ -82,7 +82,7 @@ class IndexedSpace:
         if choices == self.choices:
             return self
         other = replace(self, choices=choices, indexes={})
-        return other.holding({target: one for target, one in self.indexes.items() if other.suits(target, one.index)})
+        return other.holding({target: old for target, old in self.indexes.items() if other.suits(target, old.index)})
 
     def empty(self, target: Target) -> Index:
         """Return an empty index of the kind that a target has."""
@@ -127,7 +127,7 @@ class IndexedSpace:
         sequence = head.sequence
         if all(covered.sequence == sequence for covered in self.indexes.values()):
             return self
-        if self.space.outdated(tx.views.all()) or min(one.sequence for one in self.indexes.values()) < head.purged:
+        if self.space.outdated(tx.views.all()) or min(entry.sequence for entry in self.indexes.values()) < head.purged:
             return replace(self, indexes={})
         behind: dict[tuple[str, int], list[Target]] = defaultdict(list)
         for target, covered in self.indexes.items():
@@ -151,8 +151,9 @@ class IndexedSpace:
         if covered.sequence < head.sequence:
             self.space.check_revisions(tx.views.all())
             changes = tx.items.changed_since(covered.sequence)
-            made = replayed(tx, self.space, target.view, {target: covered.index}, changes)
-            index = made[target] if stored is not None or str(target) not in self.choices else made[target].compacted()
+            (index,) = replayed(tx, self.space, target.view, {target: covered.index}, changes).values()
+            if stored is None and str(target) in self.choices:
+                index = index.compacted()
             covered = Covered(index, head.sequence, len(changes.live) + len(changes.deleted))
         return self.holding({target: covered})
 
@@ -164,8 +165,8 @@ class IndexedSpace:
             targets = [target for target in self.space.indexed_targets if target.view == view]
             empty = {target: self.empty(target) for target in targets}
             with reporting_as(f"placing {view}", progress):
-                made = replayed(tx, self.space, view, empty, changes)
-            indexes |= {target: Covered(index, sequence, len(index)) for target, index in made.items()}
+                placed = replayed(tx, self.space, view, empty, changes)
+            indexes |= {target: Covered(index, sequence, len(index)) for target, index in placed.items()}
         return self.holding(indexes)
 
     def holding(self, indexes: Mapping[Target, Covered]) -> "IndexedSpace":
@@ -175,15 +176,15 @@ class IndexedSpace:
     def saved(self, changes: Mapping[Target, int]) -> "IndexedSpace":
         """Return the space after new snapshots, which contain ``changes`` of the changes to each target's index."""
         held = [(target, self.indexes[target], count) for target, count in changes.items() if target in self.indexes]
-        return self.holding({target: replace(one, unsaved=max(0, one.unsaved - count)) for target, one, count in held})
+        return self.holding({target: replace(old, unsaved=max(0, old.unsaved - count)) for target, old, count in held})
 
     def present(self, target: Target, vector: Vectors, ids: Ids, only: Selection | None) -> set[int]:
         """Return which of some ascending ids a target has among the selected ones.
 
         ``vector`` is any vector of the target, (1, width).
         """
-        chosen = ids if only is None else np.intersect1d(ids, only.ids)
-        return set(self.searcher(target).search(vector, len(chosen), chosen).ids[0].tolist()) if len(chosen) else set()
+        ids = ids if only is None else np.intersect1d(ids, only.ids)
+        return set(self.searcher(target).search(vector, len(ids), ids).ids[0].tolist()) if len(ids) else set()
 
     def searcher(self, target: Target) -> Searcher:
         """Return the searcher of a target: its index, which has the vectors in memory."""
@@ -205,9 +206,9 @@ class IndexedSpace:
         for target, vectors in probes.items():
             searcher = self.searcher(target)
             most = min(k + any(item is not None for item in own), max(1, len(searcher)))
-            chosen = None if only is None else only(target)
+            selection = None if only is None else only(target)
             with stage("search an index", target=target):
-                hits = search(target, vectors, most, chosen) if search else searcher.search(vectors, most, chosen)
+                hits = search(target, vectors, most, selection) if search else searcher.search(vectors, most, selection)
             rows = zip(hits.ids, hits.distances.astype(np.float64), own, strict=True)
             lists[target] = [_others(ids, distances, item, k) for ids, distances, item in rows]
         return lists
@@ -225,22 +226,22 @@ class IndexedSpace:
     def save(self, files: SnapshotFiles, target: Target) -> Snapshot:
         """Write a snapshot of a target's index and return its record for the catalog; OSError if the write fails."""
         covered = self.indexes[target]
-        made, path = files.new(self.place(target), covered.sequence)
-        covered.index.save(path, {"sequence": made.sequence, "identity": self.identity, "token": made.token})
-        return made
+        snapshot, path = files.new(self.place(target), covered.sequence)
+        covered.index.save(path, {"sequence": snapshot.sequence, "identity": self.identity, "token": snapshot.token})
+        return snapshot
 
     def stored(self, files: SnapshotFiles, target: Target) -> Covered | None:
         """Return the index of a target's snapshot; None without a usable snapshot."""
         empty = self.empty(target)
         try:
-            found = files.load(self.place(target), type(empty).load)
-            if found is None:
+            loaded = files.load(self.place(target), type(empty).load)
+            if loaded is None:
                 return None
-            named, (index, meta) = found
+            snapshot, (index, meta) = loaded
             written = (tuple(meta.get("identity", ())), meta.get("token"), meta.get("sequence"))
-            if written != (self.identity, named.token, named.sequence) or not self.suits(target, index):
-                raise SnapshotError(f"{named.file_name} is not the file that this catalog recorded")
-            return Covered(index, named.sequence)
+            if written != (self.identity, snapshot.token, snapshot.sequence) or not self.suits(target, index):
+                raise SnapshotError(f"{snapshot.file_name} is not the file that this catalog recorded")
+            return Covered(index, snapshot.sequence)
         except EarlierSnapshotError:
             return None  # the next save writes the layout of this version
         except (SnapshotError, OSError) as error:
@@ -251,8 +252,8 @@ class IndexedSpace:
 def _others(ids: Ids, distances: NDArray[np.float64], own: int | None, k: int) -> Near:
     """Return the first k items of one row of an index, (n,), but the own one and the -1 that fill the row up."""
     if own is not None or (len(ids) and ids[-1] < 0):
-        others = (ids >= 0) & (ids != (-1 if own is None else own))
-        ids, distances = ids[others], distances[others]
+        mask = (ids >= 0) & (ids != (-1 if own is None else own))
+        ids, distances = ids[mask], distances[mask]
     return Near(ids[:k], distances[:k])
 
 
@@ -265,12 +266,12 @@ def stored_generation(tx: Transaction, name: str, generation: int) -> IndexedSpa
     if name == RAW and generation == raw_generation(views):
         raw = raw_space(views)
         return IndexedSpace(raw, raw_identity(views), history, choices=choices_of(tx.spaces.index_choices(), raw))
-    for one in tx.spaces.generations(name):
-        if one.generation == generation:
+    for record in tx.spaces.generations(name):
+        if record.generation == generation:
             space = Space.from_state(name, generation, tx.spaces.state(name, generation))
-            space = space.renamed(tx.moves.renames_since(one.sequence))
+            space = space.renamed(tx.moves.renames_since(record.sequence))
             choices = choices_of(tx.spaces.index_choices(), space)
-            return IndexedSpace(space, (generation, one.sequence), history, choices=choices)
+            return IndexedSpace(space, (generation, record.sequence), history, choices=choices)
     raise NotFoundError(f"space {name!r} has no generation {generation}")
 
 
@@ -295,8 +296,8 @@ def replayed(
     Several threads place the blocks of many items while this one reads the next block and reports the progress.
     """
     record, several_metrics = joined_view(tx, view), len(space.targets_of(view)) > 1
-    found, total = dict(indexes), len(changes.live)
-    removed = np.array(changes.live + changes.deleted if any(map(len, found.values())) else (), np.int64)
+    results, total = dict(indexes), len(changes.live)
+    removed = np.array(changes.live + changes.deleted if any(map(len, results.values())) else (), np.int64)
 
     def read() -> Iterator[tuple[ViewRows, Mapping[int, Sequence[str]]]]:
         for start in range(0, max(1, total), _PLACED_AT_ONCE):
@@ -306,15 +307,15 @@ def replayed(
 
     def placed(block: tuple[ViewRows, Mapping[int, Sequence[str]]]) -> dict[Target, Placed]:
         rows, labels = block
-        shown = space.place({view: rows}, labels) if any(not target.hidden for target in found) else {}
-        return shown | space.sketched({view: rows}) if any(target.hidden for target in found) else shown
+        vectors = space.place({view: rows}, labels) if any(not target.hidden for target in results) else {}
+        return vectors | space.sketched({view: rows}) if any(target.hidden for target in results) else vectors
 
     done = 0
     with one_blas_thread() if total > _PLACED_AT_ONCE else nullcontext():
         for block in in_turn(read(), placed):
-            for target, index in found.items():
-                found[target] = index.changed(removed, *block[target])
+            for target, index in results.items():
+                results[target] = index.changed(removed, *block[target])
             removed = removed[:0]
             done = min(total, done + _PLACED_AT_ONCE)
             report_progress(done, total)
-    return found
+    return results

@@ -198,7 +198,7 @@ def write_graph(path: Path, pages: Iterable[ItemNeighbors]) -> WrittenGraph:
         for key, near, far in zip(page.keys, page.neighbors, page.distances, strict=True):
             rows.append(number.setdefault(key, len(number)))
             counts.append(len(near))
-            columns += [number.setdefault(one, len(number)) for one in near]
+            columns += [number.setdefault(neighbour, len(number)) for neighbour in near]
             distances += far
         exact = exact and page.exact
     keys = sorted(number)

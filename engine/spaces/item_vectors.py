@@ -29,16 +29,16 @@ _NEIGHBORS = 50_000
 def embed(state: SearchState, queries: Sequence[Query], targets: Sequence[str]) -> list[Embedding]:
     """Return the embeddings of queries, query by query and target by target; raises the errors of ``answer``."""
     state.space.check_revisions(state.version.views)
-    found: dict[int, list[Embedding]] = defaultdict(list)
-    for asked in query_probes(state, queries, targets):
-        for target, vectors in asked.probes.items():
+    by_number: dict[int, list[Embedding]] = defaultdict(list)
+    for group in query_probes(state, queries, targets):
+        for target, vectors in group.probes.items():
             take_room(vectors.nbytes)
             bits = target.dim if target.codes else 0
             for number, vector in zip(
-                asked.numbers, vectors, strict=True
+                group.numbers, vectors, strict=True
             ):  # a code is followed by floats for re-ranking
-                found[number].append(Embedding(number, str(target), vector[: target.code_bytes], bits))
-    return [one for number in range(len(queries)) for one in found[number]]
+                by_number[number].append(Embedding(number, str(target), vector[: target.code_bytes], bits))
+    return [embedding for number in range(len(queries)) for embedding in by_number[number]]
 
 
 class Page(NamedTuple):
@@ -54,22 +54,23 @@ def embed_items(tx: Transaction, space: Space, view: str, target: str, page: Pag
     """Return one page; see ``Collection.items.embed``."""
     check_count("limit", page.limit)
     space.check_revisions(tx.views.all())
-    chosen, record = target_of(space, view, target), joined_view(tx, view)
+    chosen_target, record = target_of(space, view, target), joined_view(tx, view)
     if not page.after and not len(record.ids(tx)):
         raise NotReadyError(f"no item of collection {tx.name()!r} has a row of view {view!r}: index items first")
-    size = max(1, min(page.limit, ITEMS_AT_ONCE, _PAGE_BYTES // (4 * max(record.dim, chosen.dim))))
+    size = max(1, min(page.limit, ITEMS_AT_ONCE, _PAGE_BYTES // (4 * max(record.dim, chosen_target.dim))))
     keys = tx.items.keys_after(page.after, size, page.among)
-    found = record.rows(tx, keys)
-    places = {item: place for place, item in enumerate(found.ids.tolist())}
+    stored = record.rows(tx, keys)
+    places = {item: place for place, item in enumerate(stored.ids.tolist())}
     having = [item for item in keys if item in places]
-    vectors = space.probe(view, found.rows[[places[item] for item in having]], [str(chosen)], items=True)[chosen]
+    rows = stored.rows[[places[item] for item in having]]
+    vectors = space.probe(view, rows, [str(chosen_target)], items=True)[chosen_target]
     labels = tx.items.labels(having)
     return ItemEmbeddings(
         space=space.name,
         generation=space.generation,
         keys=tuple(keys[item] for item in having),
-        vectors=vectors[:, : chosen.code_bytes],  # a code is followed by floats for re-ranking
-        bits=chosen.dim if chosen.codes else 0,
+        vectors=vectors[:, : chosen_target.code_bytes],  # a code is followed by floats for re-ranking
+        bits=chosen_target.dim if chosen_target.codes else 0,
         labels=tuple(labels.get(item, ()) for item in having),
         after=next(reversed(keys.values())) if len(keys) == size else "",
     )
@@ -79,15 +80,15 @@ def target_of(space: Space, view: str, name: str) -> Target:
     """Return the target of a name [default: the view itself]."""
     if name:
         return space.targets_for(view, [name])[0]
-    found = {str(target): target for target in space.targets_for(view) if target.view == view}
-    if view not in found:
+    by_name = {str(target): target for target in space.targets_for(view) if target.view == view}
+    if view not in by_name:
         raise InvalidInputError(
-            f"space {space.name!r} has several metrics of view {view!r}: choose one of the targets {', '.join(found)}"
+            f"space {space.name!r} has several metrics of view {view!r}: choose one of the targets {', '.join(by_name)}"
         )
-    return found[view]
+    return by_name[view]
 
 
-def neighbors_of(state: SearchState, view: str, target: Target, k: int, page: Page, chosen: Filter) -> ItemNeighbors:
+def neighbors_of(state: SearchState, view: str, target: Target, k: int, page: Page, where: Filter) -> ItemNeighbors:
     """Return one page; see ``Collection.items.neighbors``. Raises StaleError as ``Version.read``."""
     (version, indexed), space = state, state.space
     record = version.joined_view(view)
@@ -97,10 +98,10 @@ def neighbors_of(state: SearchState, view: str, target: Target, k: int, page: Pa
         if not page.after and not len(record.ids(tx)):
             raise NotReadyError(f"no item of collection {tx.name()!r} has a row of view {view!r}: index items first")
         keys = tx.items.keys_after(page.after, size, page.among)
-        found = record.rows(tx, keys)
-    own = found.ids.tolist()
-    probes = space.probe(view, found.rows, [str(target)])
-    (lists,) = indexed.neighbours(probes, own, k, passing(state, chosen)).values()
+        stored = record.rows(tx, keys)
+    own = stored.ids.tolist()
+    probes = space.probe(view, stored.rows, [str(target)])
+    (lists,) = indexed.neighbours(probes, own, k, passing(state, where)).values()
     of_item = dict(zip(own, lists, strict=True))
     having = [item for item in keys if item in of_item]
     with version.read() as tx:

@@ -42,9 +42,9 @@ class ItemPairs:
     def __len__(self) -> int:
         return len(self.items)
 
-    def take(self, chosen: NDArray[np.bool_]) -> "ItemPairs":
+    def take(self, mask: NDArray[np.bool_]) -> "ItemPairs":
         """Return the chosen pairs, (n,)."""
-        return replace(self, items=self.items[chosen], similar=self.similar[chosen])
+        return replace(self, items=self.items[mask], similar=self.similar[mask])
 
     def both_kinds(self) -> bool:
         """Return whether some pairs are similar and some dissimilar."""
@@ -52,8 +52,8 @@ class ItemPairs:
 
     def fingerprints(self, keys: Mapping[int, str]) -> list[bytes]:
         """Return a fingerprint of each pair, the same for both orders of its items."""
-        named = ("\0".join(sorted((keys[one], keys[other]))) for one, other in self.items.tolist())
-        return [blake2b(name.encode(), digest_size=FINGERPRINT).digest() for name in named]
+        names = ("\0".join(sorted((keys[first], keys[second]))) for first, second in self.items.tolist())
+        return [blake2b(name.encode(), digest_size=FINGERPRINT).digest() for name in names]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class PairRows:
             joined_view(tx, name).rows(tx, np.unique(column).tolist())
             for name, column in zip((view, target_view), columns, strict=True)
         )
-        places = [np.searchsorted(one.ids, column) for one, column in zip((first, second), columns, strict=True)]
+        places = [np.searchsorted(rows.ids, column) for rows, column in zip((first, second), columns, strict=True)]
         return cls(pairs, view, first.rows, second.rows, np.stack(places, 1))
 
     def distances(self, space: Space, target: Target) -> NDArray[np.float64]:
@@ -84,17 +84,17 @@ class PairRows:
         return pair_distances(space, target, (self.view, self.first), self.second, self.places)
 
 
-def stated_pairs(tx: Transaction, view: str, target: Target, given: ItemComparisons) -> ItemPairs:
+def stated_pairs(tx: Transaction, view: str, target: Target, stated: ItemComparisons) -> ItemPairs:
     """Return the stated pairs; if pairs have notions, those in the notion of the target.
 
     Pairs of unknown items are left out and counted in ``what``. Raises NotFoundError if all items are unknown,
     InvalidInputError for comparisons other than plain pairs or for pairs of only one kind, NotReadyError if no pair
     has the views.
     """
-    known = tx.items.ids_of(given.keys)
-    given.check()
-    given, unknown = given.of_known(known)
-    comparisons = given.comparisons
+    ids = tx.items.ids_of(stated.keys)
+    stated.check()
+    stated, unknown = stated.of_known(ids)
+    comparisons = stated.comparisons
     if comparisons.similar is None:
         raise InvalidInputError(
             f"{comparisons.kind} do not state which pairs are the same: give pairs, with the columns "
@@ -102,24 +102,24 @@ def stated_pairs(tx: Transaction, view: str, target: Target, given: ItemComparis
         )
     if comparisons.weights is not None:
         raise InvalidInputError("calibration weighs all pairs the same: remove the column weight")
-    items = np.array([known.get(key, 0) for key in given.keys], np.int64)[comparisons.items]
-    chosen, notion = _having(tx, view, target, items), ""
-    if given.notions:
-        if target.name not in given.notions:
+    items = np.array([ids.get(key, 0) for key in stated.keys], np.int64)[comparisons.items]
+    mask, notion = _having(tx, view, target, items), ""
+    if stated.notions:
+        if target.name not in stated.notions:
             raise InvalidInputError(
-                f"the pairs are in the notions {', '.join(given.notions)}, and {str(target)!r} is not one of them"
+                f"the pairs are in the notions {', '.join(stated.notions)}, and {str(target)!r} is not one of them"
             )
-        chosen &= given.notion_codes == given.notions.index(target.name)
+        mask &= stated.notion_codes == stated.notions.index(target.name)
         notion = f" in the notion {target.name!r}"
-    if not chosen.any():
+    if not mask.any():
         raise NotReadyError(
-            f"none of the {len(given)} pairs has items with {_views(view, target)}: index the items first"
+            f"none of the {len(stated)} pairs has items with {_views(view, target)}: index the items first"
         )
-    lacking = len(given) - int(chosen.sum())
-    notes = [f"{lacking} of {len(given)} have another notion, or lack a row"] if lacking else []
+    lacking = len(stated) - int(mask.sum())
+    notes = [f"{lacking} of {len(stated)} have another notion, or lack a row"] if lacking else []
     notes += [unknown] if unknown else []
     what = f"stated pairs{notion}" + (f" ({'; '.join(notes)})" if notes else "")
-    return check_kinds(ItemPairs(items, comparisons.similar, what).take(chosen))
+    return check_kinds(ItemPairs(items, comparisons.similar, what).take(mask))
 
 
 def check_kinds(pairs: ItemPairs) -> ItemPairs:
@@ -144,11 +144,11 @@ def labelled_pairs(tx: Transaction, space: Space, view: str, target: Target, see
     unseen = [item for item in labelled if keys[item] not in space.training_keys]
     what, trained = f"labelled items with {_views(view, target)}", len(unseen) < len(labelled)
     free = f"{what} that space {space.name!r} was not trained on" if trained else what
-    for chosen, which in ((unseen, free), (labelled, what)):
-        found = drawn_pairs(chosen, labels, np.random.default_rng(seed))
-        if found.both_kinds():
-            warning = _TRAINED if trained and chosen is labelled else ""
-            return replace(found, what=f"pairs of {which}{warning}")
+    for items, which in ((unseen, free), (labelled, what)):
+        pairs = drawn_pairs(items, labels, np.random.default_rng(seed))
+        if pairs.both_kinds():
+            warning = _TRAINED if trained and items is labelled else ""
+            return replace(pairs, what=f"pairs of {which}{warning}")
     raise NotReadyError(
         f"the {len(labelled)} {what} lack pairs of the same or of different labels: give ",
         Argument("pairs"),
@@ -166,7 +166,7 @@ def drawn_pairs(items: Sequence[int], labels: Mapping[int, Sequence[str]], gener
     upper = np.triu(np.ones_like(shared), 1)
     kinds = [np.argwhere(upper & (shared == similar)) for similar in (True, False)]
     count = min(MOST_PAIRS, *map(len, kinds))
-    drawn = np.concatenate([generator.permutation(found)[:count] for found in kinds])
+    drawn = np.concatenate([generator.permutation(pairs)[:count] for pairs in kinds])
     swapped = generator.random(len(drawn)) < 0.5
     drawn[swapped] = drawn[swapped, ::-1]
     return ItemPairs(ids[drawn], np.arange(len(drawn)) < count, "")
@@ -188,9 +188,9 @@ def _sharing(
     """Return ascending ids of at most ``MOST_ITEMS`` labelled items, (n,), and which of them share a label, (n, n)."""
     ids = np.sort(generator.permutation(np.array(items, np.int64))[:MOST_ITEMS])
     columns: dict[str, int] = {}
-    named = [[columns.setdefault(label, len(columns)) for label in labels[item]] for item in ids.tolist()]
-    ends = np.cumsum([0, *map(len, named)])
-    places = np.fromiter(chain.from_iterable(named), np.intp, ends[-1])
+    codes = [[columns.setdefault(label, len(columns)) for label in labels[item]] for item in ids.tolist()]
+    ends = np.cumsum([0, *map(len, codes)])
+    places = np.fromiter(chain.from_iterable(codes), np.intp, ends[-1])
     members = csr_array((np.ones(len(places), np.int32), places, ends), shape=(len(ids), max(1, len(columns))))
     return ids, (members @ members.T).toarray() > 0
 
@@ -205,7 +205,7 @@ def labels_for(tx: Transaction, target: Target, ignored: Sequence[str] = ()) -> 
 
     The own labels are those that the space does not ignore.
     """
-    in_notion = {item: found[target.name] for item, found in tx.items.notion_labels().items() if found.get(target.name)}
+    in_notion = {item: names[target.name] for item, names in tx.items.notion_labels().items() if names.get(target.name)}
     return in_notion or without_labels(tx.items.labels(), ignored)
 
 
@@ -234,22 +234,22 @@ def pair_distances(
     Raises the errors of ``Space.probe``.
     """
     asking = space.probe(*first, [str(target)])[target]
-    found = space.probe(target.view, second, [str(target)], items=True)[target]
+    answering = space.probe(target.view, second, [str(target)], items=True)[target]
     distances, at_once = np.empty(len(pairs)), max(1, _VALUES_AT_ONCE // max(1, asking.shape[1]))
     for start in range(0, len(pairs), at_once):
         checkpoint()
-        ones, others = pairs[start : start + at_once].T
-        distances[start : start + at_once] = _between(target, asking[ones], found[others])
+        a, b = pairs[start : start + at_once].T
+        distances[start : start + at_once] = _between(target, asking[a], answering[b])
     return distances
 
 
-def _between(target: Target, ones: Vectors, others: Vectors) -> NDArray[np.float64]:
+def _between(target: Target, first: Vectors, second: Vectors) -> NDArray[np.float64]:
     """Return the distances of vectors of a target, (n, w) each, row by row."""
     if target.codes and not target.floats:
-        differing: NDArray[np.float64] = np.bitwise_count(np.bitwise_xor(ones, others)).sum(axis=1, dtype=np.float64)
+        differing: NDArray[np.float64] = np.bitwise_count(np.bitwise_xor(first, second)).sum(axis=1, dtype=np.float64)
         return differing
     if target.floats:  # the float vectors follow the code
-        ones, others = (
-            np.ascontiguousarray(vectors[:, target.code_bytes :]).view(np.float32) for vectors in (ones, others)
+        first, second = (
+            np.ascontiguousarray(vectors[:, target.code_bytes :]).view(np.float32) for vectors in (first, second)
         )
-    return np.asarray(np.linalg.norm(ones.astype(np.float64) - others, axis=1))
+    return np.asarray(np.linalg.norm(first.astype(np.float64) - second, axis=1))

@@ -50,11 +50,11 @@ class LoadedSpaces:
         state = identity, 0 if name == RAW else tx.moves.last_rename()
         spaces = self._spaces  # a restore during the load replaces the dictionary of the object, not this one
         with held(self._loading.of(name)):
-            known = spaces.get(name)
-            if known is None or known[0] != state:
+            entry = spaces.get(name)
+            if entry is None or entry[0] != state:
                 space = raw_space(tx.views.all()) if name == RAW else stored_space(tx, name)
-                known = spaces[name] = state, space
-            return known[1]
+                entry = spaces[name] = state, space
+            return entry[1]
 
     def of_history(self, history: str) -> None:
         """Drop everything of another history, in which the same numbers can mean other spaces and views."""

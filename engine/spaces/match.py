@@ -42,12 +42,12 @@ class Novelty:
     @classmethod
     def of(cls, view: str, rows: NDArray[np.float32], queries: NDArray[np.float32]) -> Self:
         """Return the novelty that compares with raw rows of a view, (m, d), calibrated on rows of queries, (q, d)."""
-        known = _roots(rows)
-        alike = known @ known.T
+        roots = _roots(rows)
+        alike = roots @ roots.T
         np.fill_diagonal(alike, -np.inf)
-        made = cls(view, known, _nearest(alike)[1])
-        factors = made._factors(queries)
-        return replace(made, mean=float(factors.mean()), deviation=max(float(factors.std()), _LEAST))
+        novelty = cls(view, roots, _nearest(alike)[1])
+        factors = novelty._factors(queries)
+        return replace(novelty, mean=float(factors.mean()), deviation=max(float(factors.std()), _LEAST))
 
     def familiarity(self, rows: NDArray[np.float32]) -> Floats:
         """Return the share of its match that a query with a raw row, (n, d), keeps: (n,).
@@ -61,8 +61,8 @@ class Novelty:
 
     def _factors(self, rows: NDArray[np.float32]) -> Floats:
         """Return the logarithm of the factor for raw rows, (n, d): (n,), about 0 for rows like the known ones."""
-        found, means = _nearest(_roots(rows) @ self.known.T)
-        factors: Floats = np.log((means + _LEAST) / (self.usual[found].mean(axis=1) + _LEAST))
+        nearest, means = _nearest(_roots(rows) @ self.known.T)
+        factors: Floats = np.log((means + _LEAST) / (self.usual[nearest].mean(axis=1) + _LEAST))
         return factors
 
 
@@ -76,9 +76,9 @@ def _roots(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 def _nearest(alike: NDArray[Any]) -> tuple[NDArray[np.intp], Floats]:
     """Return the columns of the greatest inner products of each row, (n, k), and the mean of their distances, (n,)."""
     count = min(_NEAREST, max(1, alike.shape[1] - 1))
-    found = np.argpartition(alike, -count, axis=1)[:, -count:]
-    products = np.take_along_axis(alike, found, axis=1).astype(np.float64)
-    return found, np.sqrt(np.maximum(2 - 2 * products, 0)).mean(axis=1)
+    columns = np.argpartition(alike, -count, axis=1)[:, -count:]
+    products = np.take_along_axis(alike, columns, axis=1).astype(np.float64)
+    return columns, np.sqrt(np.maximum(2 - 2 * products, 0)).mean(axis=1)
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ class Match:
         """Return the logits of matches, (n,), relative to the prior, bounded so that no target decides alone."""
         usual = logit(self.prior)
         change = logit(np.clip(matches, _LEAST, 1 - _LEAST)) - usual
-        found: Floats = usual + np.clip(change, -_MOST_EVIDENCE, _MOST_EVIDENCE)
-        return found
+        logits: Floats = usual + np.clip(change, -_MOST_EVIDENCE, _MOST_EVIDENCE)
+        return logits
 
     def of_all(self, distances: Floats, first: float, familiarity: float = 1.0) -> Floats:
         """Return the probabilities of items at distances in any order, (n,), if the first hit is at distance
@@ -126,8 +126,8 @@ class Match:
         logits = logits + self.of_hit * np.maximum(distances, self.least)
         other = np.minimum(1.0, distances / self.least) if self.least > 0 else 1.0
         doubt = 1 - familiarity / (1 + np.exp(-np.clip(logits, -30, 30)))
-        found: Floats = 1 - other * doubt
-        return found
+        probabilities: Floats = 1 - other * doubt
+        return probabilities
 
 
 def fitted_match(

@@ -24,7 +24,7 @@ _SPARE = 16
 """Codes to look at beyond the wanted number of items."""
 
 
-def near_copies(state: SearchState, queries: Sequence[Query], asked: Asked, k: int) -> list[Copies]:
+def near_copies(state: SearchState, queries: Sequence[Query], group: Asked, k: int) -> list[Copies]:
     """Return the near copies of every query, about k at most, without its own item.
 
     They are near in the view of the queries. If the space has a robust view, in which a query by picture or by key has
@@ -32,26 +32,26 @@ def near_copies(state: SearchState, queries: Sequence[Query], asked: Asked, k: i
 
     Raises the errors of ``query_rows``, and StaleError as ``Version.read``.
     """
-    if asked.rows is None:
-        return [{}] * len(asked.own)
-    found = copies_in_view(state, asked.view, asked.rows, asked.own, k)
+    if group.rows is None:
+        return [{}] * len(group.own)
+    copies = copies_in_view(state, group.view, group.rows, group.own, k)
     robust = state.space.robust_view
-    if robust and robust != asked.view:
-        places, rows = _robust_rows(state.version, robust, queries, asked)
-        own = [asked.own[place] for place in places]
+    if robust and robust != group.view:
+        places, rows = _robust_rows(state.version, robust, queries, group)
+        own = [group.own[place] for place in places]
         for place, near in zip(places, copies_in_view(state, robust, rows, own, k), strict=True):
-            equal = {item: distance for item, distance in found[place].items() if not distance}
-            found[place] = {**equal, **{item: distance for item, distance in near.items() if item not in equal}}
-    return found
+            equal = {item: distance for item, distance in copies[place].items() if not distance}
+            copies[place] = {**equal, **{item: distance for item, distance in near.items() if item not in equal}}
+    return copies
 
 
-def _robust_rows(version: Version, view: str, queries: Sequence[Query], asked: Asked) -> tuple[list[int], Rows]:
+def _robust_rows(version: Version, view: str, queries: Sequence[Query], group: Asked) -> tuple[list[int], Rows]:
     """Return the places of the queries that have a row of a view other than their own, and these rows, (n, d)."""
-    places = [place for place, number in enumerate(asked.numbers) if queries[number].image is not None]
+    places = [place for place, number in enumerate(group.numbers) if queries[number].image is not None]
     rows = [np.empty((0, version.joined_view(view).dim), np.float32)]
     if places:
-        rows.append(query_rows(version, view, queries, [asked.numbers[place] for place in places]).rows)
-    by_key = [(item, place) for place, item in enumerate(asked.own) if item is not None]
+        rows.append(query_rows(version, view, queries, [group.numbers[place] for place in places]).rows)
+    by_key = [(item, place) for place, item in enumerate(group.own) if item is not None]
     if by_key:
         stored = version.rows(view, {item for item, _ in by_key})
         row_of = dict(zip(stored.ids.tolist(), stored.rows, strict=True))
@@ -69,27 +69,27 @@ def copies_in_view(state: SearchState, view: str, rows: Rows, own: Sequence[int 
     with stage("search near copies", view=view):
         most = min(k + _SPARE, max(1, len(searcher)))
         # Near copies have nearly equal codes, which approximate searches do not miss.
-        found = searcher.search(sketch.codes(points), most, effort=max(searcher.efforts(most), default=EXACT))
-    close = found.distances <= sketch.radii(points)[:, None]
+        hits = searcher.search(sketch.codes(points), most, effort=max(searcher.efforts(most), default=EXACT))
+    close = hits.distances <= sketch.radii(points)[:, None]
     if not close.any():
         return [{}] * len(rows)
-    stored = state.version.rows(view, np.unique(found.ids[close]).tolist())
-    others, copies = sketch.points(stored.rows), list[Copies]()
-    for point, ids, inside, item in zip(points, found.ids, close, own, strict=True):
+    stored = state.version.rows(view, np.unique(hits.ids[close]).tolist())
+    candidates, copies = sketch.points(stored.rows), list[Copies]()
+    for point, ids, inside, item in zip(points, hits.ids, close, own, strict=True):
         places = np.arange(len(stored.ids)) if len(points) == 1 else np.flatnonzero(np.isin(stored.ids, ids[inside]))
-        distances = np.sqrt(((others[places].astype(np.float64) - point) ** 2).sum(axis=1))
+        distances = np.sqrt(((candidates[places].astype(np.float64) - point) ** 2).sum(axis=1))
         near = [
-            (distance / sketch.reach if distance else 0.0, one)
-            for one, distance in zip(stored.ids[places].tolist(), distances.tolist(), strict=True)
-            if distance <= sketch.reach and one != item
+            (distance / sketch.reach if distance else 0.0, copy)
+            for copy, distance in zip(stored.ids[places].tolist(), distances.tolist(), strict=True)
+            if distance <= sketch.reach and copy != item
         ]
-        copies.append({one: distance for distance, one in sorted(near)})
+        copies.append({copy: distance for distance, copy in sorted(near)})
     return copies
 
 
 def copies_first(
     indexed: IndexedSpace,
-    asked: Asked,
+    group: Asked,
     lists: Mapping[Target, list[Near]],
     copies: Sequence[Copies],
     k: int,
@@ -107,7 +107,7 @@ def copies_first(
             for near, of_query in zip(of_queries, copies, strict=True)
         ]
         for target, of_queries in lists.items()
-        for present in [_present(indexed, target, asked.probes[target][:1], copies, only)]
+        for present in [_present(indexed, target, group.probes[target][:1], copies, only)]
     }
 
 
@@ -123,7 +123,7 @@ def _first(near: Near, copies: Copies, k: int) -> Near:
     if not copies:
         return near
     first, closeness = np.array(list(copies), np.int64), np.array(list(copies.values()))
-    others = ~np.isin(near.ids, first)
-    ids = np.concatenate([first, near.ids[others]])
-    distances = np.concatenate([closeness * (near.distances[0] if len(near.ids) else 0.0), near.distances[others]])
+    mask = ~np.isin(near.ids, first)
+    ids = np.concatenate([first, near.ids[mask]])
+    distances = np.concatenate([closeness * (near.distances[0] if len(near.ids) else 0.0), near.distances[mask]])
     return Near(ids[:k], distances[:k], min(len(first), k))

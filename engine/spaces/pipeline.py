@@ -37,10 +37,10 @@ class Part(NamedTuple):
 
 def parts_of(view: JoinedView) -> tuple[Part, ...]:
     """Return the parts of a view, one for each stored view in it."""
-    kinds = [kind_of(one) for one in view.parts]
+    kinds = [kind_of(record) for record in view.parts]
     return tuple(
-        Part(one.dim, kind.steps, kind.robust, inputs_of(one) == {"text"})
-        for one, kind in zip(view.parts, kinds, strict=True)
+        Part(record.dim, kind.steps, kind.robust, inputs_of(record) == {"text"})
+        for record, kind in zip(view.parts, kinds, strict=True)
     )
 
 
@@ -57,11 +57,11 @@ def own_learners(views: Sequence[Sequence[Part]], first: int = 0) -> list[Any]:
     ]
     learners = []
     for names in zip_longest(*(step_names for step_names, _, _ in placed)):
-        wanted = [(name, columns, view) for name, (_, view, columns) in zip(names, placed, strict=True) if name]
-        for name, columns in sorted({one[:2] for one in wanted}, key=lambda one: (one[0], one[1] or ())):
-            given = {} if columns is None else {"columns": columns}
-            chosen = [view for *group, view in wanted if tuple(group) == (name, columns)]
-            learners.append(LEARNERS[name](views=chosen, **given))
+        steps = [(name, columns, view) for name, (_, view, columns) in zip(names, placed, strict=True) if name]
+        for name, columns in sorted({step[:2] for step in steps}, key=lambda step: (step[0], step[1] or ())):
+            options = {} if columns is None else {"columns": columns}
+            positions = [view for *group, view in steps if tuple(group) == (name, columns)]
+            learners.append(LEARNERS[name](views=positions, **options))
     joined = [(view, parts) for view, parts in enumerate(views, first) if len(parts) > 1]
     return learners + [Scale(views=[view], widths=[part.width for part in parts]) for view, parts in joined]
 
@@ -114,31 +114,31 @@ def build(
     return Chain(learners, max_items=most)
 
 
-def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], given: Supervision | None = None) -> Chain:
+def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], supervision: Supervision | None = None) -> Chain:
     """Fit a pipeline on the rows of each view, (n, d_v); InvalidInputError with the learner's message on failure."""
     try:
-        chain.fit(list(rows), given)
+        chain.fit(list(rows), supervision)
     except ValueError as error:
         raise InvalidInputError(str(error)) from error
     return chain
 
 
-def extend(chain: Chain, rows: Sequence[NDArray[np.float32]], parts: Sequence[Part], given: Supervision) -> Chain:
+def extend(chain: Chain, rows: Sequence[NDArray[np.float32]], parts: Sequence[Part], supervision: Supervision) -> Chain:
     """Return a fitted pipeline extended by one view, whose rows are the last; the steps of its parts come first.
 
-    The fitted objects of the other views stay the same. ``given`` has a mask, (n, V).
+    The fitted objects of the other views stay the same. ``supervision`` has a mask, (n, V).
 
     Raises InvalidInputError with the learner's message if the learner cannot add a view.
     """
     new = len(rows) - 1
-    present = given.mask[:, new]
+    present = supervision.mask[:, new]
     own_rows = rows[new][present]
-    others = [np.zeros((len(own_rows), width), np.float32) for width in chain.view_widths_]
+    blank = [np.zeros((len(own_rows), width), np.float32) for width in chain.view_widths_]
     try:
-        own = Chain(own_learners([parts], first=new)).fit([*others, own_rows])
+        own = Chain(own_learners([parts], first=new)).fit([*blank, own_rows])
         normalized = rows[new].copy()
         normalized[present] = own.transform(own_rows, view=new)
-        chain.add_view([*rows[:new], normalized], given)
+        chain.add_view([*rows[:new], normalized], supervision)
     except ValueError as error:
         raise InvalidInputError(f"the view cannot be added: {error}") from error
     extended = Chain([*own.steps, *chain.steps], max_items=chain.max_items)
@@ -157,8 +157,8 @@ def vectors(chain: Chain, rows: NDArray[np.float32], view: int, queries: bool = 
     if not len(rows):  # estimators refuse empty input; one row of zeros gives the width
         return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
     with np.errstate(over="ignore"):
-        found = [within_reach(chain.embedded(rows[part], view, queries)) for part in _blocks(rows)]
-    return found[0] if len(found) == 1 else np.concatenate(found)
+        parts = [within_reach(chain.embedded(rows[part], view, queries)) for part in _blocks(rows)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def metrics_of_items(
@@ -186,19 +186,19 @@ def distances(
     as fast; they differ by 1e-6 of the vectors' length at most.
     """
     between = _by_products if len(placed) >= _MANY else cdist
-    found, single = np.empty((len(probes), len(placed))), len(widths) == 1 and bool(indexed.all())
+    matrix, single = np.empty((len(probes), len(placed))), len(widths) == 1 and bool(indexed.all())
     of_probes = cut(probes.astype(np.float64), widths)
     for start in range(0, len(placed), ITEMS_AT_ONCE):
         some = slice(start, start + ITEMS_AT_ONCE)
-        least, of_items = found[:, some], cut(placed[some], widths)
+        least, of_items = matrix[:, some], cut(placed[some], widths)
         if single:
             least[:] = between(of_probes[0], of_items[0])
             continue
         least[:] = np.inf
-        for probe, item, chosen in zip(of_probes, of_items, indexed[some].T, strict=True):
-            columns = slice(None) if chosen.all() else chosen  # a slice copies nothing
+        for probe, item, mask in zip(of_probes, of_items, indexed[some].T, strict=True):
+            columns = slice(None) if mask.all() else mask  # a slice copies nothing
             least[:, columns] = np.minimum(least[:, columns], between(probe, item[columns]))
-    return found
+    return matrix
 
 
 def _by_products(probes: NDArray[np.float64], placed: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -219,8 +219,8 @@ def codes_and_vectors(
         one_code, one_vector = codes_and_vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)
         return one_code[:0], one_vector[:0]
     with np.errstate(over="ignore"):
-        found = [chain.codes_and_vectors(rows[part], view, queries) for part in _blocks(rows)]
-    codes, floats = (np.concatenate(every) for every in zip(*found, strict=True))
+        parts = [chain.codes_and_vectors(rows[part], view, queries) for part in _blocks(rows)]
+    codes, floats = (np.concatenate(every) for every in zip(*parts, strict=True))
     return np.ascontiguousarray(codes, np.float32), within_reach(floats)
 
 
@@ -272,10 +272,10 @@ def _by_position(name: str, value: Any, views: Sequence[str]) -> Any:
         return value
     if isinstance(value, str) and "," in value:
         value = [part.strip() for part in value.split(",")]
-    named = value if isinstance(value, list | tuple) else [value]
-    if unknown := [one for one in named if isinstance(one, str | int) and not _is_view(one, views)]:
+    values = value if isinstance(value, list | tuple) else [value]
+    if unknown := [view for view in values if isinstance(view, str | int) and not _is_view(view, views)]:
         raise InvalidInputError(f"{name}={unknown[0]!r} is not one of the views {', '.join(views)}")
-    return [_position(one, views) for one in value] if isinstance(value, list | tuple) else _position(value, views)
+    return [_position(view, views) for view in value] if isinstance(value, list | tuple) else _position(value, views)
 
 
 def _is_view(value: str | int, views: Sequence[str]) -> bool:

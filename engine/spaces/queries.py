@@ -83,11 +83,11 @@ def views_of(version: Version, space: Space, query: Query, names: Sequence[str])
     """
     if query.view:
         return [query.view]
-    given = "image" if query.image is not None else "text" if query.text is not None else ""
+    kind = "image" if query.image is not None else "text" if query.text is not None else ""
     views = [
         view
         for view in space.views
-        if not given or all(given in inputs_of(part) for part in version.joined_view(view).parts)
+        if not kind or all(kind in inputs_of(part) for part in version.joined_view(view).parts)
     ]
     if query.text is not None and space.cross_view:
         views = _one_of_each_space(version, views)
@@ -95,8 +95,8 @@ def views_of(version: Version, space: Space, query: Query, names: Sequence[str])
         searched = {target.view for target in space.targets if str(target) in names}
         views = [view for view in views if view in searched] or views
     if not views:
-        what = {"image": "a picture", "text": "a text"}[given]
-        no_texts = given == "text" and not any("text" in inputs_of(view) for view in version.views)
+        what = {"image": "a picture", "text": "a text"}[kind]
+        no_texts = kind == "text" and not any("text" in inputs_of(view) for view in version.views)
         remedy = (": ", ADD_TEXTS) if no_texts else ()
         raise InvalidInputError(f"no view of space {space.name!r} accepts a query by {what}", *remedy)
     return views
@@ -104,14 +104,14 @@ def views_of(version: Version, space: Space, query: Query, names: Sequence[str])
 
 def _one_of_each_space(version: Version, views: Sequence[str]) -> list[str]:
     """Return views in which a text has different rows: of those that share a space of a model, the one of texts."""
-    chosen: dict[str, str] = {}
+    by_space: dict[str, str] = {}
     for view in views:
         parts = version.joined_view(view).parts
         space = space_of(parts[0].extractor, parts[0].params) if len(parts) == 1 else ""
         of_texts = len(parts) == 1 and "image" not in item_inputs_of(parts[0])
-        if of_texts or (space or view) not in chosen:
-            chosen[space or view] = view
-    return [view for view in views if view in chosen.values()]
+        if of_texts or (space or view) not in by_space:
+            by_space[space or view] = view
+    return [view for view in views if view in by_space.values()]
 
 
 def in_each_view(version: Version, space: Space, queries: Sequence[Query], names: Sequence[str]) -> list[Query]:
@@ -147,11 +147,11 @@ def check_inputs(version: Version, view_name: str, queries: Sequence[Query], num
     view = version.joined_view(view_name)
     for number in numbers:
         query = queries[number]
-        given = "image" if query.image is not None else "text" if query.text is not None else ""
-        refusing = [part for part in view.parts if given not in inputs_of(part)] if given else []
+        kind = "image" if query.image is not None else "text" if query.text is not None else ""
+        refusing = [part for part in view.parts if kind not in inputs_of(part)] if kind else []
         if refusing:
             with _naming(number, queries):
-                raise InvalidInputError(_wrong_input(version, view, refusing[0], given))
+                raise InvalidInputError(_wrong_input(version, view, refusing[0], kind))
     for part in view.parts:
         check_fitted(version, part)
 
@@ -180,10 +180,10 @@ def query_rows(version: Version, view_name: str, queries: Sequence[Query], numbe
             elif query.text is not None:
                 texts[number] = _checked_text(query.text)
     extractors = {part.name: version.loaded.extractor(part) for part in view.parts} if pictures or texts else {}
-    found = _rows_of_pictures(version.loaded.pictures, extractors, pictures, queries) if pictures else {}
+    by_number = _rows_of_pictures(version.loaded.pictures, extractors, pictures, queries) if pictures else {}
     if texts:
-        found |= _rows_of_texts(extractors, texts, queries)
-    for number, parts in found.items():
+        by_number |= _rows_of_texts(extractors, texts, queries)
+    for number, parts in by_number.items():
         rows[number] = _joined(view, parts, number, queries)
     own = [stored[number][0] if number in stored else None for number in numbers]
     return QueryRows(np.stack([rows[number] for number in numbers]) if len(own) > 1 else rows[numbers[0]][None], own)
@@ -204,60 +204,60 @@ def query_probes(
     have ``as_items``, or those that search the items, which can differ."""
     for view, numbers in by_view(queries).items():
         by_class = [number for number in numbers if queries[number].label is not None]
-        others = [number for number in numbers if queries[number].label is None] if by_class else numbers
+        rest = [number for number in numbers if queries[number].label is None] if by_class else numbers
         if by_class:
             labels = [queries[number].label or "" for number in by_class]
             yield Asked(view, by_class, None, state.space.probe_classes(view, labels, names), [None] * len(labels))
-        if others:
-            found = query_rows(state.version, view, queries, others)
+        if rest:
+            rows = query_rows(state.version, view, queries, rest)
             with stage("map queries", view=view):
-                probes = state.space.probe(view, found.rows, names, items=as_items)
-            yield Asked(view, others, found.rows, probes, found.own)
+                probes = state.space.probe(view, rows.rows, names, items=as_items)
+            yield Asked(view, rest, rows.rows, probes, rows.own)
 
 
-def familiarity(state: SearchState, asked: Asked, queries: Sequence[Query]) -> list[float] | None:
+def familiarity(state: SearchState, group: Asked, queries: Sequence[Query]) -> list[float] | None:
     """Return the share of its match that each query of a group keeps, by its raw row; ``queries`` are all queries.
 
     None if their match is not calibrated: that of queries by a class, and of texts in a view with the rows of pictures,
     whose calibration had pictures as queries.
     """
-    novelty = state.space.novelty_of.get(asked.view)
-    if novelty is None or asked.rows is None:
+    novelty = state.space.novelty_of.get(group.view)
+    if novelty is None or group.rows is None:
         return None
-    parts = state.version.joined_view(asked.view).parts
-    if queries[asked.numbers[0]].text is not None and any("image" in item_inputs_of(part) for part in parts):
+    parts = state.version.joined_view(group.view).parts
+    if queries[group.numbers[0]].text is not None and any("image" in item_inputs_of(part) for part in parts):
         return None
-    found: list[float] = novelty.familiarity(asked.rows).tolist()
-    return found
+    shares: list[float] = novelty.familiarity(group.rows).tolist()
+    return shares
 
 
 def _rows_of_pictures(
     pictures: Pictures, extractors: Mapping[str, Extractor], images: Mapping[int, bytes], queries: Sequence[Query]
 ) -> dict[int, dict[str, FeatureRows]]:
     """Return the rows of pictures by query number and by view; a view without a row is left out."""
-    taking = {view: one for view, one in extractors.items() if isinstance(one, ImageExtractor)}
+    taking = {view: extractor for view, extractor in extractors.items() if isinstance(extractor, ImageExtractor)}
     tasks = [PictureTask(image, taking) for image in images.values()]
     with stage("read pictures", pictures=len(tasks)):
         results = pictures.run(read_rows, tasks, checkpoint)
-    found = {}
+    by_number = {}
     for number, result in zip(images, results, strict=True):
         with _naming(number, queries):
             if isinstance(result, ImageError):
                 raise result
-        found[number] = result
-    return found
+        by_number[number] = result
+    return by_number
 
 
 def words_of_queries(version: Version, queries: Sequence[Query]) -> dict[int, QueryWords]:
     """Return the words of queries by text by query number; a part of a joined view without words adds none."""
-    found = {}
+    by_number = {}
     for number, query in enumerate(queries):
         if query.text is not None and query.view:
-            extractors = [version.loaded.extractor(part) for part in version.joined_view(query.view).parts]
-            words = [one.words_of_query(query.text) for one in extractors if isinstance(one, TextExtractor)]
-            if known := [one for one in words if one is not None]:
-                found[number] = known[0]
-    return found
+            extractors = [version.loaded.extractor(entry) for entry in version.joined_view(query.view).parts]
+            words = [part.words_of_query(query.text) for part in extractors if isinstance(part, TextExtractor)]
+            if present := [entry for entry in words if entry is not None]:
+                by_number[number] = present[0]
+    return by_number
 
 
 def _rows_of_texts(
@@ -268,23 +268,23 @@ def _rows_of_texts(
     Raises InvalidInputError for a text without a known word that is not a stop word, ModelInputError for a text that a
     model fails on.
     """
-    found: dict[int, dict[str, FeatureRows]] = {number: {} for number in texts}
-    for view, one in extractors.items():
-        if not isinstance(one, TextExtractor):
+    by_number: dict[int, dict[str, FeatureRows]] = {number: {} for number in texts}
+    for view, extractor in extractors.items():
+        if not isinstance(extractor, TextExtractor):
             continue
         for number, text in texts.items():
-            if (words := one.words_of_query(text)) is not None and not words.known:
+            if (words := extractor.words_of_query(text)) is not None and not words.known:
                 with _naming(number, queries):
-                    raise InvalidInputError(_without_words(view, text, words, one.frequent_words()))
-        if (model := model_of(one)) is not None:
+                    raise InvalidInputError(_without_words(view, text, words, extractor.frequent_words()))
+        if (model := model_of(extractor)) is not None:
             for number, text in texts.items():
                 with _naming(number, queries):
-                    found[number][view] = computed_row(model, one.query_text(text), view)
+                    by_number[number][view] = computed_row(model, extractor.query_text(text), view)
             continue
-        extraction = extracted(one, [one.query_text(text) for text in texts.values()])
+        extraction = extracted(extractor, [extractor.query_text(text) for text in texts.values()])
         for number, row in zip(compress(texts, extraction.present), extraction.rows, strict=True):
-            found[number][view] = row
-    return found
+            by_number[number][view] = row
+    return by_number
 
 
 def _joined(view: JoinedView, parts: Mapping[str, FeatureRows], number: int, queries: Sequence[Query]) -> FeatureRows:
@@ -314,8 +314,8 @@ def _stored(
 ) -> dict[int, tuple[int, NDArray[np.float32]]]:
     """Return the ids and rows of the items of queries by key, by query number."""
     ids = version.ids_of(by_key.values())
-    found = version.rows(view.name, set(ids.values()))
-    rows = dict(zip(found.ids.tolist(), found.rows, strict=True))
+    stored = version.rows(view.name, set(ids.values()))
+    rows = dict(zip(stored.ids.tolist(), stored.rows, strict=True))
     for number, key in by_key.items():
         if key not in ids or ids[key] not in rows:
             with _naming(number, queries):
@@ -359,10 +359,10 @@ def _without_row(view: ViewRecord, query: Query) -> str:
     return f"view {view.name!r} does not know any word of {_shown(query.text)}: it was fitted on other texts"
 
 
-def _without_words(view: str, text: str, words: QueryWords, known: Sequence[str]) -> str:
+def _without_words(view: str, text: str, words: QueryWords, frequent: Sequence[str]) -> str:
     """Return why a text query without a known word is refused, and which words a query can use."""
     why = f"unknown: {few(words.unknown)}" if words.unknown else "stop words do not count"
-    use = f"; use words of the items' texts, such as {', '.join(known)}" if known else ""
+    use = f"; use words of the items' texts, such as {', '.join(frequent)}" if frequent else ""
     return f"view {view!r} does not know any word of {_shown(text)}: {why}{use}"
 
 
@@ -373,19 +373,19 @@ def _shown(text: str) -> str:
 ADD_TEXTS = Text("add a view of texts with: ", call("collection.views.add", "text"))
 
 
-def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, given: str) -> Text:
+def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, kind: str) -> Text:
     """Return why a part of a view does not accept queries by picture or by text, and the remedy."""
     names = {"image": "pictures", "text": "texts"}
-    inputs = " or ".join(names[one] for one in sorted(inputs_of(part)))
+    inputs = " or ".join(names[name] for name in sorted(inputs_of(part)))
     source = f"computed from {inputs}" if inputs else "made by another program"
-    what = {"image": "a picture", "text": "a text"}[given]
-    others = " or ".join(one.name for one in version.views if given in inputs_of(one))
+    what = {"image": "a picture", "text": "a text"}[kind]
+    accepting = " or ".join(record.name for record in version.views if kind in inputs_of(record))
     remedy = (
-        f"query by view {others}, with {view.name} as the target"
-        if others
+        f"query by view {accepting}, with {view.name} as the target"
+        if accepting
         else f"no view of this collection accepts {what}"
     )
-    if not others and given == "text":
+    if not accepting and kind == "text":
         remedy = ADD_TEXTS
     return Text(
         f"view {part.name!r} is {source}, so it does not accept a query by {what}: ",

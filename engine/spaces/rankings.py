@@ -44,12 +44,12 @@ class Ranking(NamedTuple):
     """The scores by the sorted names of the axes, (n, axes); None in a space without axes."""
     words: QueryWords | None = None
 
-    def take(self, chosen: Any) -> "Ranking":
-        """Return some of the hits; ``chosen`` is a mask, places or a slice."""
+    def take(self, which: Any) -> "Ranking":
+        """Return some of the hits; ``which`` is a mask, places or a slice."""
         columns = self.at, self.matches, self.scores
-        at, matches, scores = [None if column is None else column[chosen] for column in columns]
+        at, matches, scores = [None if column is None else column[which] for column in columns]
         return self._replace(
-            ids=self.ids[chosen], distances=self.distances[chosen], at=at, matches=matches, scores=scores
+            ids=self.ids[which], distances=self.distances[which], at=at, matches=matches, scores=scores
         )
 
 
@@ -126,8 +126,8 @@ def read_hits(
     lists, axes = [], sorted(state.space.axes)
     probable = strategy if isinstance(strategy, Nearest) and strategy.probabilities else None
     for ranking in rankings:
-        shown, count = [items[item] for item in ranking.ids.tolist()], len(ranking.ids)
-        take_room(sum([item.size for item in shown]))
+        contents, count = [items[item] for item in ranking.ids.tolist()], len(ranking.ids)
+        take_room(sum([item.size for item in contents]))
         # A hit has one place, match and scores; most searches have one place for all hits, and neither of the others.
         places, matches, scores = ranking.places[:1] * count, [None] * count, [_NO_SCORES] * count
         if ranking.at is not None:
@@ -138,7 +138,7 @@ def read_hits(
             scores = [dict(zip(axes, row, strict=True)) for row in ranking.scores.tolist()]
         hits = []
         for item, distance, (view, target), match, of_axes in zip(
-            shown, ranking.distances.tolist(), places, matches, scores, strict=True
+            contents, ranking.distances.tolist(), places, matches, scores, strict=True
         ):
             probability, rate = None, None
             if probable is not None:

@@ -79,12 +79,12 @@ class QueryScan(Scan[S]):
     def rankings(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Return the lists; queries with the same kind of input go through the pipeline together."""
         lists: dict[int, list[Ranking]] = {}
-        for asked in query_probes(self.state, queries, self.strategy.names):
-            lists.update(zip(asked.numbers, self.of_group(asked, queries, k), strict=True))
+        for group in query_probes(self.state, queries, self.strategy.names):
+            lists.update(zip(group.numbers, self.of_group(group, queries, k), strict=True))
         return [ranking for number in range(len(queries)) for ranking in lists[number]]
 
     @abstractmethod
-    def of_group(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
+    def of_group(self, group: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
         """Return the lists of every query of a group; ``queries`` are all queries."""
 
 
@@ -94,12 +94,12 @@ N = TypeVar("N", Nearest, Moved)
 class TargetScan(QueryScan[N]):
     """A search in each target, whose lists can be merged."""
 
-    def of_group(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
+    def of_group(self, group: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
         """Return the lists of every query by target, or one merged list."""
-        comparable = on_common_scale(asked.probes.keys())
+        comparable = on_common_scale(group.probes.keys())
         merged = comparable if self.strategy.merge is None else self.strategy.merge
-        by_target = self.in_targets(asked, queries, k * OVERFETCH if merged and not comparable else k)
-        lists = [[rankings[row] for rankings in by_target] for row in range(len(asked.own))]
+        by_target = self.in_targets(group, queries, k * OVERFETCH if merged and not comparable else k)
+        lists = [[rankings[row] for rankings in by_target] for row in range(len(group.own))]
         if not merged:
             return lists
         if comparable:
@@ -110,7 +110,7 @@ class TargetScan(QueryScan[N]):
         return [[by_rank(apart, k, lambda item: items[item].key)] for apart in lists]
 
     @abstractmethod
-    def in_targets(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
+    def in_targets(self, group: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
         """Return the list of every query in each target, up to the maximum distance."""
 
 
@@ -135,39 +135,39 @@ class NearestScan(TargetScan[Nearest]):
                 lists.append(fusion.of_every_view(number, query))
         return lists
 
-    def of_group(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
+    def of_group(self, group: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
         """Return the lists of every query by target, or one list, by distance on a common scale or by a fusion."""
-        by_distance = not self.strategy.merge or on_common_scale(asked.probes.keys())
+        by_distance = not self.strategy.merge or on_common_scale(group.probes.keys())
         if by_distance and not self.strategy.fuse:
-            return super().of_group(asked, queries, k)
+            return super().of_group(group, queries, k)
         fusion = Fusion(self.state, self.strategy, k, self.only)
-        columns = fusion.columns(asked, queries)
-        return [[fusion.ranking(number, some)] for number, some in zip(asked.numbers, columns, strict=True)]
+        columns = fusion.columns(group, queries)
+        return [[fusion.ranking(number, some)] for number, some in zip(group.numbers, columns, strict=True)]
 
-    def in_targets(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
+    def in_targets(self, group: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
         """Return the items that the indexes find, near copies of the queries first, each with its match.
 
         The match of near copies is 1. Raises NotReadyError for a minimum match if the query's view and the target have
         no calibrated match.
         """
         indexed, space, least = self.state.indexed, self.state.space, self.strategy.min_match
-        search = partial(self.state.version.live.search, indexed, asked.view, self.recall)
-        lists = indexed.neighbours(asked.probes, asked.own, k, self.only, search)
-        copies = near_copies(self.state, queries, asked, k)
-        shares, by_target = familiarity(self.state, asked, queries), []
-        for target, of_queries in copies_first(indexed, asked, lists, copies, k, self.only).items():
-            match = None if shares is None else space.match_of.get((asked.view, str(target)))
+        search = partial(self.state.version.live.search, indexed, group.view, self.recall)
+        lists = indexed.neighbours(group.probes, group.own, k, self.only, search)
+        copies = near_copies(self.state, queries, group, k)
+        shares, by_target = familiarity(self.state, group, queries), []
+        for target, of_queries in copies_first(indexed, group, lists, copies, k, self.only).items():
+            match = None if shares is None else space.match_of.get((group.view, str(target)))
             if match is None and least:
-                raise NotReadyError(no_match(space, asked.view, str(target)))
+                raise NotReadyError(no_match(space, group.view, str(target)))
             rankings = []
-            for row, (number, near) in enumerate(zip(asked.numbers, of_queries, strict=True)):
+            for row, (number, near) in enumerate(zip(group.numbers, of_queries, strict=True)):
                 near, matches = near.up_to(self.strategy.max_distance), None
                 if match is not None and shares is not None:
-                    others = near.distances[near.copies :]
+                    distances = near.distances[near.copies :]
                     matches = np.ones(len(near.ids))
-                    if len(others):
-                        matches[near.copies :] = match.of_all(others, float(others[0]), shares[row])
-                ranking = self.ranking(number, asked.view, target, near, matches)
+                    if len(distances):
+                        matches[near.copies :] = match.of_all(distances, float(distances[0]), shares[row])
+                ranking = self.ranking(number, group.view, target, near, matches)
                 rankings.append(ranking.take(matches >= least) if least and matches is not None else ranking)
             by_target.append(rankings)
         return by_target
@@ -176,15 +176,15 @@ class NearestScan(TargetScan[Nearest]):
 class MovedScan(TargetScan[Moved]):
     """The items whose scores are nearest to the moved scores of the queries."""
 
-    def in_targets(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
+    def in_targets(self, group: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
         """Return the items with the nearest scores."""
         by_target = []
-        for target, vectors in asked.probes.items():
-            index, chosen = self.within(target)
-            lists = self.state.space.axes_of(target).nearest(self.strategy, index, vectors, asked.own, k, chosen)
-            rows = zip(asked.numbers, lists, strict=True)
+        for target, vectors in group.probes.items():
+            index, selection = self.within(target)
+            lists = self.state.space.axes_of(target).nearest(self.strategy, index, vectors, group.own, k, selection)
+            rows = zip(group.numbers, lists, strict=True)
             most = self.strategy.max_distance
-            by_target.append([self.ranking(number, asked.view, target, near.up_to(most)) for number, near in rows])
+            by_target.append([self.ranking(number, group.view, target, near.up_to(most)) for number, near in rows])
         return by_target
 
 
@@ -200,15 +200,15 @@ class WeightedScan(QueryScan[Weighted]):
                 Argument("spec", "joint"),
             )
 
-    def of_group(self, asked: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
+    def of_group(self, group: Asked, queries: Sequence[Query], k: int) -> list[list[Ranking]]:
         """Return one list for every query, with the text of the weights as its target."""
         weights = self.strategy.weights
-        indexes = {target: self.state.indexed.indexes[target].index for target in asked.probes}
-        lists = nearest_by_weights(indexes, asked.probes, tuple(weights.values()), asked.own, k, self.only)
+        indexes = {target: self.state.indexed.indexes[target].index for target in group.probes}
+        lists = nearest_by_weights(indexes, group.probes, tuple(weights.values()), group.own, k, self.only)
         name = text_of_weights(weights)
         within = [near.up_to(self.strategy.max_distance) for near in lists]
-        rows = zip(asked.numbers, within, strict=True)
-        return [[Ranking(number, name, near.ids, near.distances, [(asked.view, name)])] for number, near in rows]
+        rows = zip(group.numbers, within, strict=True)
+        return [[Ranking(number, name, near.ids, near.distances, [(group.view, name)])] for number, near in rows]
 
 
 def text_of_weights(weights: Mapping[str, float]) -> str:
@@ -241,18 +241,18 @@ def nearest_by_weights(
         if weight
     ]
     lists: dict[int, Near] = {}
-    left, depth, size = list(range(len(own))), _FIRST_DEPTH * (k + 1), max(1, *(len(part[0]) for part in parts))
-    while left:
+    waiting, depth, size = list(range(len(own))), _FIRST_DEPTH * (k + 1), max(1, *(len(part[0]) for part in parts))
+    while waiting:
         checkpoint()
         with stage("search indexes", targets=len(parts)):
             results = [
-                index.search(vectors[left].astype(np.float32), min(depth, size), chosen)
-                for index, vectors, _, chosen in parts
+                index.search(vectors[waiting].astype(np.float32), min(depth, size), selection)
+                for index, vectors, _, selection in parts
             ]
-        unseen = np.zeros(len(left))
+        unseen = np.zeros(len(waiting))
         for (_, _, weight, _), result in zip(parts, results, strict=True):
             unseen += weight * result.distances[:, -1].astype(np.float64) ** 2
-        for row, query in enumerate(left):
+        for row, query in enumerate(waiting):
             ids = np.unique(np.concatenate([result.ids[row] for result in results]))
             ids = ids[(ids >= 0) & (ids != (-1 if own[query] is None else own[query]))]
             squares = np.zeros(len(ids))
@@ -262,7 +262,7 @@ def nearest_by_weights(
             order = np.lexsort((ids, squares))[:k]
             if depth >= size or (len(order) == k and squares[order[-1]] <= _CLEARLY * unseen[row]):
                 lists[query] = Near(ids[order], np.sqrt(squares[order]))
-        left, depth = [query for query in left if query not in lists], depth * _FIRST_DEPTH
+        waiting, depth = [query for query in waiting if query not in lists], depth * _FIRST_DEPTH
     return [lists[query] for query in range(len(own))]
 
 
@@ -274,8 +274,8 @@ class ListedScan(Scan[Listed]):
         lists, space = [], self.state.space
         for number, query in enumerate(queries):
             for target in space.targets_for(query.view, self.strategy.names):
-                index, chosen = self.within(target)
-                near = space.axes_of(target).first(self.strategy.sort_by, index, k, chosen)
+                index, selection = self.within(target)
+                near = space.axes_of(target).first(self.strategy.sort_by, index, k, selection)
                 lists.append(self.ranking(number, query.view, target, near))
         return lists
 
@@ -292,10 +292,10 @@ class CombinedScan(Scan[Combined]):
         }
         hidden = np.array([] if self.strategy.with_examples else sorted(own), np.int64)
         for target, (ids, scores) in items.items():
-            chosen = np.isin(ids, hidden, assume_unique=True, invert=True)
+            mask = np.isin(ids, hidden, assume_unique=True, invert=True)
             if self.only is not None:
-                chosen &= np.isin(ids, self.only(target).ids, assume_unique=True)
-            items[target] = ids[chosen], scores[chosen]
+                mask &= np.isin(ids, self.only(target).ids, assume_unique=True)
+            items[target] = ids[mask], scores[mask]
         ids, scores = self._fused(items, own)
         first = best_first(k, scores)
         name = f"{self.strategy.combine} of {', '.join(map(str, examples))}"
@@ -331,11 +331,11 @@ class CombinedScan(Scan[Combined]):
         errors: dict[int, list[CrossviewError]] = defaultdict(list)
         counted = set[int]()
         for examples in by_view.values():
-            for asked, numbers in self._asked(examples, errors):
+            for group, numbers in self._asked(examples, errors):
                 counted.update(numbers)
-                own |= {item for item in asked.own if item is not None}
-                for target, found in asked.probes.items():
-                    vectors[target] += list(found)
+                own |= {item for item in group.own if item is not None}
+                for target, rows in group.probes.items():
+                    vectors[target] += list(rows)
                     weights[target] += [queries[number].weight for number in numbers]
         if lacking := errors.keys() - counted:
             raise errors[min(lacking)][0]
@@ -365,8 +365,8 @@ class CombinedScan(Scan[Combined]):
             yield from self._asked(examples[:half], errors)
             yield from self._asked(examples[half:], errors)
             return
-        for asked in groups:
-            yield asked, [examples[place][0] for place in asked.numbers]
+        for group in groups:
+            yield group, [examples[place][0] for place in group.numbers]
 
 
 SCANS: Mapping[type[Strategy], type[Scan[Any]]] = {

@@ -45,8 +45,8 @@ class ScoreScale:
     @property
     def deviations(self) -> NDArray[np.float64]:
         """The standard deviation of each column, (D,); 1 where a column is constant."""
-        found = np.sqrt(np.diag(self.covariance))
-        return np.where(found > 0, found, 1.0)
+        deviations = np.sqrt(np.diag(self.covariance))
+        return np.where(deviations > 0, deviations, 1.0)
 
     def scores(self, vectors: NDArray[Any]) -> Scores:
         """Return the scores of vectors, (n, D)."""
@@ -59,10 +59,10 @@ class ScoreScale:
         distribution with the covariance of the training items.
         """
         correlation = self.covariance / np.outer(self.deviations, self.deviations)
-        given = [*amounts, *held]
+        columns = [*amounts, *held]
         step = np.array([*amounts.values(), *(0.0 for _ in held)])
-        along = correlation[:, given] @ np.linalg.pinv(correlation[np.ix_(given, given)], hermitian=True) @ step
-        along[given] = step  # equal columns with different amounts have no common mean, so set each exactly
+        along = correlation[:, columns] @ np.linalg.pinv(correlation[np.ix_(columns, columns)], hermitian=True) @ step
+        along[columns] = step  # equal columns with different amounts have no common mean, so set each exactly
         return np.asarray(scores + along)
 
 
@@ -77,11 +77,11 @@ class ScoredItems(NamedTuple):
     @classmethod
     def of(cls, index: Index, scale: ScoreScale, only: Selection | None) -> Self:
         """Return the items of an index that ``only`` selects; the scores of all items are kept with the index."""
-        known = _known.get(index)
-        if known is None or known[0] is not scale:
+        entry = _known.get(index)
+        if entry is None or entry[0] is not scale:
             ids = index.ids()
-            known = _known[index] = scale, cls(ids, np.ascontiguousarray(scale.scores(index.get(ids)).T))
-        every = known[1]
+            entry = _known[index] = scale, cls(ids, np.ascontiguousarray(scale.scores(index.get(ids)).T))
+        every = entry[1]
         if only is None:
             return cls(*every)
         at = np.searchsorted(every.ids, only.ids)
@@ -146,7 +146,7 @@ class Axes(NamedTuple):
         only: Selection | None,
     ) -> list[Near]:
         """Return the k nearest items of each query, moved along axes; ``vectors`` are (q, D)."""
-        amounts = self._columns(moved.amounts)
+        amounts = {self.names.index(name): amount for name, amount in moved.amounts.items()}
         held = [at for at, name in enumerate(self.names) if name in moved.hold or EVERY_AXIS in moved.hold]
         points = self.scale.moved(self.scale.scores(vectors), amounts, [at for at in held if at not in amounts])
         return ScoredItems.of(index, self.scale, only).nearest(points, own, k)
@@ -160,9 +160,6 @@ class Axes(NamedTuple):
         """Return the scores of items of an index, (n, axes), by the sorted names of the axes."""
         names = sorted(range(len(self.names)), key=self.names.__getitem__)
         return self.scale.scores(index.get(ids))[:, names]
-
-    def _columns(self, values: Mapping[str, float]) -> dict[int, float]:
-        return {self.names.index(name): value for name, value in values.items()}
 
 
 class _Mask(Visitor[NDArray[np.bool_]]):
@@ -201,18 +198,18 @@ def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None
     """
     order = order_of(request.strategy.sort_by)[0]
     of_items = {order} if order and not request.strategy.lists_items else set()
-    wanted = [name for name in request.axes if name in names or name not in of_items]
+    axes = [name for name in request.axes if name in names or name not in of_items]
     if request.strategy.lists_items and order not in names:
         raise InvalidInputError(
             f"space {space!r} has no scores of {order!r}: to list items by an attribute, use ",
             call("collection.items", sort_by=order),
             "; to sort hits, give a query",
         )
-    if wanted and not names:
+    if axes and not names:
         raise InvalidInputError(
-            f"space {space!r} has no named attributes, so it cannot use {wanted[0]!r}: train a space with ",
+            f"space {space!r} has no named attributes, so it cannot use {axes[0]!r}: train a space with ",
             Argument("spec", "attributes"),
             " and orderings of the classes",
         )
-    if unknown := [name for name in wanted if name not in names]:
+    if unknown := [name for name in axes if name not in names]:
         raise NotFoundError(f"space {space!r} has no attribute {unknown[0]!r}; there are: {', '.join(names)}")

@@ -143,8 +143,8 @@ def searched_targets(request: SearchRequest) -> TargetsOf:
 
     def targets(version: Version, space: Space) -> list[Target]:
         queries = in_each_view(version, space, request.queries, request.strategy.names)
-        shown = targets_of(queries, request.strategy.names, scan.check_space)(version, space)
-        return [*shown, *scan.hidden_targets(space, queries)]
+        visible = targets_of(queries, request.strategy.names, scan.check_space)(version, space)
+        return [*visible, *scan.hidden_targets(space, queries)]
 
     return targets
 
@@ -205,9 +205,9 @@ def answer(state: SearchState, request: SearchRequest) -> list[HitList]:
     return plan.hit_lists(plan.arranged())
 
 
-def passing(state: SearchState, chosen: Filter) -> Selector:
+def passing(state: SearchState, where: Filter) -> Selector:
     """Return a function that selects the items of a target that pass a filter."""
-    (version, indexed), stored, scored = state, chosen.stored, chosen.scored
+    (version, indexed), stored, scored = state, where.stored, where.scored
     selection = partial(version.selection, stored, indexed) if stored != EVERY else None
     if scored == EVERY:
         return selection

@@ -103,10 +103,10 @@ def _reach(points: Rows, count: int, rng: np.random.Generator) -> float:
     of the intrinsic dimension (Grassberger and Procaccia, Physica D 9, 1983). Copies hardly change the shares from
     which the dimension is measured, because an item has few copies.
     """
-    chosen = rng.permutation(len(points))[:_MOST_QUERIES]
+    places = rng.permutation(len(points))[:_MOST_QUERIES]
     lengths = (points**2).sum(axis=1)
-    squares = lengths[chosen, None] + lengths - 2 * points[chosen] @ points.T
-    squares[np.arange(len(chosen)), chosen] = np.inf
+    squares = lengths[places, None] + lengths - 2 * points[places] @ points.T
+    squares[np.arange(len(places)), places] = np.inf
     distances = np.sqrt(np.maximum(squares, 0))
     pairs = distances[np.isfinite(distances)]
     if not len(pairs):

@@ -46,8 +46,8 @@ class SnapshotFiles:
 
     def new(self, place: Place, sequence: int) -> tuple[Snapshot, Path]:
         """Return the record of a new snapshot of a target up to a change, and the path of its file."""
-        made = Snapshot(*place, secrets.token_hex(8), sequence)
-        return made, self._folder / made.file_name
+        snapshot = Snapshot(*place, secrets.token_hex(8), sequence)
+        return snapshot, self._folder / snapshot.file_name
 
     @contextmanager
     def changing(self, *written: Snapshot) -> Iterator[Transaction]:
@@ -59,9 +59,9 @@ class SnapshotFiles:
             before = {*written, *tx.snapshots.all()}
             yield tx
             gone = before.difference(tx.snapshots.all())
-        for one in gone:
+        for snapshot in gone:
             with suppress(OSError):  # a file that stays only occupies space
-                (self._folder / one.file_name).unlink(missing_ok=True)
+                (self._folder / snapshot.file_name).unlink(missing_ok=True)
 
     def load(self, place: Place, read: Callable[[Path], Loaded]) -> tuple[Snapshot, Loaded] | None:
         """Return the snapshot of a target with its loaded file; None without a snapshot.
@@ -69,10 +69,10 @@ class SnapshotFiles:
         Raises the errors of ``read`` for an unusable file.
         """
         tried = None
-        while (named := self._named(place)) is not None and named != tried:
+        while (snapshot := self._named(place)) is not None and snapshot != tried:
             with suppress(FileNotFoundError):  # the file was just replaced, or is lost
-                return named, read(self._folder / named.file_name)
-            tried = named
+                return snapshot, read(self._folder / snapshot.file_name)
+            tried = snapshot
         return None
 
     def all(self) -> list[Snapshot]:
@@ -89,9 +89,9 @@ class SnapshotFiles:
             remove_unless_at_work(self._folder, self._unnamed)
 
     def _unnamed(self) -> list[Path]:
-        found = [path for path in self._folder.iterdir() if _OWN.fullmatch(path.name)]
-        names = {one.file_name for one in self.all()} if found else ()
-        return [path for path in found if path.name not in names]
+        files = [path for path in self._folder.iterdir() if _OWN.fullmatch(path.name)]
+        names = {snapshot.file_name for snapshot in self.all()} if files else ()
+        return [path for path in files if path.name not in names]
 
     def _named(self, place: Place) -> Snapshot | None:
         with self._catalog.read() as tx:

@@ -111,12 +111,12 @@ class Space(SpaceDescription):
     @cached_property
     def match_of(self) -> Mapping[tuple[str, str], Match]:
         """The calibrated matches by query view and name of the target."""
-        return {(one.view, one.target): one for one in self.matches}
+        return {(match.view, match.target): match for match in self.matches}
 
     @cached_property
     def novelty_of(self) -> Mapping[str, Novelty]:
         """The novelty of queries, by their view."""
-        return {one.view: one for one in self.novelties}
+        return {novelty.view: novelty for novelty in self.novelties}
 
     def axes_of(self, target: Target) -> Axes:
         """Return the axes of a target of an attribute space."""
@@ -130,7 +130,7 @@ class Space(SpaceDescription):
         try:
             return {
                 target: np.stack(
-                    [self.pipeline.place_of_class(one, self.views.index(target.view)) for one in classes]
+                    [self.pipeline.place_of_class(name, self.views.index(target.view)) for name in classes]
                 ).astype(np.float32)
                 for target in self.targets_for(view, names)
             }
@@ -174,10 +174,10 @@ class Space(SpaceDescription):
 
         Raises NotFoundError for an unknown view or target, InvalidInputError if the view cannot query a target.
         """
-        chosen = self._chosen.get((view, tuple(names)))
-        if chosen is None:
-            chosen = self._chosen[view, tuple(names)] = self._choice(view, names)
-        return chosen
+        targets = self._chosen.get((view, tuple(names)))
+        if targets is None:
+            targets = self._chosen[view, tuple(names)] = self._choice(view, names)
+        return targets
 
     @cached_property
     def _chosen(self) -> dict[tuple[str, tuple[str, ...]], tuple[Target, ...]]:
@@ -187,38 +187,38 @@ class Space(SpaceDescription):
     def _choice(self, view: str, names: Sequence[str]) -> tuple[Target, ...]:
         if view not in self.views:
             raise NotFoundError(self._no_view(view))
-        chosen = [self._target(view, name) for name in names]
-        if not self.cross_view and (crossing := [target for target in chosen if target.view != view]):
+        targets = [self._target(view, name) for name in names]
+        if not self.cross_view and (crossing := [target for target in targets if target.view != view]):
             raise InvalidInputError(
                 f"space {self.name!r} only searches within a view, not from {view} to {crossing[0]}: "
                 "train a cross-view learner such as hybrid, multi-npp or cca"
             )
-        return tuple(chosen) or (self.targets if self.cross_view else self.targets_of(view))
+        return tuple(targets) or (self.targets if self.cross_view else self.targets_of(view))
 
     def _target(self, view: str, name: str) -> Target:
         """Return the target of a full name, or of a notion that only one target has, for queries of a view."""
-        known = {str(target): target for target in self.targets}
-        if name in known:
-            return known[name]
-        found = [target for target in self.targets if name and name == target.name]
-        found = [target for target in found if self.cross_view or target.view == view] or found
-        if not found:
-            raise NotFoundError(f"space {self.name!r} has no target {name!r}; there are: {', '.join(known)}")
-        if len(found) > 1:
-            names = " or ".join(map(str, found))
+        by_name = {str(target): target for target in self.targets}
+        if name in by_name:
+            return by_name[name]
+        targets = [target for target in self.targets if name and name == target.name]
+        targets = [target for target in targets if self.cross_view or target.view == view] or targets
+        if not targets:
+            raise NotFoundError(f"space {self.name!r} has no target {name!r}; there are: {', '.join(by_name)}")
+        if len(targets) > 1:
+            names = " or ".join(map(str, targets))
             raise InvalidInputError(
                 f"space {self.name!r} has {name!r} in several views: use one of the full names {names}"
             )
-        return found[0]
+        return targets[0]
 
     def _no_view(self, view: str) -> str:
-        known = f"space {self.name!r} has no view {view!r}; there are: {', '.join(self.views)}"
+        message = f"space {self.name!r} has no view {view!r}; there are: {', '.join(self.views)}"
         if self.name != RAW:
-            return Text(f"{known}; or name another space, such as ", Argument("space", RAW))
+            return Text(f"{message}; or name another space, such as ", Argument("space", RAW))
         if JOINT not in view:
-            return known
+            return message
         return Text(
-            f"{known}. A joined view needs learned scales of its parts, and {RAW!r} learns nothing: train "
+            f"{message}. A joined view needs learned scales of its parts, and {RAW!r} learns nothing: train "
             "a space, for example with: ",
             Argument("spec", "scale"),
             " ",
@@ -239,15 +239,15 @@ class Space(SpaceDescription):
             classes = [class_of(labels.get(item, ())) for item in ids.tolist()]
             embedded, by_target = self._embedded(view, values)
             indexed = metrics_of_items(self.pipeline, classes, position, embedded)
-            for target, found in by_target.items():
+            for target, embeddings in by_target.items():
                 under_target = indexed[:, target.metric]
-                placed[target] = Placed(ids[under_target], found[under_target])
+                placed[target] = Placed(ids[under_target], embeddings[under_target])
         return placed
 
     def sketched(self, rows: Mapping[str, ViewRows]) -> dict[Target, Placed]:
         """Return the codes of items by hidden target, from their raw rows by view."""
         sketches = [self.sketch_of[view] for view in rows if view in self.sketch_of]
-        return {one.target: Placed(rows[one.view].ids, one.codes(one.points(rows[one.view].rows))) for one in sketches}
+        return {s.target: Placed(rows[s.view].ids, s.codes(s.points(rows[s.view].rows))) for s in sketches}
 
     def probe(
         self, view: str, rows: NDArray[np.float32], names: Sequence[str] = (), *, items: bool = False
@@ -256,14 +256,14 @@ class Space(SpaceDescription):
 
         Raises the errors of ``targets_for``, and InvalidInputError for a row too far from the training rows.
         """
-        chosen = self.targets_for(view, names)
-        by_metric = {target.metric: found for target, found in self._vectors(view, rows, queries=not items).items()}
+        targets = self.targets_for(view, names)
+        by_metric = {target.metric: values for target, values in self._vectors(view, rows, queries=not items).items()}
         if not self.binary and any(map(out_of_reach, by_metric.values())):
             raise InvalidInputError(
                 f"the vector of a row of view {view!r} in space {self.name!r} is too large for distances in float32: "
                 "the row is far outside the training rows; check its scale"
             )
-        return {target: by_metric[target.metric] for target in chosen}
+        return {target: by_metric[target.metric] for target in targets}
 
     def _vectors(self, view: str, rows: NDArray[np.float32], queries: bool = False) -> dict[Target, Vectors]:
         """Return the vectors of a view's rows, as items or as queries, by target of the view."""
@@ -278,12 +278,12 @@ class Space(SpaceDescription):
             codes, floats = codes_and_vectors(self.pipeline, rows, position, queries)
             return codes, {targets[0]: with_floats(np.packbits(codes > 0, axis=1), floats)}
         embedded = vectors(self.pipeline, rows, position, queries)
-        found = [embedded]
+        parts = [embedded]
         if len(targets) > 1:
-            found = np.split(embedded, np.cumsum([target.dim for target in targets])[:-1], axis=1)
+            parts = np.split(embedded, np.cumsum([target.dim for target in targets])[:-1], axis=1)
         return embedded, {
             target: np.packbits(columns > 0, axis=1) if target.codes else np.ascontiguousarray(columns)
-            for target, columns in zip(targets, found, strict=True)
+            for target, columns in zip(targets, parts, strict=True)
         }
 
     def check(self, dims: Mapping[str, int]) -> None:
@@ -291,9 +291,9 @@ class Space(SpaceDescription):
         for view, dim in dims.items():
             self.sketched({view: ViewRows(np.zeros(1, np.int64), np.ones((1, dim), np.float32))})
             with np.errstate(all="ignore"):
-                found = self._vectors(view, np.ones((1, dim), np.float32), queries=True)
-            for target, made in found.items():
-                if len(self.empty_index(target).changed((), (1,), made)) != 1:
+                by_target = self._vectors(view, np.ones((1, dim), np.float32), queries=True)
+            for target, rows in by_target.items():
+                if len(self.empty_index(target).changed((), (1,), rows)) != 1:
                     raise ValueError(f"target {target} does not fit its vectors")
 
     def empty_index(self, target: Target, spec: IndexSpec | None = None) -> Index:
@@ -356,7 +356,7 @@ class Space(SpaceDescription):
             "taxonomy": self.taxonomy and list(self.taxonomy.parents.items()),
             "group_by": self.group_by and [self.group_by.name, list(self.group_by.groups.items())],
             "scales": [vars(scale) for scale in self.scales],
-            "sketches": [{one.name: getattr(sketch, one.name) for one in fields(sketch)} for sketch in self.sketches],
+            "sketches": [{f.name: getattr(sketch, f.name) for f in fields(sketch)} for sketch in self.sketches],
             "matches": [vars(match) for match in self.matches],
             "novelties": [vars(novelty) for novelty in self.novelties],
         }
@@ -407,8 +407,8 @@ def restored_values(name: str, tree: Mapping[str, Any]) -> dict[str, Any]:
         "pairs": tuple((first, second) for first, second in tree.get("pairs", ())),
         "constraints": constraints and ItemComparisons.from_state(constraints),
         "constraint_counts": counts and ConstraintCounts(**counts),
-        "taxonomy": (found := tree.get("taxonomy")) and Taxonomy(dict(found)),
-        "group_by": _grouping(tree.get("group_by")),
+        "taxonomy": (parents := tree.get("taxonomy")) and Taxonomy(dict(parents)),
+        "group_by": (grouping := tree.get("group_by")) and Grouping(grouping[0], dict(grouping[1])),
         "index": IndexSpec(**tree["index"]) if "index" in tree else None,
         "scales": tuple(ScoreScale(**scale) for scale in tree.get("scales", ())),
         "sketches": tuple(Sketch(**sketch) for sketch in tree.get("sketches", ())),
@@ -434,7 +434,3 @@ def _pipeline(name: str, stored: Mapping[str, Any]) -> Chain:
 def _packed(stored: PackedKeys | list[str]) -> PackedKeys:
     """Return the packed keys of a state; earlier versions stored a list."""
     return packed_keys(stored) if isinstance(stored, list) else stored
-
-
-def _grouping(stored: tuple[str, Sequence[tuple[str, str]]] | None) -> Grouping | None:
-    return stored and Grouping(stored[0], dict(stored[1]))

@@ -62,19 +62,19 @@ class Voters:
         Raises the errors of ``Space.probe``.
         """
         probes = self.state.space.probe(self.view, rows, self.targets)
-        found = self.state.indexed.neighbours(probes, own, self.k, self._labelled)
+        by_target = self.state.indexed.neighbours(probes, own, self.k, self._labelled)
         comparable = on_common_scale(probes.keys())
-        by_row = ([lists[row] for lists in found.values()] for row in range(len(rows)))
+        by_row = ([lists[row] for lists in by_target.values()] for row in range(len(rows)))
         return [vote_shares(lists, self.labels, self.k, comparable) for lists in by_row]
 
     def _labelled(self, target: Target) -> Selection:
         searcher, place = self.state.indexed.searcher(target), ("labelled", self.state.space.ignored_labels)
         # By weak references, because a selection keeps the rows of its searcher, which compaction can replace.
         selections = self.state.version.remembered.value(place, WeakKeyDictionary[Searcher, Selection])
-        found = selections.get(searcher)
-        if found is None:
-            found = selections[searcher] = searcher.selection(np.array(sorted(self.labels), np.int64))
-        return found
+        selection = selections.get(searcher)
+        if selection is None:
+            selection = selections[searcher] = searcher.selection(np.array(sorted(self.labels), np.int64))
+        return selection
 
 
 def vote_shares(
@@ -114,8 +114,8 @@ def calibrate(voters: Voters) -> VoteCalibration:
     """
     with voters.state.version.read() as tx:
         ids, protocol = _items(voters, tx)
-        found = joined_view(tx, voters.view).rows(tx, ids)
-    shares, right = _outcomes(voters.shares(found.rows, found.ids.tolist()), found.ids.tolist(), voters.labels)
+        stored = joined_view(tx, voters.view).rows(tx, ids)
+    shares, right = _outcomes(voters.shares(stored.rows, stored.ids.tolist()), stored.ids.tolist(), voters.labels)
     if not len(shares):
         raise NotReadyError(f"too few labelled items with view {voters.view!r} can vote: ", LABELLING)
     return fitted_calibration(shares, right, protocol)
@@ -141,15 +141,15 @@ def _items(voters: Voters, tx: Transaction) -> tuple[list[int], str]:
     space, keys = voters.state.space, tx.items.keys()
     labelled = [item for item in joined_view(tx, voters.view).ids(tx).tolist() if item in voters.labels]
     unseen = [item for item in labelled if keys[item] not in space.training_keys]
-    chosen = unseen or labelled
-    if len(chosen) > MOST_ITEMS:
-        chosen = np.sort(np.random.default_rng(0).permutation(chosen)[:MOST_ITEMS]).tolist()
-    what = f"shares are calibrated on {len(chosen)} labelled items of view {voters.view!r}"
+    items = unseen or labelled
+    if len(items) > MOST_ITEMS:
+        items = np.sort(np.random.default_rng(0).permutation(items)[:MOST_ITEMS]).tolist()
+    what = f"shares are calibrated on {len(items)} labelled items of view {voters.view!r}"
     if not space.training_keys:
-        return chosen, f"{what}, none of which votes on itself"
+        return items, f"{what}, none of which votes on itself"
     if unseen:
-        return chosen, f"{what} that space {space.name!r} was not trained on"
-    return chosen, (
+        return items, f"{what} that space {space.name!r} was not trained on"
+    return items, (
         f"{what}, none of which votes on itself; space {space.name!r} was trained on all of them, so shares are too "
         "high for new items: hold out items in the training"
     )
@@ -159,12 +159,12 @@ def _outcomes(
     votes: Sequence[Mapping[str, float]], ids: Sequence[int], labels: Mapping[int, tuple[str, ...]]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the share of every label with votes for an item, and whether the item has the label."""
-    found = [
+    outcomes = [
         (share, label in labels[item])
         for item, shares in zip(ids, votes, strict=True)
         for label, share in shares.items()
     ]
-    return np.array([share for share, _ in found], np.float64), np.array([right for _, right in found], np.bool_)
+    return np.array([share for share, _ in outcomes], np.float64), np.array([right for _, right in outcomes], np.bool_)
 
 
 def check_request(request: SuggestRequest) -> None:
@@ -193,9 +193,9 @@ def suggest(state: SearchState, request: SuggestRequest) -> Suggestions:
         protocols.append(calibration.protocol)
         likeliest = likeliest_of(state.space, view, described.rows)
         for number, item, votes, of_all in zip(numbers, described.own, shares, likeliest, strict=True):
-            known = () if item is None else labels.get(item, ())
-            found = suggested_labels(number, votes, calibration, request.min_share, known)
-            results[number] = replace(found, likeliest=of_all)
+            own_labels = () if item is None else labels.get(item, ())
+            suggested = suggested_labels(number, votes, calibration, request.min_share, own_labels)
+            results[number] = replace(suggested, likeliest=of_all)
     return Suggestions(tuple(results[number] for number in range(len(queries))), "; ".join(protocols))
 
 
@@ -222,22 +222,22 @@ def likeliest_of(space: Space, view: str, rows: NDArray[np.float32]) -> Sequence
     described = space.pipeline.described_classes(place) if place >= 0 else ()
     if not described:
         return [None] * len(rows)
-    found = space.pipeline.class_probabilities(rows, place)
-    names, shares = list(found), np.array(list(found.values()))
+    probabilities = space.pipeline.class_probabilities(rows, place)
+    names, shares = list(probabilities), np.array(list(probabilities.values()))
     best = [(names[at], float(shares[at, row])) for row, at in enumerate(np.argmax(shares, axis=0))]
     return [LikeliestClass(name, share, name in described) for name, share in best]
 
 
 def suggested_labels(
-    number: int, votes: Mapping[str, float], calibration: VoteCalibration, min_share: float, known: tuple[str, ...]
+    number: int, votes: Mapping[str, float], calibration: VoteCalibration, min_share: float, own_labels: tuple[str, ...]
 ) -> SuggestedLabels:
     """Return the labels with votes, the most probable first, divided by whether they are probable enough."""
-    found = sorted(
+    shares = sorted(
         (LabelShare(label, calibration.probability(votes), votes) for label, votes in votes.items()),
-        key=lambda one: (-one.votes, one.label),
+        key=lambda share: (-share.votes, share.label),
     )
-    passed = tuple(one for one in found if one.share >= min_share)
-    return SuggestedLabels(number, passed, tuple(found[len(passed) :]), known)
+    passed = tuple(share for share in shares if share.share >= min_share)
+    return SuggestedLabels(number, passed, tuple(shares[len(passed) :]), own_labels)
 
 
 VOTERS = 10
@@ -276,21 +276,21 @@ def reported(tx: Transaction, built: IndexedSpace) -> tuple[tuple[LabelReport, .
     votes = _votes(tx, built, labels, trained, test)
     which = "that the space was not trained on" if unseen else "of the training, each by a model without it"
     sentence = f"by a vote of the {VOTERS} nearest training items for {len(votes)} items {which}" if votes else ""
-    found = sorted(
-        _reports(counts, votes, labels), key=lambda one: (2 if one.recall is None else one.recall, one.label)
+    reports = sorted(
+        _reports(counts, votes, labels), key=lambda entry: (2 if entry.recall is None else entry.recall, entry.label)
     )
-    return tuple(found[:MOST_REPORTED]), sentence
+    return tuple(reports[:MOST_REPORTED]), sentence
 
 
 def _drawn(items: Sequence[int], labels: Labels, most: int) -> list[int]:
     """Return at most ``most`` of the items, drawn at random: about as many of each label."""
     if len(items) <= most:
         return list(items)
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     turns = {}
     for item in np.random.default_rng(0).permutation(items).tolist():
-        turns[item] = min(seen[label] for label in labels[item])
-        seen.update(labels[item])
+        turns[item] = min(counts[label] for label in labels[item])
+        counts.update(labels[item])
     return sorted(sorted(turns, key=turns.__getitem__)[:most])
 
 
@@ -309,27 +309,27 @@ def _votes(
         voters = {target: built.searcher(target).selection(np.array(trained, np.int64)) for target in probes}
         lists = built.neighbours(probes, rows.ids.tolist(), VOTERS, voters.__getitem__)
         for row, item in enumerate(rows.ids.tolist()):
-            near = [found[row] for found in lists.values()]
+            near = [hits[row] for hits in lists.values()]
             votes[item].update(vote_shares(near, labels, VOTERS, on_common_scale(probes)))
-    return {item: found for item, found in votes.items() if found}
+    return {item: tally for item, tally in votes.items() if tally}
 
 
 def _reports(counts: Mapping[str, int], votes: Mapping[int, Counter[str]], labels: Labels) -> Iterator[LabelReport]:
     """Yield the report on each label, by its number of training items and the votes for the tested items."""
-    given = {item: dict(found.most_common(len(labels[item]))) for item, found in votes.items()}
+    top = {item: dict(tally.most_common(len(labels[item]))) for item, tally in votes.items()}
     tested = Counter(label for item in votes for label in labels[item])
-    right = Counter(label for item, found in given.items() for label in found if label in labels[item])
-    wrong = Counter(label for item, found in given.items() for label in found if label not in labels[item])
+    right = Counter(label for item, tally in top.items() for label in tally if label in labels[item])
+    wrong = Counter(label for item, tally in top.items() for label in tally if label not in labels[item])
     for label, items in counts.items():
-        others = len(votes) - tested[label]
-        recognised = not tested[label] or not others or is_recognised(*_votes_for(label, votes, labels))
+        rest = len(votes) - tested[label]
+        recognised = not tested[label] or not rest or is_recognised(*_votes_for(label, votes, labels))
         faults = ([FEW_ITEMS] * (items < FEWEST_ITEMS), [NOT_RECOGNIZED] * (not recognised), [fault_of_name(label)])
         yield LabelReport(
             label=label,
             items=items,
             tested=tested[label],
             recall=right[label] / tested[label] if tested[label] else None,
-            chance=wrong[label] / others if others else None,
+            chance=wrong[label] / rest if rest else None,
             faults=tuple(filter(None, chain.from_iterable(faults))),
         )
 
@@ -337,7 +337,7 @@ def _reports(counts: Mapping[str, int], votes: Mapping[int, Counter[str]], label
 def _votes_for(label: str, votes: Mapping[int, Counter[str]], labels: Labels) -> tuple[Votes, Votes]:
     """Return the votes for a label that items with it get, and those that other items get."""
     has = np.array([label in labels[item] for item in votes], bool)
-    got = np.array([found[label] for found in votes.values()], float)
+    got = np.array([tally[label] for tally in votes.values()], float)
     return got[has], got[~has]
 
 

@@ -70,12 +70,12 @@ def fitted_cut(distances: Values, similar: Kinds) -> Cut:
     weights, least = np.where(similar, 0.5 / similar.mean(), 0.5 / (~similar).mean()), 1 / (len(similar) + 2)
     regression = IsotonicRegression(y_min=least, y_max=1 - least, increasing=False)
     regression.fit(distances, similar.astype(np.float64), sample_weight=weights)
-    steps, found = regression.X_thresholds_, regression.y_thresholds_
+    steps, probabilities = regression.X_thresholds_, regression.y_thresholds_
     below, above = steps < cut, steps > cut
     return Cut(
         cut,
         np.concatenate([steps[below], [cut], steps[above]]),
-        np.concatenate([np.maximum(found[below], 0.5), [0.5], np.minimum(found[above], 0.5)]),
+        np.concatenate([np.maximum(probabilities[below], 0.5), [0.5], np.minimum(probabilities[above], 0.5)]),
     )
 
 
@@ -88,9 +88,9 @@ def wrong_by_others(distances: Values, similar: Kinds, items: NDArray[np.int64])
     wrong = np.full(len(distances), np.nan)
     for parts in combinations_with_replacement(range(_FOLDS), 2):
         tested = (np.sort(folds, axis=1) == parts).all(axis=1)
-        others = ~np.isin(folds, parts).any(axis=1)
-        if tested.any() and similar[others].any() and not similar[others].all():
-            cut = calibrate(distances[others], similar[others], "balanced_accuracy")
+        mask = ~np.isin(folds, parts).any(axis=1)
+        if tested.any() and similar[mask].any() and not similar[mask].all():
+            cut = calibrate(distances[mask], similar[mask], "balanced_accuracy")
             wrong[tested] = (distances[tested] <= cut) != similar[tested]
     return wrong
 
@@ -158,7 +158,7 @@ def chosen_target(space: Space, request: CalibrationRequest) -> Target:
 def threshold_of(
     place: tuple[str, Target],
     pairs: ItemPairs,
-    found: NDArray[np.float64],
+    distances: NDArray[np.float64],
     protocol: str,
     keys: Mapping[int, str],
     labelled_rate: float,
@@ -167,8 +167,8 @@ def threshold_of(
 
     ``labelled_rate`` is the share of similar pairs among all pairs of labelled items; 0 without labels.
     """
-    cut = fitted_cut(found, pairs.similar)
-    rate, standard_error = error_rate(wrong_by_others(found, pairs.similar, pairs.items), pairs.similar)
+    cut = fitted_cut(distances, pairs.similar)
+    rate, standard_error = error_rate(wrong_by_others(distances, pairs.similar, pairs.items), pairs.similar)
     similar = int(pairs.similar.sum())
     threshold = Threshold(
         view=place[0],
@@ -189,8 +189,8 @@ def threshold_of(
 
 def training_of(tx: Transaction, space: Space) -> tuple[str, int | None]:
     """Return the identity of a generation's training: a later generation can have the same name and number."""
-    made = {one.generation: one.sequence for one in tx.spaces.generations(space.name)}
-    return tx.head().history, made.get(space.generation)
+    sequences = {record.generation: record.sequence for record in tx.spaces.generations(space.name)}
+    return tx.head().history, sequences.get(space.generation)
 
 
 def put_threshold(
@@ -210,11 +210,10 @@ def put_threshold(
 
 
 def _protocol(space: Space, pairs: ItemPairs, keys: Mapping[int, str]) -> str:
-    """Return a sentence about the pairs of a calibration."""
     similar = int(pairs.similar.sum())
     trained = np.array([keys[item] in space.training_keys for item in np.unique(pairs.items).tolist()], bool)
-    named = np.isin(pairs.items, np.unique(pairs.items)[trained]).any(axis=1)
-    share = f", {int(named.sum())} of them from items that the space was trained on" if named.any() else ""
+    mask = np.isin(pairs.items, np.unique(pairs.items)[trained]).any(axis=1)
+    share = f", {int(mask.sum())} of them from items that the space was trained on" if mask.any() else ""
     return f"calibrated on {similar} similar and {len(pairs) - similar} dissimilar {pairs.what}{share}; {HALVES}"
 
 
@@ -240,10 +239,10 @@ def same(state: SearchState, request: SameRequest) -> list[Verdict | Failure]:
         if not numbers:
             continue
         asking = query_rows(version, first, queries, [2 * number for number in numbers]).rows
-        found = query_rows(version, second, queries, [2 * number + 1 for number in numbers]).rows
+        answering = query_rows(version, second, queries, [2 * number + 1 for number in numbers]).rows
         places = np.repeat(np.arange(len(numbers))[:, None], 2, axis=1)
         for number, distance in zip(
-            numbers, pair_distances(space, target, (first, asking), found, places).tolist(), strict=True
+            numbers, pair_distances(space, target, (first, asking), answering, places).tolist(), strict=True
         ):
             verdicts[number] = Verdict(
                 same=distance <= threshold.distance,

@@ -68,22 +68,22 @@ class Filters:
         self._passing: dict[Condition, _Passing] = {}
         self._lock = threading.Lock()
 
-    def ids(self, chosen: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]) -> Ids:
+    def ids(self, condition: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]) -> Ids:
         """Return the ids of the items that pass a filter in the state with a sequence number, ascending.
 
         ``read`` opens a transaction that sees this state. It is called only if this state of the filter is not known.
         """
-        return self._of(chosen, sequence, read).ids
+        return self._of(condition, sequence, read).ids
 
     def selection(
         self,
-        chosen: Condition,
+        condition: Condition,
         sequence: int,
         read: Callable[[], AbstractContextManager[Transaction]],
         searcher: Searcher,
     ) -> Selection:
         """Return the items that pass a filter, prepared for a searcher of the same state."""
-        passing = self._of(chosen, sequence, read)
+        passing = self._of(condition, sequence, read)
         with self._lock:
             held = passing.selections.get(searcher)
         if held is None:
@@ -93,35 +93,35 @@ class Filters:
         return held
 
     def _of(
-        self, chosen: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]
+        self, condition: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]
     ) -> _Passing:
         with self._lock:
-            passing = self._passing.pop(chosen, None)
+            passing = self._passing.pop(condition, None)
             if passing is not None:
-                self._passing[chosen] = passing  # move to the end: the most recently used
+                self._passing[condition] = passing  # move to the end: the most recently used
         if passing is None or passing.sequence != sequence:
             with stage("filter items"), read() as tx:
-                passing = _Passing(sequence, self._matching(tx, chosen, passing))
+                passing = _Passing(sequence, self._matching(tx, condition, passing))
             with self._lock:
-                self._passing[chosen] = passing
-                held = sum(one.ids.nbytes + _FILTER for one in self._passing.values())
+                self._passing[condition] = passing
+                held = sum(entry.ids.nbytes + _FILTER for entry in self._passing.values())
                 while held > MOST_BYTES and len(self._passing) > 1:
                     held -= self._passing.pop(next(iter(self._passing))).ids.nbytes + _FILTER
         return passing
 
-    def _matching(self, tx: Transaction, chosen: Condition, earlier: _Passing | None) -> Ids:
+    def _matching(self, tx: Transaction, condition: Condition, earlier: _Passing | None) -> Ids:
         """Return the ids that pass: changed items are evaluated, the others pass as in the earlier state."""
-        if earlier is None or earlier.sequence > tx.sequence() or chosen.of_kind("view"):
-            return self.columns.matching(tx, chosen)  # a view can change without its items
+        if earlier is None or earlier.sequence > tx.sequence() or condition.of_kind("view"):
+            return self.columns.matching(tx, condition)  # a view can change without its items
         changes = tx.items.changed_since(earlier.sequence)
         changed = np.array(sorted(changes.live + changes.deleted), np.int64)
         if len(changed) > _WORTH_KEEPING:
-            return self.columns.matching(tx, chosen)
+            return self.columns.matching(tx, condition)
         places = np.searchsorted(earlier.ids, changed)
         held = places < len(earlier.ids)
         held[held] = earlier.ids[places[held]] == changed[held]
-        kept = np.delete(earlier.ids, places[held])
-        return np.union1d(kept, matching_among(tx, chosen, changes.live)) if changes.live else kept
+        ids = np.delete(earlier.ids, places[held])
+        return np.union1d(ids, matching_among(tx, condition, changes.live)) if changes.live else ids
 
 
 MOST_VALUES = 64
@@ -234,10 +234,10 @@ class Version:
 
     def joined_view(self, name: str) -> JoinedView:
         """Return the view of a name; raises the errors of ``engine.catalog.joined.joined_view``."""
-        known = self._joined.get(name)
-        if known is None:
-            known = self._joined[name] = joined_view(self, name)
-        return known
+        view = self._joined.get(name)
+        if view is None:
+            view = self._joined[name] = joined_view(self, name)
+        return view
 
     @cached_property
     def _joined(self) -> dict[str, JoinedView]:
@@ -284,9 +284,9 @@ class Version:
         place = (space.name, space.own_generation(view), view, target)
         if place not in self._thresholds:
             with self.read() as tx:
-                found = tx.spaces.thresholds(*place[:2])
-            for one in found:
-                self._thresholds[*place[:2], one.view, one.target] = one
+                thresholds = tx.spaces.thresholds(*place[:2])
+            for threshold in thresholds:
+                self._thresholds[*place[:2], threshold.view, threshold.target] = threshold
         if place not in self._thresholds:
             raise NotReadyError(
                 f"generation {space.generation} of space {space.name!r} has no threshold for queries of view {view!r} "
@@ -312,17 +312,17 @@ class Version:
 
     def shown(self, ids: Set[int]) -> dict[int, Shown]:
         """Return the content of items for hits."""
-        found = self.pages.known(ids)
-        if len(found) < len(ids):
-            size = sum([shown.size for shown in found.values()])
+        contents = self.pages.known(ids)
+        if len(contents) < len(ids):
+            size = sum([content.size for content in contents.values()])
             with self.read() as tx:
-                for some in batches(sorted(ids - found.keys()), _SHOWN_AT_ONCE):
+                for some in batches(sorted(ids - contents.keys()), _SHOWN_AT_ONCE):
                     read = self.pages.read(tx, some)
                     more = {item: read[item] for item in some if item in read}
-                    size += sum([shown.size for shown in more.values()])
+                    size += sum([content.size for content in more.values()])
                     check_room(size)  # stop before reading more
-                    found |= more
-        return found
+                    contents |= more
+        return contents
 
     def values(self, field: Field, ids: Ids) -> dict[int, tuple[Value, ...]]:
         """Return the values of a field of those of the items, (n,), that have any except null."""
@@ -374,7 +374,7 @@ def next_version(
     """Return the version of the state that a transaction sees, made from an earlier version."""
     head, views = tx.head(), Views(tx.views.all())
     identities: dict[str, Identity] = {**tx.spaces.identities(), RAW: raw_identity(views)}
-    made = Version(
+    fresh = Version(
         catalog=catalog,
         loaded=loaded,
         collection=head.name,
@@ -392,12 +392,12 @@ def next_version(
         remembered=Remembered(),
     )
     if version is None or version.history != head.history or version.sequence < head.purged:
-        return made
-    changes, same = _ChangesSince(tx), version.sequence == made.sequence
-    renames = tx.moves.renames_since(version.renamed) if made.renamed > version.renamed else ()
+        return fresh
+    changes, same = _ChangesSince(tx), version.sequence == fresh.sequence
+    renames = tx.moves.renames_since(version.renamed) if fresh.renamed > version.renamed else ()
     choices = tx.spaces.index_choices()
     return replace(
-        made,
+        fresh,
         spaces={
             name: space.renamed(renames).choosing(choices_of(choices, space.space)).following(tx, head, changes)
             for name, space in version.spaces.items()
@@ -405,5 +405,5 @@ def next_version(
         },
         filters=version.filters,
         pages=version.pages if same else version.pages.after(changes[version.sequence]),
-        remembered=version.remembered if same else made.remembered,
+        remembered=version.remembered if same else fresh.remembered,
     )

@@ -65,7 +65,8 @@ class ReadingAhead:
 
     def _read(self) -> None:
         try:
-            count, last = self._extent()
+            with self._current().catalog.read() as tx:
+                count, last = tx.items.extent()
             first = 0 if count <= MOST_ITEMS else last + 1
             pause = 0.0
             while first <= last and not self._stop.wait(pause):
@@ -75,10 +76,6 @@ class ReadingAhead:
                 pause = _PAUSE * (time.monotonic() - began)
         except CrossviewError:  # a search that needs these items reports it
             return
-
-    def _extent(self) -> tuple[int, int]:
-        with self._current().catalog.read() as tx:
-            return tx.items.extent()
 
     def _read_page(self, first: int, last: int) -> bool:
         """Read a page of items from an id on; return False if a commit intervened."""
@@ -151,20 +148,20 @@ class Versions:
     def least_bytes(self, name: str) -> int:
         """Return roughly the least bytes that a search in a space reads; 0 if its latest version has no index."""
         space = None if self._latest is None else self._latest[1].space(name)
-        indexes = () if space is None else [one.index for one in space.indexes.values()]
-        return min((one.read_bytes(min(one.efforts(1), default=EXACT)) for one in indexes), default=0)
+        indexes = () if space is None else [covered.index for covered in space.indexes.values()]
+        return min((index.read_bytes(min(index.efforts(1), default=EXACT)) for index in indexes), default=0)
 
     def runs_models_on_texts(self, views: Collection[str]) -> bool:
         """Return whether a model computes rows of texts for one of some views ("": any); True if this is unknown."""
         if self._latest is None:
             return True
-        models = {one.name for one in self._latest[1].views if one.extractor in MODELS and "text" in inputs_of(one)}
+        models = {view.name for view in self._latest[1].views if view.extractor in MODELS and "text" in inputs_of(view)}
         return bool(models) and any(not view or not models.isdisjoint(view.split("+")) for view in views)
 
     def figures(self) -> tuple[int, int]:
         """Return the bytes of all indexes of the latest version, and the number of versions in memory."""
         spaces = () if self._latest is None else tuple(self._latest[1].spaces.values())
-        return sum(one.index.nbytes for space in spaces for one in space.indexes.values()), len(self._living)
+        return sum(covered.index.nbytes for space in spaces for covered in space.indexes.values()), len(self._living)
 
     def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[SearchState], T]) -> T:
         """Return an answer from the current state with a space [default: the active one] with indexes of its targets.
@@ -206,16 +203,16 @@ class Versions:
         while True:
             self.answered(name, targets_of, lambda _: None)  # loads what is not in memory
             with held(self._changing):
-                counter, kept = self._catalog.counter(), self._catalog.keep()
+                counter, reading = self._catalog.counter(), self._catalog.keep()
                 try:
-                    version = replace(self._made(counter, kept.transaction), transaction=kept.transaction)
+                    version = replace(self._made(counter, reading.transaction), transaction=reading.transaction)
                     state = _ready(version, name, targets_of)
                 except BaseException:
-                    kept.close()
+                    reading.close()
                     raise
             if state is not None:
-                return state, kept.close
-            kept.close()  # another process has just replaced the space
+                return state, reading.close
+            reading.close()  # another process has just replaced the space
 
     def _load(self, name: str, targets_of: TargetsOf) -> None:
         """Load a space [default: the active one] and those indexes of its targets that the current version lacks."""
@@ -269,13 +266,13 @@ class Versions:
 
     def _save(self, space: IndexedSpace, everything: bool = False) -> None:
         """Write snapshots of a space's indexes that have changed much (or, with ``everything``, at all), one by one."""
-        if not any(one.is_due(everything) for one in space.indexes.values()):
+        if not any(covered.is_due(everything) for covered in space.indexes.values()):
             return
         try:
             with self.files.writing():
-                for target, given in space.indexes.items():
-                    known = self._known(space)  # another thread may have been faster
-                    covered = given if known is None else known.indexes.get(target, given)
+                for target, covered in space.indexes.items():
+                    current = self._known(space)  # another thread may have been faster
+                    covered = covered if current is None else current.indexes.get(target, covered)
                     if covered.is_due(everything):
                         self._save_index(space.holding({target: covered}), target)
         except (OSError, BusyError) as error:
@@ -291,17 +288,17 @@ class Versions:
                 tx.snapshots.put(written)
             tx.purge()
         with held(self._changing):
-            known = self._known(space)
-            if self._latest is not None and known is not None:
-                saved = known.saved({target: covered.unsaved})
+            current = self._known(space)
+            if self._latest is not None and current is not None:
+                saved = current.saved({target: covered.unsaved})
                 version = self._latest[1]
                 self._latest = None, replace(version, spaces={**version.spaces, space.space.name: saved})
 
     def _known(self, space: IndexedSpace) -> IndexedSpace | None:
         """Return a space in the latest version; None if it is gone or another space has taken its name."""
-        known = None if self._latest is None else self._latest[1].spaces.get(space.space.name)
-        same = known is not None and (known.history, known.identity) == (space.history, space.identity)
-        return known if same else None
+        latest = None if self._latest is None else self._latest[1].spaces.get(space.space.name)
+        same = latest is not None and (latest.history, latest.identity) == (space.history, space.identity)
+        return latest if same else None
 
     def _renew(self, snapshot: Snapshot) -> None:
         """Write a snapshot again if its index has changed; delete its record if it cannot be used."""
@@ -311,7 +308,7 @@ class Versions:
         try:
             with self._catalog.read() as tx:
                 space = stored_generation(tx, snapshot.space, snapshot.generation)
-            target = next(one for one in space.space.indexed_targets if str(one) == snapshot.target)
+            target = next(target for target in space.space.indexed_targets if str(target) == snapshot.target)
             stored = space.stored(self.files, target)
             with self._catalog.read() as tx:
                 if stored is None:
@@ -356,10 +353,10 @@ class Versions:
             version = self._next()
             if version.history != space.history or version.identities.get(name) != space.identity:
                 raise StaleError
-            known = version.spaces.get(name, space)
-            if known.choices != space.choices:
+            current = version.spaces.get(name, space)
+            if current.choices != space.choices:
                 raise StaleError
-            joined = known.holding(space.indexes)
+            joined = current.holding(space.indexes)
             self._latest = None, replace(version, spaces={**version.spaces, name: joined})
             version = self._next()  # another process may just have replaced or deleted the space
             if name not in version.spaces:
@@ -373,7 +370,11 @@ class Versions:
             return self._made(counter, tx)
 
     def _made(self, counter: int, tx: Transaction) -> Version:
-        """Make the version of the state that a transaction sees, which is not earlier than the latest version."""
+        """Make the version of the state that a transaction sees, which is not earlier than the latest version.
+
+        The caller reads ``counter`` before it opens the transaction: a commit in between then only makes the next call
+        look again, and no version counts as newer than it is.
+        """
         latest = None if self._latest is None else self._latest[1]
         version = next_version(latest, self._catalog, tx, self._spaces, self._columns, self.live)
         self._spaces.of_history(version.history)
@@ -397,7 +398,7 @@ class Versions:
         if time.monotonic() < self._save_after:
             return None
         for space in version.spaces.values():
-            if any(one.is_due() and one.unsaved >= _FEWEST_SAVED for one in space.indexes.values()):
+            if any(covered.is_due() and covered.unsaved >= _FEWEST_SAVED for covered in space.indexes.values()):
                 return partial(self._save, space)
         return None
 
@@ -431,4 +432,4 @@ def _exists(tx: Transaction, space: IndexedSpace) -> bool:
         return False
     if name == RAW:
         return raw_identity(tx.views.all()) == space.identity
-    return any((one.generation, one.sequence) == space.identity for one in tx.spaces.generations(name))
+    return any((record.generation, record.sequence) == space.identity for record in tx.spaces.generations(name))

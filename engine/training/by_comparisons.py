@@ -23,41 +23,41 @@ _VALUES_AT_ONCE = 1 << 22
 _INDEPENDENT = "standard errors assume independent comparisons"
 
 
-def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemComparisons) -> Callable[[], Evaluation]:
+def agree(tx: Transaction, spaces: Sequence[Space], view: str, compared: ItemComparisons) -> Callable[[], Evaluation]:
     """Return a function that measures spaces by comparisons of items, from their rows of a view.
 
     See ``Collection.evaluate``. The function does not read the catalog, so no transaction stays open for it.
     """
     began = time.monotonic()
-    known = tx.items.ids_of(given.keys)
-    given.check()
-    given, unknown = given.of_known(known)
+    by_key = tx.items.ids_of(compared.keys)
+    compared.check()
+    compared, unknown = compared.of_known(by_key)
     for space in spaces:
         space.targets_for(view)
         space.check_revisions(tx.views.all())
-    found = joined_view(tx, view).rows(tx, known.values())
-    places = {item: place for place, item in enumerate(found.ids.tolist())}
-    keys = sorted(key for key, item in known.items() if item in places)
-    ids = [known[key] for key in keys]
-    sets = given.of(keys).sets
-    for one, stated in zip(sets, given.sets, strict=True):
-        _check(one, len(stated.comparisons), view)
+    stored = joined_view(tx, view).rows(tx, by_key.values())
+    places = {item: place for place, item in enumerate(stored.ids.tolist())}
+    keys = sorted(key for key, item in by_key.items() if item in places)
+    ids = [by_key[key] for key in keys]
+    sets = compared.of(keys).sets
+    for part, stated in zip(sets, compared.sets, strict=True):
+        _check(part, len(stated.comparisons), view)
     labels = tx.items.labels(ids)
     classes = [class_of(labels.get(item, ())) for item in ids]
-    raw = found.rows[[places[item] for item in ids]]
+    raw = stored.rows[[places[item] for item in ids]]
     codebook = codebooks(tx, {view}, set(keys), "compared items")
 
     def measure() -> Evaluation:
         by_metric = _by_metric(sets)
         measured: dict[str, Figures] = {
             space.name: {
-                ("", view, metric, None): _agreement(space, view, raw, classes, one)
-                for metric, one in by_metric.items()
+                ("", view, metric, None): _agreement(space, view, raw, classes, part)
+                for metric, part in by_metric.items()
             }
             for space in spaces
         }
         overlaps = tuple(overlap_of(space, sets, keys) for space in spaces)
-        stated = [_protocol(one, len(all_.comparisons), view) for one, all_ in zip(sets, given.sets, strict=True)]
+        stated = [_protocol(part, len(all_.comparisons), view) for part, all_ in zip(sets, compared.sets, strict=True)]
         return Evaluation(
             rows=rows(view, measured),
             queries=0,
@@ -79,8 +79,8 @@ def _check(comparisons: Comparisons, count: int, view: str) -> None:
     if comparisons.similar is None:
         return
     weights = np.ones(len(comparisons)) if comparisons.weights is None else comparisons.weights
-    for chosen, kind in ((comparisons.similar, "similar"), (~comparisons.similar, "dissimilar")):
-        if not weights[chosen].any():
+    for mask, kind in ((comparisons.similar, "similar"), (~comparisons.similar, "dissimilar")):
+        if not weights[mask].any():
             raise InvalidInputError(
                 f"none of the {len(comparisons)} measurable pairs is {kind}: "
                 "the area under the ROC curve needs pairs of both kinds"
@@ -89,8 +89,8 @@ def _check(comparisons: Comparisons, count: int, view: str) -> None:
 
 def _by_metric(sets: Sequence[Comparisons]) -> dict[str, Comparisons]:
     """Return the comparisons of each measure: triplets and quadruplets together for "order", pairs for "auc"."""
-    ordered, paired = ([one for one in sets if (one.similar is None) == order] for order in (True, False))
-    return {metric: _together(chosen) for metric, chosen in (("order", ordered), ("auc", paired)) if chosen}
+    ordered, paired = ([part for part in sets if (part.similar is None) == order] for order in (True, False))
+    return {metric: _together(parts) for metric, parts in (("order", ordered), ("auc", paired)) if parts}
 
 
 def _together(sets: Sequence[Comparisons]) -> Comparisons:
@@ -98,13 +98,13 @@ def _together(sets: Sequence[Comparisons]) -> Comparisons:
     if len(sets) == 1:
         return sets[0]
     paired = sets[0].similar is not None
-    items = [one.items if paired else np.hstack([one.near, one.far]) for one in sets]
-    named = [one.notions for one in sets if one.notions is not None]
+    items = [part.items if paired else np.hstack([part.near, part.far]) for part in sets]
+    notions = [part.notions for part in sets if part.notions is not None]
     return Comparisons(
         np.concatenate(items),
-        similar=np.concatenate([one.similar for one in sets if one.similar is not None]) if paired else None,
-        weights=np.concatenate([np.ones(len(one)) if one.weights is None else one.weights for one in sets]),
-        notions=np.concatenate(named) if named else None,
+        similar=np.concatenate([part.similar for part in sets if part.similar is not None]) if paired else None,
+        weights=np.concatenate([np.ones(len(part)) if part.weights is None else part.weights for part in sets]),
+        notions=np.concatenate(notions) if notions else None,
     )
 
 
@@ -134,12 +134,12 @@ def _metrics_of_notions(space: Space, comparisons: Comparisons) -> NDArray[np.bo
     names, count = list(space.pipeline.metric_names_), space.pipeline.n_metrics_
     if not names:
         return np.ones((len(comparisons), count), bool)
-    known = f"space {space.name!r} has the notions {', '.join(names)}"
+    message = f"space {space.name!r} has the notions {', '.join(names)}"
     if comparisons.notions is None:
-        raise InvalidInputError(f"{known}: give each comparison one of these notions")
+        raise InvalidInputError(f"{message}: give each comparison one of these notions")
     notions = comparisons.notions.astype(str)
     if unknown := set(notions.tolist()) - set(names):
-        raise InvalidInputError(f"{known}, but not {min(unknown)!r}")
+        raise InvalidInputError(f"{message}, but not {min(unknown)!r}")
     return np.asarray(notions[:, None] == np.array(names))
 
 
@@ -153,9 +153,9 @@ def _distances(
     width = max(embedded.shape[1] for embedded in embeddings)
     least, at_once = np.full(len(pairs), np.inf), max(1, _VALUES_AT_ONCE // max(1, width))
     for embedded, has_metric, of_metric in zip(embeddings, indexed.T, of_notions.T, strict=True):
-        chosen = np.flatnonzero(of_metric)
-        for start in range(0, len(chosen), at_once):
-            chunk = chosen[start : start + at_once]
+        places = np.flatnonzero(of_metric)
+        for start in range(0, len(places), at_once):
+            chunk = places[start : start + at_once]
             first, second = pairs[chunk].T
             gaps = np.linalg.norm(embedded[first].astype(np.float64) - embedded[second], axis=1)
             least[chunk] = np.minimum(least[chunk], np.where(has_metric[second], gaps, np.inf))
@@ -174,7 +174,7 @@ def overlap_of(space: Space, sets: Sequence[Comparisons], keys: Sequence[str]) -
     return Overlap(
         space.name,
         sum(int(trained[comparisons.items].any(axis=1).sum()) for comparisons in sets),
-        sum(named in learned[comparisons.kind] for comparisons in sets for named in _named(comparisons, keys)),
+        sum(item_keys in learned[comparisons.kind] for comparisons in sets for item_keys in _named(comparisons, keys)),
     )
 
 

@@ -43,12 +43,12 @@ def verify(
         raise InvalidInputError("the spaces have targets of that name in several views: use the full name of one")
     pairs, note = _unseen(stated_pairs(tx, view, targets[0], stated), spaces, keys)
     compared = PairRows.of(tx, view, targets[0].view, pairs)
-    named = sorted(keys[item] for item in np.unique(pairs.items).tolist())
+    item_keys = sorted(keys[item] for item in np.unique(pairs.items).tolist())
     judges = [
         (space, target, _Calibrated.of(tx, space, (view, str(target)), pairs, keys))
         for space, target in zip(spaces, targets, strict=True)
     ]
-    codebook = codebooks(tx, {view, targets[0].view}, set(named), "compared items")
+    codebook = codebooks(tx, {view, targets[0].view}, set(item_keys), "compared items")
 
     def measure() -> Evaluation:
         measured: dict[str, Figures] = {}
@@ -62,12 +62,12 @@ def verify(
             notes += [f"; {space.name}: ", sentence]
             name = request.targets[0] if request.targets else target.view
             measured[space.name] = {("", name, metric, None): figure for metric, figure in figures.items()}
-        comparisons = _comparisons(pairs, keys, named)
-        overlaps = tuple(overlap_of(space, [comparisons], named) for space in spaces)
+        comparisons = _comparisons(pairs, keys, item_keys)
+        overlaps = tuple(overlap_of(space, [comparisons], item_keys) for space in spaces)
         return Evaluation(
             rows=rows(view, measured),
             queries=0,
-            protocol=Text(_protocol(pairs, note), *notes, *(f"; {overlap_sentence(one)}" for one in overlaps)),
+            protocol=Text(_protocol(pairs, note), *notes, *(f"; {overlap_sentence(overlap)}" for overlap in overlaps)),
             codebook=codebook,
             seconds=time.monotonic() - began,
             differences=differences(view, measured),
@@ -78,23 +78,24 @@ def verify(
     return measure
 
 
-def equal_error_rate(similar: Values, others: Values) -> float:
+def equal_error_rate(similar: Values, dissimilar: Values) -> float:
     """Return the share of wrong pairs, (n,) and (m,) distances, at the threshold where both kinds' shares agree.
 
     The share is linear between the thresholds at which it changes.
     """
-    steps = np.unique(np.concatenate([similar, others]))
+    steps = np.unique(np.concatenate([similar, dissimilar]))
     rejected = 1 - np.concatenate([[0.0], np.searchsorted(np.sort(similar), steps, "right") / len(similar)])
-    accepted = np.concatenate([[0.0], np.searchsorted(np.sort(others), steps, "right") / len(others)])
+    accepted = np.concatenate([[0.0], np.searchsorted(np.sort(dissimilar), steps, "right") / len(dissimilar)])
     place = int(np.argmax(accepted >= rejected))  # the last step accepts everything
     before, after = rejected[place - 1] - accepted[place - 1], accepted[place] - rejected[place]
     return float(accepted[place - 1] + (accepted[place] - accepted[place - 1]) * before / (before + after))
 
 
-def true_accept_rate(similar: Values, others: Values, false_accept_rate: float) -> float:
+def true_accept_rate(similar: Values, dissimilar: Values, false_accept_rate: float) -> float:
     """Return the largest share of (n,) similar pairs below a distance that accepts at most a share of (m,) others."""
-    ascending = np.sort(others)
-    allowed = int(np.floor(false_accept_rate * len(others) + 1e-9))
+    ascending = np.sort(dissimilar)
+    # The product of a rate and a count can round to just below a whole number.
+    allowed = int(np.floor(false_accept_rate * len(dissimilar) + 1e-9))
     if allowed >= len(ascending):
         return 1.0
     return float(np.mean(similar < ascending[allowed]))
@@ -109,8 +110,8 @@ def _target(space: Space, request: EvaluationRequest) -> Target:
 def _unseen(pairs: ItemPairs, spaces: Sequence[Space], keys: Mapping[int, str]) -> tuple[ItemPairs, str]:
     """Return the pairs of items outside all trainings, and a note; all pairs if those are of only one kind."""
     trained = frozenset[str]().union(*(space.training_keys for space in spaces))
-    seen = np.array([keys[item] in trained for item in np.unique(pairs.items).tolist()], bool)
-    free = np.asarray(np.isin(pairs.items, np.unique(pairs.items)[~seen]).all(axis=1))
+    mask = np.array([keys[item] in trained for item in np.unique(pairs.items).tolist()], bool)
+    free = np.asarray(np.isin(pairs.items, np.unique(pairs.items)[~mask]).all(axis=1))
     if free.all():
         return pairs, ""
     unseen = pairs.take(free)
@@ -136,8 +137,8 @@ class _TrueAcceptRate:
     def __init__(self, rate: float) -> None:
         self._rate = rate
 
-    def __call__(self, similar: Values, others: Values) -> float:
-        return true_accept_rate(similar, others, self._rate)
+    def __call__(self, similar: Values, dissimilar: Values) -> float:
+        return true_accept_rate(similar, dissimilar, self._rate)
 
 
 class _Calibrated(NamedTuple):
@@ -155,10 +156,10 @@ class _Calibrated(NamedTuple):
         cls, tx: Transaction, space: Space, place: tuple[str, str], pairs: ItemPairs, keys: Mapping[int, str]
     ) -> "_Calibrated":
         generation = space.own_generation(place[0])
-        thresholds = [one for one in tx.spaces.thresholds(space.name, generation) if (one.view, one.target) == place]
+        thresholds = [cut for cut in tx.spaces.thresholds(space.name, generation) if (cut.view, cut.target) == place]
         prints = tx.spaces.calibrating_pairs(space.name, generation, *place)
         used = {prints[start : start + FINGERPRINT] for start in range(0, len(prints), FINGERPRINT)}
-        set_it = np.array([one in used for one in pairs.fingerprints(keys)], bool)
+        set_it = np.array([pair in used for pair in pairs.fingerprints(keys)], bool)
         view, target = place
         return cls(pairs, thresholds[0] if thresholds else None, set_it, calibration_step(space.name, view, target))
 
@@ -179,9 +180,9 @@ class _Calibrated(NamedTuple):
         return Estimate([Sample(np.where(self.set_it, np.nan, right))]), sentence
 
 
-def _comparisons(pairs: ItemPairs, keys: Mapping[int, str], named: Sequence[str]) -> Comparisons:
+def _comparisons(pairs: ItemPairs, keys: Mapping[int, str], item_keys: Sequence[str]) -> Comparisons:
     """Return pairs as positions of their keys in a list."""
-    places = {key: place for place, key in enumerate(named)}
+    places = {key: place for place, key in enumerate(item_keys)}
     positions = np.array([[places[keys[item]] for item in pair] for pair in pairs.items.tolist()], np.int64)
     return Comparisons(positions, pairs.similar)
 

@@ -149,14 +149,14 @@ class Judged(NamedTuple):
 def _matches(space: Space, rounds: list[Round], count: int, relevance: Relevance) -> Iterator[Match]:
     own, scales = relevance is _own, _scales(space, rounds[0].items)
     for view in space.views:
-        names = [str(one) for one in space.targets if (not own if view == one.view else space.cross_view)]
-        of_rounds = [_judged(one, view, names, relevance) for one in rounds]
+        names = [str(target) for target in space.targets if (not own if view == target.view else space.cross_view)]
+        of_rounds = [_judged(round_, view, names, relevance) for round_ in rounds]
         for name in names:
             checkpoint()
-            found = [one[name] for one in of_rounds if name in one]
-            if not found or not scales[name] or len({one.distances.shape[1] for one in found}) > 1:
+            parts = [judged[name] for judged in of_rounds if name in judged]
+            if not parts or not scales[name] or len({judged.distances.shape[1] for judged in parts}) > 1:
                 continue
-            lists = Judged(*(np.concatenate(each) for each in zip(*found, strict=True)))
+            lists = Judged(*(np.concatenate(each) for each in zip(*parts, strict=True)))
             match = fitted_match((view, name), *lists, scales[name])
             if match is not None:
                 # An own item is one of all items: among more items, more others are as near as it is.
@@ -173,9 +173,9 @@ def _weighed(round_: Round, matches: Sequence[Match]) -> Iterator[Match]:
     """
     for view in dict.fromkeys(match.view for match in matches):
         of_view = [match for match in matches if match.view == view]
-        asked = round_.queries.take(np.flatnonzero(round_.queries.seen(view)))
-        evidence = np.stack([_evidence(round_, asked, match) for match in of_view], axis=2)
-        own = asked.ids[:, None] == round_.items.ids
+        queries = round_.queries.take(np.flatnonzero(round_.queries.seen(view)))
+        evidence = np.stack([_evidence(round_, queries, match) for match in of_view], axis=2)
+        own = queries.ids[:, None] == round_.items.ids
         query, other = np.nonzero(own.any(axis=1)[:, None] & ~own)
         gaps = evidence[query, own.argmax(axis=1)[query]] - evidence[query, other]
         comparable = ~np.isnan(gaps).any(axis=1)
@@ -184,11 +184,11 @@ def _weighed(round_: Round, matches: Sequence[Match]) -> Iterator[Match]:
             yield replace(match, weight=weight / max(weights))
 
 
-def _evidence(round_: Round, asked: Examples, match: Match) -> Floats:
+def _evidence(round_: Round, queries: Examples, match: Match) -> Floats:
     """Return the evidence of a target for each item of a round, (q, n), given queries; NaN for items without it."""
     index, _ = round_.placed[match.target]
-    evidence = np.full((len(asked), len(round_.items)), np.nan)
-    vectors = round_.space.probe(match.view, asked.rows[match.view], [match.target])
+    evidence = np.full((len(queries), len(round_.items)), np.nan)
+    vectors = round_.space.probe(match.view, queries.rows[match.view], [match.target])
     hits = index.search(next(iter(vectors.values())), len(index), None)
     for row, (ids, distances) in enumerate(zip(hits.ids, hits.distances.astype(np.float64), strict=True)):
         evidence[row, np.searchsorted(round_.items.ids, ids)] = match.evidence(match.of_all(distances, distances[0]))
@@ -197,20 +197,20 @@ def _evidence(round_: Round, asked: Examples, match: Match) -> Floats:
 
 def _judged(round_: Round, view: str, names: Sequence[str], relevance: Relevance) -> dict[str, Judged]:
     """Return the first hits of the queries that have a view, by name of target; nothing in a target of few items."""
-    seen = round_.queries.seen(view)
-    asked = round_.queries.take(np.flatnonzero(seen))
+    mask = round_.queries.seen(view)
+    queries = round_.queries.take(np.flatnonzero(mask))
     placed = [
         (name, *round_.placed[name]) for name in names if name in round_.placed
     ]  # a notion can lack comparisons here
     names = [name for name, index, scale in placed if len(index) > _HITS and scale]
-    if not names or not len(asked):
+    if not names or not len(queries):
         return {}
     judged = {}
-    for target, vectors in round_.space.probe(view, asked.rows[view], names).items():
+    for target, vectors in round_.space.probe(view, queries.rows[view], names).items():
         index, scale = round_.placed[str(target)]
         hits = index.search(vectors, _HITS, None)
-        relevant = relevance(asked, round_.items, hits.ids)
-        weights = _weights(round_.outside[seen])
+        relevant = relevance(queries, round_.items, hits.ids)
+        weights = _weights(round_.outside[mask])
         if relevance is _own and round_.items.similar is None:
             weights = weights * relevant.shape[1]  # one of them is relevant: each of the others is evidence of its own
         judged[str(target)] = Judged(hits.distances.astype(np.float64) / scale, relevant, weights)
@@ -229,8 +229,8 @@ def _scales(space: Space, items: Examples) -> dict[str, float]:
     """Return the mean distance of the first few items, as queries, to each other in each target; 0 for one item."""
     scales = {}
     for target in space.targets:
-        seen = items.take(np.flatnonzero(items.seen(target.view)))
-        few = seen.take(np.arange(min(_SCALE_ITEMS, len(seen))))
+        having = items.take(np.flatnonzero(items.seen(target.view)))
+        few = having.take(np.arange(min(_SCALE_ITEMS, len(having))))
         index = space.index_of(target, *_rows(few, target))
         vectors = space.probe(target.view, few.rows[target.view], [str(target)])[target]
         enough = len(index) > 1
@@ -240,8 +240,8 @@ def _scales(space: Space, items: Examples) -> dict[str, float]:
 
 def _rows(items: Examples, target: Target) -> tuple[ViewRows, dict[int, tuple[str, ...]]]:
     """Return the rows and labels by which a space places the items in a target."""
-    seen = items.take(np.flatnonzero(items.seen(target.view)))
-    return ViewRows(seen.ids, seen.rows[target.view]), _labels(seen)
+    having = items.take(np.flatnonzero(items.seen(target.view)))
+    return ViewRows(having.ids, having.rows[target.view]), _labels(having)
 
 
 def _labels(items: Examples) -> dict[int, tuple[str, ...]]:
@@ -289,7 +289,7 @@ def threshold_by_refits(
         raise NotReadyError(f"none of the pairs has both items in one of {FOLDS} folds: leave the refit out")
     compared = [PairRows.of(tx, request.view, target.view, of_fold) for of_fold in pairs]
     joined = ItemPairs(
-        np.concatenate([one.items for one in pairs]), np.concatenate([one.similar for one in pairs]), pairs[0].what
+        np.concatenate([part.items for part in pairs]), np.concatenate([part.similar for part in pairs]), pairs[0].what
     )
     protocol = _protocol(check_kinds(joined), request)
     refit, keys = refitting(tx, space), tx.items.keys()
@@ -336,12 +336,11 @@ def _pairs_of_fold(
         return pairs.take(np.asarray(np.isin(pairs.items, ids).all(axis=1)))
     labels = labels_for(tx, target, ignored)
     able = having_both(tx, request.view, target)
-    chosen = [item for item in np.intersect1d(ids, able).tolist() if item in labels]
-    return replace(drawn_pairs(chosen, labels, np.random.default_rng(seed)), what="pairs of labelled items")
+    items = [item for item in np.intersect1d(ids, able).tolist() if item in labels]
+    return replace(drawn_pairs(items, labels, np.random.default_rng(seed)), what="pairs of labelled items")
 
 
 def _protocol(pairs: ItemPairs, request: CalibrationRequest) -> str:
-    """Return a sentence about the pairs of a calibration."""
     similar = int(pairs.similar.sum())
     groups = "" if request.group_by is None else f", which do not part items by {request.group_by.name}"
     return (

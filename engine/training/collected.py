@@ -85,7 +85,7 @@ class Shapes:
     def confusion(self) -> Confusion:
         """Return how often queries of each class get the votes for each class, in the order of names."""
         entries = (Confused(self._classes[own], self._classes[vote], n) for (own, vote), n in self._confused.items())
-        ordered = sorted(entries, key=lambda one: (one.label, one.vote))
+        ordered = sorted(entries, key=lambda entry: (entry.label, entry.vote))
         return Confusion(**self._place, k=self._k, entries=tuple(ordered))
 
 

@@ -15,7 +15,7 @@ from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.values.item import Item, content_hash, path_of_source
 from crossview.engine.values.query import Query, SearchRequest
-from crossview.features.copies import KINDS, copies
+from crossview.features.copy_kinds import KINDS, copies
 from crossview.features.errors import ImageError
 from crossview.features.pictures import MAX_PIXELS, encoded_picture
 
@@ -48,8 +48,8 @@ def originals(
     same: dict[str, set[str]] = {}
     for item in items:
         same.setdefault(item.content_hash, set()).add(item.key)
-    chosen = {*within}
-    items = [item for item in items if not chosen or item.key in chosen]
+    among = {*within}
+    items = [item for item in items if not among or item.key in among]
     drawn: list[Original] = []
     for place in np.random.default_rng(seed).permutation(len(items)):
         if len(drawn) == count:

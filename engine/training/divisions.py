@@ -57,7 +57,7 @@ class Divisions:
 
     def overlap(self) -> float:
         """Return the mean of the number of held-out items over that of trained ones."""
-        return float(np.mean([len(one.held_out) / max(len(one.trained), 1) for one in self.parts]))
+        return float(np.mean([len(division.held_out) / max(len(division.trained), 1) for division in self.parts]))
 
 
 def grouping_of(spaces: Sequence[Space], request: EvaluationRequest) -> Grouping | None:
@@ -91,8 +91,8 @@ def divide(
     trained = [space for space in spaces if space.name != RAW]
     if request.refit or not trained:
         return _random(spaces, items, what, request, grouping)
-    seen = [np.fromiter((key in space.training_keys for key in items.keys), bool, len(items)) for space in trained]
-    by_any, by_all = np.any(seen, axis=0), np.all(seen, axis=0)
+    masks = [np.fromiter((key in space.training_keys for key in items.keys), bool, len(items)) for space in trained]
+    by_any, by_all = np.any(masks, axis=0), np.all(masks, axis=0)
     held_out = items.ids[~by_any]
     division = Division(held_out, held_out, items.ids[by_all], int((by_any & ~by_all).sum()))
     if not len(division.queries):
@@ -174,7 +174,6 @@ def _random(
 
 
 def _held_out_protocol(spaces: Sequence[Space], division: Division, what: str) -> str:
-    """Return a sentence about queries that training held out."""
     groups = ", ".join(dict.fromkeys(space.group_by.name for space in spaces if space.group_by is not None))
     apart = f"; training did not part groups by {groups}" if groups else ""
     if len(spaces) == 1:
@@ -190,7 +189,6 @@ def _held_out_protocol(spaces: Sequence[Space], division: Division, what: str) -
 
 
 def _names(spaces: Sequence[Space]) -> str:
-    """Name the trained spaces."""
     return ", ".join(f"{space.name} (generation {space.generation})" for space in spaces if space.name != RAW)
 
 
@@ -221,7 +219,7 @@ def databases_sentence(databases: Sequence[str], by: str) -> str:
 
 
 def chosen_databases(
-    items: Examples, divisions: Divisions, targets: Sequence[str], by: str, wanted: Sequence[str]
+    items: Examples, divisions: Divisions, targets: Sequence[str], by: str, databases: Sequence[str]
 ) -> tuple[tuple[str, ...], str]:
     """Return the databases to measure, and a note if held-out items are too few for one; "" otherwise.
 
@@ -231,11 +229,11 @@ def chosen_databases(
     Raises InvalidInputError for trained items by items: a query must find its own item, which is not a trained one.
     """
     if by == ITEMS:
-        if TRAINED in wanted:
+        if TRAINED in databases:
             raise InvalidInputError(OWN_ITEM)
-        return tuple(wanted) or (UNSEEN,), ""
-    if wanted:
-        return tuple(wanted), ""
+        return tuple(databases) or (UNSEEN,), ""
+    if databases:
+        return tuple(databases), ""
     few = any(_shared_labels(items, division, target) < _ENOUGH for division in divisions.parts for target in targets)
     return ((TRAINED,), FEW) if few else ((TRAINED, UNSEEN), "")
 
@@ -285,14 +283,14 @@ def notion_of(spaces: Sequence[Space], request: EvaluationRequest) -> str:
     Raises InvalidInputError for targets of several notions, each of which has labels of its own.
     """
     notions = {name for space in spaces for name in space.pipeline.metric_names_}
-    named = dict.fromkeys(target.partition(":")[2] or target for target in request.targets)
-    if not notions.intersection(named):
+    names = dict.fromkeys(target.partition(":")[2] or target for target in request.targets)
+    if not notions.intersection(names):
         return ""
-    if len(named) > 1:
+    if len(names) > 1:
         raise InvalidInputError(
-            f"an evaluation measures one notion at a time, by its own labels, not {', '.join(named)}"
+            f"an evaluation measures one notion at a time, by its own labels, not {', '.join(names)}"
         )
-    return next(iter(named))
+    return next(iter(names))
 
 
 def target_views(

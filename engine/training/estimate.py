@@ -67,7 +67,7 @@ class Estimate:
     def less(self, other: "Estimate") -> "Estimate":
         """Return the paired difference to an estimate over the same queries or comparisons."""
         pairs = zip(self.samples, other.samples, strict=True)
-        return Estimate([replace(one, values=one.values - baseline.values) for one, baseline in pairs])
+        return Estimate([replace(sample, values=sample.values - baseline.values) for sample, baseline in pairs])
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +155,8 @@ class OfPairs:
             others=np.hstack([self.others[:, :1], other.others[:, :1]]),
         )
 
-    def _of(self, similar: Values, others: Values) -> float:
-        first, *baseline = (self.statistic(one, other) for one, other in zip(similar.T, others.T, strict=True))
+    def _of(self, similar: Values, dissimilar: Values) -> float:
+        first, *baseline = (self.statistic(near, far) for near, far in zip(similar.T, dissimilar.T, strict=True))
         return float(first - sum(baseline))
 
 
@@ -164,12 +164,9 @@ def over_splits(splits: Sequence["Figures"], overlap: float) -> "Figures":
     """Return the means of figures over splits, with ``overlap`` as in ``Sample``; one split stays as it is."""
     if len(splits) == 1:
         return splits[0]
-    values = {key: [one[key].value if key in one else np.nan for one in splits] for key in _keys(splits)}
-    return {key: Estimate([Sample(np.array(found), overlap=overlap)]) for key, found in values.items()}
-
-
-def _keys(splits: Sequence["Figures"]) -> list["Key"]:
-    return list(dict.fromkeys(key for one in splits for key in one))
+    keys = dict.fromkeys(key for split in splits for key in split)
+    values = {key: [split[key].value if key in split else np.nan for split in splits] for key in keys}
+    return {key: Estimate([Sample(np.array(numbers), overlap=overlap)]) for key, numbers in values.items()}
 
 
 def in_order(near: Values, far: Values, weights: Values | None = None) -> Estimate:
@@ -183,16 +180,16 @@ def area_under_curve(distances: Values, similar: NDArray[np.bool_], weights: Val
     Some pairs of either kind must have a weight above 0.
     """
     weights = np.ones(len(distances)) if weights is None else weights
-    (near, near_weights), (far, far_weights) = ((distances[chosen], weights[chosen]) for chosen in (similar, ~similar))
+    (near, near_weights), (far, far_weights) = ((distances[mask], weights[mask]) for mask in (similar, ~similar))
     of_similar = Sample(1 - _share_below(near, far, far_weights), near_weights)
     return Estimate([of_similar, Sample(_share_below(far, near, near_weights), far_weights)])
 
 
-def _share_below(values: Values, others: Values, weights: Values) -> Values:
+def _share_below(values: Values, references: Values, weights: Values) -> Values:
     """Return, for each value, the weighted share of the others below it; those that equal it count half."""
-    order = np.argsort(others)
+    order = np.argsort(references)
     total = np.concatenate([[0.0], np.cumsum(weights[order])])
-    below, up_to = (total[np.searchsorted(others[order], values, side)] for side in ("left", "right"))
+    below, up_to = (total[np.searchsorted(references[order], values, side)] for side in ("left", "right"))
     share: Values = (below + up_to) / (2 * total[-1])
     return share
 
@@ -206,25 +203,25 @@ Figures = Mapping[Key, Any]
 def rows(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationRow, ...]:
     """Return every figure of the spaces, by their names, for queries of a view."""
     return tuple(
-        EvaluationRow(**_figure(view, key, one), space=space)
+        EvaluationRow(**_figure(view, key, figure), space=space)
         for space, figures in measured.items()
-        for key, one in figures.items()
+        for key, figure in figures.items()
     )
 
 
 def differences(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationDifference, ...]:
     """Return the paired differences of every space to the first one, for figures that both have."""
-    baseline, *others = measured
+    baseline, *rest = measured
     first = measured[baseline]
     return tuple(
-        EvaluationDifference(**_figure(view, key, one.less(first[key])), space=space, baseline=baseline)
-        for space in others
-        for key, one in measured[space].items()
+        EvaluationDifference(**_figure(view, key, figure.less(first[key])), space=space, baseline=baseline)
+        for space in rest
+        for key, figure in measured[space].items()
         if key in first
     )
 
 
-def _figure(view: str, key: Key, one: Estimate | Median | OfPairs | Statistic) -> dict[str, Any]:
+def _figure(view: str, key: Key, estimate: Estimate | Median | OfPairs | Statistic) -> dict[str, Any]:
     database, target, metric, k = key
     figure = {"query_view": view, "database_view": target, "database": database, "metric": metric, "k": k}
-    return figure | {"value": one.value, "standard_error": one.standard_error}
+    return figure | {"value": estimate.value, "standard_error": estimate.standard_error}

@@ -86,7 +86,7 @@ class _Plan:
     def query_ids(self) -> list[NDArray[np.int64]]:
         """The ids of the queries of each division that have the query view."""
         able = self.items.ids_in(self.view)
-        return [np.intersect1d(one.queries, able, assume_unique=True) for one in self.divisions.parts]
+        return [np.intersect1d(division.queries, able, assume_unique=True) for division in self.divisions.parts]
 
 
 def evaluated(
@@ -129,22 +129,22 @@ def evaluate(
 
 
 def _evaluated(
-    plan: _Plan, given: Sequence[str], codebook: str, several: bool, progress: Progress | None
+    plan: _Plan, earlier_notes: Sequence[str], codebook: str, prefixed: bool, progress: Progress | None
 ) -> Evaluation:
     measured: dict[str, Figures] = {}
     per_query: list[PerQuery] = []
     curves: list[Curve] = []
     confusions: list[Confusion] = []
-    shown: list[QueryExample] = []
-    notes = list(given)
+    examples: list[QueryExample] = []
+    notes = list(earlier_notes)
     for space in plan.spaces:
-        found, learned_from = _measured(space, plan, progress)
-        measured[space.name] = found.figures
-        per_query += found.per_query
-        curves += found.curves
-        confusions += found.confusions
-        shown += found.examples
-        prefix = f"{space.name}: " if several else ""
+        measurement, learned_from = _measured(space, plan, progress)
+        measured[space.name] = measurement.figures
+        per_query += measurement.per_query
+        curves += measurement.curves
+        confusions += measurement.confusions
+        examples += measurement.examples
+        prefix = f"{space.name}: " if prefixed else ""
         notes += [prefix + note for note in (_ranking_note(space, plan.measures), learned_from) if note]
     repeats = np.concatenate([near_repeats(plan.stored.rows, division) for division in plan.divisions.parts])
     sentences = [
@@ -158,7 +158,7 @@ def _evaluated(
         sentences.append("no query finds an item of its own group")
     return Evaluation(
         rows=rows(plan.view, measured),
-        queries=round(float(np.mean([len(one) for one in plan.query_ids]))),
+        queries=round(float(np.mean([len(ids) for ids in plan.query_ids]))),
         databases={name: _count(plan, name, plan.target_views) for name in plan.measures.databases},
         protocol="; ".join(part for part in (*sentences, plan.note, repeats_sentence(repeats), *notes) if part),
         codebook=codebook,
@@ -167,7 +167,7 @@ def _evaluated(
         per_query=tuple(per_query),
         curves=tuple(curves),
         confusions=tuple(confusions),
-        examples=tuple(shown),
+        examples=tuple(examples),
     )
 
 
@@ -198,8 +198,8 @@ def _planned(tx: Transaction, versions: Versions, spaces: Sequence[Space], reque
             raise NotReadyError(NO_LABEL)
     divisions = divide(compared, items, kind, request, grouping)
     searched = list(dict.fromkeys(chain.from_iterable(targets.values())))
-    chosen = check_filter(request.where)
-    among = None if chosen.is_empty else ItemColumns().matching(tx, chosen.condition)
+    where = check_filter(request.where)
+    among = None if where.is_empty else ItemColumns().matching(tx, where.condition)
     divisions = draw_queries(divisions, items, searched, request, by, among)
     databases, note = chosen_databases(items, divisions, searched, by, request.databases)
     if set(databases) - {UNSEEN}:
@@ -253,24 +253,24 @@ def _measured(space: Space, plan: _Plan, progress: Progress | None) -> tuple[Mea
     splits: list[Figures] = []
     measured: list[Measurement] = []
     per_query: list[PerQuery] = []
-    shown: list[QueryExample] = []
+    examples: list[QueryExample] = []
     note = ""
     for number, division in enumerate(plan.divisions.parts, 1):
         trial, note = _trial(space, plan, division)
         split: dict[Key, Any] = {}
         for target in plan.targets[space.name]:
-            found = figures(trial, plan.view, target, plan.measures, progress)
-            measured.append(found)
-            split |= found.figures
-            per_query += [replace(one, split=number) for one in found.per_query]
-            shown += found.examples if number == 1 else ()
+            measurement = figures(trial, plan.view, target, plan.measures, progress)
+            measured.append(measurement)
+            split |= measurement.figures
+            per_query += [replace(query, split=number) for query in measurement.per_query]
+            examples += measurement.examples if number == 1 else ()
         splits.append(split)
     whole = Measurement(
         over_splits(splits, plan.divisions.overlap()),
         per_query,
-        joined_curves([one.curves for one in measured]),
-        joined_confusions([one.confusions for one in measured]),
-        shown,
+        joined_curves([measurement.curves for measurement in measured]),
+        joined_confusions([measurement.confusions for measurement in measured]),
+        examples,
     )
     return whole, note if len(splits) == 1 else ""
 
@@ -285,7 +285,7 @@ def _trial(space: Space, plan: _Plan, division: Division) -> tuple[Trial, str]:
         training = with_supervision(learned, space.pairs, space.constraints, space.taxonomy)
         counts = count_constraints(space.constraints, training, held_out)
         pipeline = plan.refits[space.name](training)
-    indexes = {view: one for (name, view), one in plan.stored.indexes.items() if name == space.name}
+    indexes = {view: index for (name, view), index in plan.stored.indexes.items() if name == space.name}
     return Trial(space, pipeline, everything, rows, indexes, division), "" if counts is None else counts.sentence()
 
 
@@ -307,7 +307,6 @@ def _by_view(plan: _Plan) -> Iterator[str]:
 
 
 def _notion_note(plan: _Plan) -> str:
-    """Return a note on the distances and labels of the notion."""
     notion = plan.measures.notion
     distances = f"distances are those in the notion {notion!r}"
     if without := [space.name for space in plan.spaces if notion not in space.pipeline.metric_names_]:

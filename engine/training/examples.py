@@ -52,9 +52,9 @@ class Examples:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def take(self, chosen: Chosen) -> "Examples":
+    def take(self, which: Chosen) -> "Examples":
         """Return the chosen examples; the same object if all are chosen in their order."""
-        positions = np.arange(len(self))[chosen]
+        positions = np.arange(len(self))[which]
         if np.array_equal(positions, np.arange(len(self))):
             return self
         return Examples(
@@ -73,8 +73,8 @@ class Examples:
     def seen_in(self, *views: str) -> "Examples":
         """Return the examples that have at least one of the views, with these views in this order."""
         mask = self._mask(views)
-        seen = replace(self, rows={view: self.rows[view] for view in views}, mask=mask)
-        return seen.take(np.flatnonzero(mask.any(axis=1)))
+        having = replace(self, rows={view: self.rows[view] for view in views}, mask=mask)
+        return having.take(np.flatnonzero(mask.any(axis=1)))
 
     def having_all(self, *views: str) -> "Examples":
         """Return the examples that have all of the views."""
@@ -82,8 +82,8 @@ class Examples:
 
     def seen(self, view: str) -> NDArray[np.bool_]:
         """Return which examples have a view, (n,)."""
-        seen: NDArray[np.bool_] = self._mask([view])[:, 0]
-        return seen
+        mask: NDArray[np.bool_] = self._mask([view])[:, 0]
+        return mask
 
     def ids_in(self, *views: str) -> NDArray[np.int64]:
         """Return the ascending ids of the examples that have at least one of the views."""
@@ -92,9 +92,9 @@ class Examples:
     def _mask(self, views: Sequence[str]) -> NDArray[np.bool_]:
         return self.mask[:, [list(self.rows).index(view) for view in views]]
 
-    def without(self, others: "Examples") -> "Examples":
+    def without(self, excluded: "Examples") -> "Examples":
         """Return the examples that are not among others."""
-        return self.take(~np.isin(self.ids, others.ids))
+        return self.take(~np.isin(self.ids, excluded.ids))
 
     def of_ids(self, ids: NDArray[np.int64]) -> "Examples":
         """Return the examples with these ids."""
@@ -216,8 +216,8 @@ def _no_rows(tx: Transaction, name: str) -> NotReadyError:
     """Return the error for a view that no item has; for a joined view it names the rarest part."""
     view = joined_view(tx, name)
     part = min(view.parts, key=lambda view_part: len(tx.rows.ids(view_part)))
-    several = len(view.parts) > 1
-    lacking = f"all parts of view {name!r}, and the fewest have {part.name!r}" if several else f"view {name!r}"
+    joined = len(view.parts) > 1
+    lacking = f"all parts of view {name!r}, and the fewest have {part.name!r}" if joined else f"view {name!r}"
     return NotReadyError(
         f"no item of collection {tx.name()!r} has {lacking}: leave {name!r} out of the views, "
         "or give the items this view with: ",
@@ -241,10 +241,10 @@ def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: st
             continue
         fitted = state.unpack(packed)
         keys = fitted["keys"]
-        seen = "which ones is not known" if keys is None else f"{len(queries & set(keys))} {what} among them"
+        overlap = "which ones is not known" if keys is None else f"{len(queries & set(keys))} {what} among them"
         labels = "any labels they had" if kind_of(view).learns_labels else "no labels"
         sentences.append(
             f"{view.name}: revision {view.revision}, fitted with {labels} on "
-            f"{fitted['pictures']} {fitted.get('kind', 'pictures')}, {seen}"
+            f"{fitted['pictures']} {fitted.get('kind', 'pictures')}, {overlap}"
         )
     return "; ".join(sentences) or "no view that takes part has a codebook"

@@ -97,22 +97,22 @@ def assign(tx: Transaction, space: Space, label: str) -> Callable[[], Space]:
             "the learner musl makes spaces with several metrics"
         )
     ids = [item for item, of_item in tx.items.labels().items() if of_item == (label,)]
-    found = {view: joined_view(tx, view).rows(tx, ids) for view in space.views}
-    if not any(len(rows.ids) for rows in found.values()):
+    by_view = {view: joined_view(tx, view).rows(tx, ids) for view in space.views}
+    if not any(len(rows.ids) for rows in by_view.values()):
         raise NotReadyError(
             f"no item with view {' or '.join(space.views)} has only the label {label!r}: label items with it"
         )
-    seen = {item for rows in found.values() for item in rows.ids.tolist()}
-    keys = {item.key for item in tx.items.by_id(sorted(seen)).values()}
-    return partial(_assigned, space, label, [rows.rows for rows in found.values()], keys)
+    items = {item for rows in by_view.values() for item in rows.ids.tolist()}
+    keys = {item.key for item in tx.items.by_id(sorted(items)).values()}
+    return partial(_assigned, space, label, [rows.rows for rows in by_view.values()], keys)
 
 
 def _assigned(space: Space, label: str, rows: Sequence[NDArray[np.float32]], keys: set[str]) -> Space:
     pipeline = copy.deepcopy(space.pipeline)
     try:
-        for view, found in enumerate(rows):
-            if len(found):
-                pipeline.assign(found, label, view)
+        for view, view_rows in enumerate(rows):
+            if len(view_rows):
+                pipeline.assign(view_rows, label, view)
     except ValueError as error:
         raise InvalidInputError(f"label {label!r} cannot get a metric: {error}") from error
     return replace(space, generation=0, pipeline=pipeline, trained=packed_keys(space.training_keys | keys))

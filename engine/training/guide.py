@@ -64,10 +64,10 @@ class LearnerGuide:
         views = "any number of views" if self.least_views == 1 else f"at least {self.least_views} views"
         if self.most_views is not None:
             views = f"exactly {self.most_views} views"
-        others = [name for name, taken in (("pairs", self.pairs), ("comparisons", self.comparisons)) if taken]
+        optional = [name for name, takes in (("pairs", self.pairs), ("comparisons", self.comparisons)) if takes]
         if not self.labels:
-            return ", ".join([views, *(f"{name} if given" for name in others)])
-        return f"{views}, {' or '.join(['labels', *others])}"
+            return ", ".join([views, *(f"{name} if given" for name in optional)])
+        return f"{views}, {' or '.join(['labels', *optional])}"
 
     def gives(self) -> str:
         """Return its output in words: the vectors and their use."""
@@ -98,11 +98,11 @@ def packages_of_learners() -> dict[str, str]:
 
 def learner_guide(name: str) -> LearnerGuide:
     """Return the description of a learner or stage; NotFoundError lists the existing ones."""
-    guides, others = {guide.name: guide for guide in learner_guides()}, packages_of_learners()
-    if name in others:
-        raise NotFoundError(f"learner {name!r} is of the package {others[name]}, whose documentation describes it")
+    guides, packages = {guide.name: guide for guide in learner_guides()}, packages_of_learners()
+    if name in packages:
+        raise NotFoundError(f"learner {name!r} is of the package {packages[name]}, whose documentation describes it")
     if name not in guides:
-        raise NotFoundError(f"there is no learner {name!r}; there are: {', '.join([*guides, *others])}")
+        raise NotFoundError(f"there is no learner {name!r}; there are: {', '.join([*guides, *packages])}")
     return guides[name]
 
 

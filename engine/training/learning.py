@@ -55,8 +55,8 @@ def fit_added_views(
     views = list(training.rows)
     with reporting_as("learning", progress):
         for number, of_view in enumerate(parts, len(views) - len(parts)):
-            seen = training.seen_in(*views[: number + 1])
-            pipeline = extend(pipeline, list(seen.rows.values()), of_view, supervision_of(pipeline, seen))
+            examples = training.seen_in(*views[: number + 1])
+            pipeline = extend(pipeline, list(examples.rows.values()), of_view, supervision_of(pipeline, examples))
     return pipeline
 
 

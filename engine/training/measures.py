@@ -42,8 +42,8 @@ def ranking(distances: ArrayLike, overwrite: bool = False) -> NDArray[np.intp]:
     Distances are equal if they agree in their first binary digits: 32 digits in a database of a million items, one
     more in half of that, and so on. Distances of float32 vectors have only 24 valid digits. Negative values count as 0.
     """
-    given = np.asarray(distances, np.float64)
-    table = np.maximum(given, 0.0, out=given if overwrite else None)
+    table = np.asarray(distances, np.float64)
+    table = np.maximum(table, 0.0, out=table if overwrite else None)
     table += 0.0  # turns -0.0 into 0.0
     # The bits of non-negative floats, read as integers, have the order of the floats. The position replaces their last
     # bits, so that one sort of plain numbers gives the positions, several times as fast as argsort.
@@ -83,10 +83,10 @@ def ranked(marks: Bools, order: NDArray[np.intp]) -> Bools:
 
     Row by row it takes a fifth of the time of ``take_along_axis``, because a row of a million marks stays in the cache.
     """
-    found = np.empty(order.shape, bool)
+    table = np.empty(order.shape, bool)
     for place, (row, items) in enumerate(zip(marks, order, strict=True)):
-        found[place] = row[items]
-    return found
+        table[place] = row[items]
+    return table
 
 
 def knn_votes(order: NDArray[np.intp], database_members: Members, k: int) -> NDArray[np.intp]:
@@ -102,9 +102,9 @@ def knn_votes(order: NDArray[np.intp], database_members: Members, k: int) -> NDA
     by_query = candidates // max(1, classes)
     best = np.lexsort((ranks[first], -votes, by_query))  # the first class among those at one rank
     voted, place = np.unique(by_query[best], return_index=True)
-    chosen = np.full(len(order), -1)
-    chosen[voted] = candidates[best][place] - voted * classes
-    return chosen
+    winners = np.full(len(order), -1)
+    winners[voted] = candidates[best][place] - voted * classes
+    return winners
 
 
 def knn_correct(order: NDArray[np.intp], query_members: Members, database_members: Members, k: int) -> Bools:
@@ -130,10 +130,10 @@ def costs(taxonomy: Taxonomy, classes: Sequence[str]) -> dict[str, Costs]:
     that of the tree.
     """
     places = taxonomy.positions(classes)
-    chosen = np.ix_(places, places)
+    grid = np.ix_(places, places)
     heights = taxonomy.heights
-    wrong = 1.0 - np.eye(len(places)) - taxonomy.siblings[chosen] / 2
-    return {HIERARCHICAL_ACCURACY: wrong, LCA_LOSS: heights[chosen] / heights.max()}
+    wrong = 1.0 - np.eye(len(places)) - taxonomy.siblings[grid] / 2
+    return {HIERARCHICAL_ACCURACY: wrong, LCA_LOSS: heights[grid] / heights.max()}
 
 
 def least_costs(votes: NDArray[np.intp], query_members: Members, costs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -142,11 +142,11 @@ def least_costs(votes: NDArray[np.intp], query_members: Members, costs: NDArray[
     ``costs``, (classes, classes), has the cost of a vote for one class (column) if another (row) is right. NaN for a
     query without a class.
     """
-    found = np.full(len(votes), np.inf)
+    least = np.full(len(votes), np.inf)
     own = query_members.tocoo()
     each = np.where(votes[own.row] >= 0, costs[own.col, votes[own.row]], 1.0)
-    np.minimum.at(found, own.row, each)
-    return np.where(np.isinf(found), np.nan, found)
+    np.minimum.at(least, own.row, each)
+    return np.where(np.isinf(least), np.nan, least)
 
 
 def precision_at_k(ranked: Bools, k: int) -> NDArray[np.float64]:
@@ -168,8 +168,8 @@ def share_in_proportion(ranked: Bools, k: int) -> NDArray[np.float64]:
 
 def ranks(order: NDArray[np.intp], own: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the rank, from 1, of each query's own item, by the item's position in the database, (queries,)."""
-    found: NDArray[np.intp] = (order == own[:, None]).argmax(axis=1) + 1
-    return found
+    positions: NDArray[np.intp] = (order == own[:, None]).argmax(axis=1) + 1
+    return positions
 
 
 def coverage(counts: NDArray[np.intp]) -> float:

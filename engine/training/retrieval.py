@@ -98,8 +98,8 @@ class _Placed(NamedTuple):
     floats: NDArray[np.float32]
     """(n, 0) without re-ranking."""
 
-    def take(self, chosen: NDArray[np.intp]) -> "_Placed":
-        return _Placed(self.vectors[chosen], self.floats[chosen])
+    def take(self, places: NDArray[np.intp]) -> "_Placed":
+        return _Placed(self.vectors[places], self.floats[places])
 
 
 class Measurement(NamedTuple):
@@ -124,33 +124,33 @@ def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: P
     division = trial.division
     queries = trial.rows.of_ids(division.queries)
     queries = queries.having_all(view, target) if plan.by == ITEMS else queries.seen_in(view)
-    found = trial.items.of_ids(np.concatenate([division.held_out, division.trained])).seen_in(target)
-    unseen = np.isin(found.ids, division.held_out, assume_unique=True)
-    probes, placed = _embedded(trial, queries, view, queries=True), _placed(trial, found, target)
-    metrics = _metrics(trial, found, unseen, placed.vectors, target, plan.notion)
+    items = trial.items.of_ids(np.concatenate([division.held_out, division.trained])).seen_in(target)
+    unseen = np.isin(items.ids, division.held_out, assume_unique=True)
+    probes, placed = _embedded(trial, queries, view, queries=True), _placed(trial, items, target)
+    metrics = _metrics(trial, items, unseen, placed.vectors, target, plan.notion)
     position = trial.space.views.index(target)
     widths = trial.pipeline.widths_of_metrics(position, placed.vectors.shape[1])
-    labelled = None if plan.by == ITEMS else _Labelled.of(queries, found, plan)
-    in_database = {TRAINED: ~unseen, UNSEEN: unseen, MIXED: np.ones(len(found), bool)}
+    labelled = None if plan.by == ITEMS else _Labelled.of(queries, items, plan)
+    in_database = {TRAINED: ~unseen, UNSEEN: unseen, MIXED: np.ones(len(items), bool)}
     estimates: dict[Key, Estimate | Median | Statistic] = {}
     per_query: list[PerQuery] = []
     shapes: list[Shapes] = []
-    shown: list[QueryExample] = []
+    examples: list[QueryExample] = []
     for database in plan.databases:
-        chosen = np.random.default_rng(0).permutation(np.flatnonzero(in_database[database]))
+        order = np.random.default_rng(0).permutation(np.flatnonzero(in_database[database]))
         lists = _Lists(
             name=f"{trial.space.name}: {view} to {target}, {database}",
             probes=probes,
-            placed=placed.take(chosen),
-            metrics=metrics[chosen],
+            placed=placed.take(order),
+            metrics=metrics[order],
             widths=widths,
             asking=np.full(len(queries), -1) if labelled is None else queries.apart,
-            offered=found.apart[chosen],
+            offered=items.apart[order],
             rerank=trial.space.rerank,
             progress=progress,
         )
-        own = _positions(queries.ids, found.ids[chosen])
-        keys = [found.keys[item] for item in chosen.tolist()] if plan.details or plan.per_query else ()
+        own = _positions(queries.ids, items.ids[order])
+        keys = [items.keys[item] for item in order.tolist()] if plan.details or plan.per_query else ()
         place = {"query_view": view, "database_view": target, "space": trial.space.name, "database": database}
         if labelled is not None and plan.details:
             shapes.append(Shapes(place, labelled.classes, labelled.own, plan.ks))
@@ -160,30 +160,30 @@ def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: P
             measured = _by_items(lists, own, plan.ks, collected)
         else:
             across = own if view != target else np.full(len(own), -1)
-            marked = unseen[chosen] if database == MIXED else None
-            measured = _by_labels(lists, labelled.take(chosen), across, marked, plan.ks, collected)
-        finite = {key: one for key, one in measured if np.isfinite(one.value)}
-        estimates |= {(database, target, *key): one for key, one in finite.items()}
+            marked = unseen[order] if database == MIXED else None
+            measured = _by_labels(lists, labelled.take(order), across, marked, plan.ks, collected)
+        finite = {key: figure for key, figure in measured if np.isfinite(figure.value)}
+        estimates |= {(database, target, *key): figure for key, figure in finite.items()}
         of_each = _of_each(finite)
         if extremes is not None:
-            shown += extremes.examples(place, queries.keys, keys, of_each)
+            examples += extremes.examples(place, queries.keys, keys, of_each)
         if plan.per_query:
             per_query.append(collected.listed.per_query(place, queries.keys, of_each, keys))
-    curves, confusions = [one.curve() for one in shapes], [one.confusion() for one in shapes]
-    return Measurement(estimates, per_query, curves, confusions, shown)
+    curves, confusions = [shape.curve() for shape in shapes], [shape.confusion() for shape in shapes]
+    return Measurement(estimates, per_query, curves, confusions, examples)
 
 
 def _of_each(measured: Mapping[tuple[str, int | None], Estimate | Median | Statistic]) -> dict[str, Values]:
     """Return the values of the queries by the name of a figure of one query."""
-    found: dict[str, Values] = {}
-    for (metric, k), one in measured.items():
+    values: dict[str, Values] = {}
+    for (metric, k), figure in measured.items():
         name = _OF_ONE.get(metric, metric) if k is None else f"{metric}@{k}"
-        match one:
+        match figure:
             case Estimate([sample]):
-                found[name] = sample.values
+                values[name] = sample.values
             case Median():
-                found[name] = one.values
-    return found
+                values[name] = figure.values
+    return values
 
 
 def _metrics(
@@ -207,16 +207,16 @@ def _placed(trial: Trial, items: Examples, view: str) -> _Placed:
 
 
 def _embedded(trial: Trial, items: Examples, view: str, queries: bool = False) -> _Placed:
-    position, found = trial.space.views.index(view), []
+    position, parts = trial.space.views.index(view), []
     for start in range(0, max(1, len(items)), _ROWS_AT_ONCE):
         checkpoint()
         rows = items.rows[view][start : start + _ROWS_AT_ONCE]
         if trial.space.rerank:
-            found.append(codes_and_vectors(trial.pipeline, rows, position, queries))
+            parts.append(codes_and_vectors(trial.pipeline, rows, position, queries))
         else:
             embedded = vectors(trial.pipeline, rows, position, queries)
-            found.append((embedded, embedded[:, :0]))
-    columns = zip(*found, strict=True)
+            parts.append((embedded, embedded[:, :0]))
+    columns = zip(*parts, strict=True)
     return _Placed(*(np.concatenate(column) for column in columns))
 
 
@@ -230,13 +230,13 @@ class _Labelled(NamedTuple):
 
     @classmethod
     def of(cls, queries: Examples, items: Examples, plan: MeasurePlan) -> "_Labelled":
-        wanted, offered = queries.labels_in(plan.notion), items.labels_in(plan.notion)
-        classes = sorted({label for labels in (*wanted, *offered) for label in labels})
+        of_queries, offered = queries.labels_in(plan.notion), items.labels_in(plan.notion)
+        classes = sorted({label for labels in (*of_queries, *offered) for label in labels})
         wrong = {} if plan.taxonomy is None else costs(plan.taxonomy, classes)
-        return cls(classes, measures.members(wanted, classes), measures.members(offered, classes), wrong)
+        return cls(classes, measures.members(of_queries, classes), measures.members(offered, classes), wrong)
 
-    def take(self, chosen: NDArray[np.intp]) -> "_Labelled":
-        return self._replace(offered=self.offered[chosen])
+    def take(self, places: NDArray[np.intp]) -> "_Labelled":
+        return self._replace(offered=self.offered[places])
 
     @property
     def by_label(self) -> measures.Members:
@@ -244,13 +244,13 @@ class _Labelled(NamedTuple):
         return self.offered.tocsc()
 
 
-def _positions(wanted: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.intp]:
+def _positions(own_ids: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.intp]:
     """Return the positions of wanted ids among unsorted ids; -1 for an id that is not among them."""
     if not len(ids):
-        return np.full(len(wanted), -1)
+        return np.full(len(own_ids), -1)
     order = np.argsort(ids)
-    places = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]
-    return np.where(ids[places] == wanted, places, -1)
+    places = order[np.minimum(np.searchsorted(ids, own_ids, sorter=order), len(ids) - 1)]
+    return np.where(ids[places] == own_ids, places, -1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -392,9 +392,9 @@ class _Ranks:
         if not len(part):
             return
         whole = rankings.whole[self._own[rankings.queries] >= 0]
-        found = measures.ranks(whole, self._own[part])
+        ranks = measures.ranks(whole, self._own[part])
         for k in rankings.lengths:
-            self._ranks.setdefault(k, np.full(len(self._own), np.nan))[part] = found
+            self._ranks.setdefault(k, np.full(len(self._own), np.nan))[part] = ranks
 
     def figures(self, ks: Sequence[int], longest: int) -> Iterator[Measured]:
         if not self._ranks:

@@ -296,6 +296,6 @@ def _has_classes(labels: Mapping[int, Collection[str]], views: Sequence[Sequence
 def _labelled_in_part(labels: Mapping[int, Collection[str]], views: Sequence[Sequence[int]]) -> bool:
     """Return whether at least a tenth of the items have no label, and the others have at least two labels, but few."""
     items = {item for of_view in views for item in of_view}
-    named = [set(labels[item]) for item in items if labels.get(item)]
-    different = len(set().union(*named))
-    return len(items) - len(named) >= _UNLABELLED * len(items) and 2 <= different <= len(items) / _ITEMS_OF_A_LABEL
+    label_sets = [set(labels[item]) for item in items if labels.get(item)]
+    different = len(set().union(*label_sets))
+    return len(items) - len(label_sets) >= _UNLABELLED * len(items) and 2 <= different <= len(items) / _ITEMS_OF_A_LABEL

@@ -36,8 +36,8 @@ def groups_of(tx: Transaction, ids: NDArray[np.int64], grouping: Grouping | None
         values = {item: grouping.groups[names[key]] for key, item in tx.items.ids_of(names).items()}
     else:
         attributes = tx.items.attributes(ids.tolist())
-        named = {item: of_item.get(grouping.name) for item, of_item in attributes.items()}
-        values = {item: _json(value) for item, value in named.items() if value is not None}
+        by_item = {item: of_item.get(grouping.name) for item, of_item in attributes.items()}
+        values = {item: _json(value) for item, value in by_item.items() if value is not None}
     if not any(item in values for item in ids.tolist()):
         what = "the file names none of them" if grouping.groups else f"none of them has an attribute {grouping.name!r}"
         raise NotFoundError(f"the {len(ids)} items cannot be grouped by {grouping.name}: {what}")
@@ -56,14 +56,14 @@ def split_groups(groups: Groups, share: float, seed: int) -> NDArray[np.bool_]:
         return held_out
     splitter = GroupShuffleSplit(1, test_size=share, random_state=seed)
     try:
-        _, chosen = next(splitter.split(groups, groups=groups))
+        _, places = next(splitter.split(groups, groups=groups))
     except ValueError:
         count = len(np.unique(groups))
         raise InvalidInputError(
             f"the items form {count} group{'s' if count > 1 else ''}, and holding out {share:.0%} of them leaves "
             "one side empty: choose a grouping with more groups, or hold out less"
         ) from None
-    held_out[chosen] = True
+    held_out[places] = True
     return held_out
 
 
@@ -82,8 +82,8 @@ def fold_groups(groups: Groups, classes: NDArray[np.intp], folds: int, seed: int
     with warnings.catch_warnings():
         # scikit-learn warns of classes with fewer items than folds, which are allowed here
         warnings.simplefilter("ignore", UserWarning)
-        for number, (_, chosen) in enumerate(splitter.split(groups, classes, groups)):
-            fold_of[chosen] = number
+        for number, (_, places) in enumerate(splitter.split(groups, classes, groups)):
+            fold_of[places] = number
     return np.unique(fold_of, return_inverse=True)[1]  # large groups can leave a fold empty: number the others
 
 
@@ -190,8 +190,8 @@ def _predefined(tx: Transaction, recipe: Recipe, held_out: Filter) -> Ids:
                 f"{len(unknown)} of the {len(names)} items to hold out are not in collection {tx.name()!r}: "
                 f"{few(map(repr, unknown))}"
             )
-        named = tx.items.ids_of(key for of_name in keys.values() for key in of_name)
-        ids = np.intersect1d(ids, np.fromiter(named.values(), np.int64, len(named)))
+        items = tx.items.ids_of(key for of_name in keys.values() for key in of_name)
+        ids = np.intersect1d(ids, np.fromiter(items.values(), np.int64, len(items)))
     if not len(ids):
         raise NotFoundError(f"no item of collection {tx.name()!r} can be held out by: {rest}")
     return ids

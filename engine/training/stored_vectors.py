@@ -37,10 +37,10 @@ class IndexedTarget:
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of items, (n, D); those of codes have columns of 0 and 1."""
-        found = self.index.get(ids)
+        rows = self.index.get(ids)
         if self.target.codes:
-            return np.unpackbits(found, axis=1, count=self.target.dim).astype(np.float32)
-        return np.asarray(found)
+            return np.unpackbits(rows, axis=1, count=self.target.dim).astype(np.float32)
+        return np.asarray(rows)
 
 
 class StoredVectors(NamedTuple):
@@ -73,7 +73,7 @@ class StoredVectors(NamedTuple):
                 if index is not None:
                     indexes[space.name, view] = IndexedTarget(target, index)
         every = not all(views for _, views in targets) or len(indexes) < sum(len(views) for _, views in targets)
-        needed = [part for one in divisions.parts for part in (one.queries, compared_with(one))]
+        needed = [part for division in divisions.parts for part in (division.queries, compared_with(division))]
         return cls(with_rows(tx, items if every else items.of_ids(np.concatenate(needed))), indexes)
 
 

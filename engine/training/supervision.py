@@ -43,7 +43,7 @@ def with_supervision(
 def _similar(items: Examples, pairs: Iterable[tuple[str, str]]) -> Any:
     """Return which examples are similar by pairs of keys, a sparse (n, n) matrix; every item is similar to itself."""
     positions = {key: position for position, key in enumerate(items.keys)}
-    joined = [(positions[one], positions[two]) for one, two in pairs if one in positions and two in positions]
+    joined = [(positions[a], positions[b]) for a, b in pairs if a in positions and b in positions]
     if not joined:
         raise InvalidInputError("no pair has two training items: the items lack the views, or are held out")
     first, second = np.array(joined).T
@@ -97,13 +97,13 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
 def check_leaves(taxonomy: Taxonomy, items: Examples) -> None:
     """Raise InvalidInputError for examples with a label that is not a leaf, or with several labels."""
     if (label := stranger(taxonomy, items.labels)) is not None:
-        shown = ", ".join(taxonomy.leaves[:_SHOWN]) + (", ..." if len(taxonomy.leaves) > _SHOWN else "")
+        leaves = ", ".join(taxonomy.leaves[:_SHOWN]) + (", ..." if len(taxonomy.leaves) > _SHOWN else "")
         raise InvalidInputError(
-            f"label {label!r} is not a leaf of the taxonomy ({shown}): place it below a node, or label its items "
+            f"label {label!r} is not a leaf of the taxonomy ({leaves}): place it below a node, or label its items "
             "otherwise"
         )
-    several = (key for key, labels in zip(items.keys, items.labels, strict=True) if len(labels) > 1)
-    if (key := next(several, None)) is not None:
+    keys = (key for key, labels in zip(items.keys, items.labels, strict=True) if len(labels) > 1)
+    if (key := next(keys, None)) is not None:
         raise InvalidInputError(
             f"item {key!r} has several labels, but a taxonomy allows one label, a leaf: remove the others"
         )

@@ -36,18 +36,18 @@ def sampled(pipeline: Chain, examples: Examples, seed: int) -> Examples:
     if most is None or len(examples) <= most:
         return examples
     units, random = _Units.of(examples), np.random.RandomState(seed)
-    wanted = max(0, most - units.count(units.named))
+    room = max(0, most - units.count(units.named))
     share = 1.0 if pipeline.capabilities.needs_labels else max(_LABELLED, float(units.labelled[units.of_item].mean()))
-    first = units.drawn(np.flatnonzero(units.labelled & ~units.named), round(share * wanted), random)
-    left = wanted - units.count(first)
-    others = units.drawn(np.flatnonzero(~units.labelled & ~units.named), left, random)
-    chosen = units.named.copy()
-    chosen[first] = chosen[others] = True
-    if not chosen.any():
+    first = units.drawn(np.flatnonzero(units.labelled & ~units.named), round(share * room), random)
+    remaining = room - units.count(first)
+    unlabelled = units.drawn(np.flatnonzero(~units.labelled & ~units.named), remaining, random)
+    mask = units.named.copy()
+    mask[first] = mask[unlabelled] = True
+    if not mask.any():
         raise InvalidInputError(
             f"every group has more than {most:,} items, and groups stay whole: raise ", Argument("sample")
         )
-    return examples.take(chosen[units.of_item])
+    return examples.take(mask[units.of_item])
 
 
 def stratified(labels: Sequence[Sequence[str]], most: int, seed: int) -> Positions:
@@ -90,8 +90,8 @@ class _Units:
         for classes in examples.notion_classes.values():
             labelled |= classes != ""
         labels, rarest = _labels(examples.labels, of_item, count)
-        seen = np.column_stack([any_of(has) for has in examples.mask.T])
-        views = np.unique(seen, axis=0, return_inverse=True)[1].ravel()
+        present = np.column_stack([any_of(has) for has in examples.mask.T])
+        views = np.unique(present, axis=0, return_inverse=True)[1].ravel()
         strata = rarest * (int(views.max()) + 1) + views
         return cls(of_item, np.bincount(of_item), any_of(_named(examples)), any_of(labelled), labels, strata)
 
@@ -134,22 +134,22 @@ def _fitting(sizes: NDArray[np.intp], most: int) -> Bools:
     """Return which units are drawn, in their order: those that fit into what is left of ``most`` items."""
     if (sizes == 1).all():
         return np.arange(len(sizes)) < most
-    chosen, left = np.zeros(len(sizes), bool), most
+    mask, room = np.zeros(len(sizes), bool), most
     for unit, size in enumerate(sizes.tolist()):
-        if size <= left:
-            chosen[unit], left = True, left - size
-    return chosen
+        if size <= room:
+            mask[unit], room = True, room - size
+    return mask
 
 
 def _named(examples: Examples) -> Bools:
     """Return which examples a pair or a comparison names, (n,)."""
-    named = np.zeros(len(examples), bool)
+    mask = np.zeros(len(examples), bool)
     if examples.similar is not None:
-        named |= np.diff(examples.similar.indptr) > 1  # every item is similar to itself
+        mask |= np.diff(examples.similar.indptr) > 1  # every item is similar to itself
     if examples.constraints is not None:
         for comparisons in examples.constraints.sets:
-            named[comparisons.items.ravel()] = True
-    return named
+            mask[comparisons.items.ravel()] = True
+    return mask
 
 
 def _labels(items: Sequence[Sequence[str]], of_item: Positions, count: int) -> tuple[Members, NDArray[np.intp]]:

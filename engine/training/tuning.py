@@ -204,8 +204,8 @@ def grid(settled: Settled, tune: Tune, training: Examples) -> dict[str, tuple[An
     if LEARNER in tune.values:
         return {LEARNER: tuple(tune.values[LEARNER])}
     name, fixed = _main_learner(settled)
-    wanted = present_settings(name, tune.values)
-    if twice := sorted(fixed & set(wanted)):
+    overrides = present_settings(name, tune.values)
+    if twice := sorted(fixed & set(overrides)):
         raise InvalidInputError(f"the recipe sets {twice[0]} and also tries values for it: do one of both")
     main = build(settled.stages, settled.views, [()] * len(settled.views)).main_learner
     defaults = {KERNEL: NO_KERNEL} | (main.settings() if main else {})
@@ -214,7 +214,7 @@ def grid(settled: Settled, tune: Tune, training: Examples) -> dict[str, tuple[An
         for setting, tried in GRIDS.get(name, {}).items()
         if setting not in fixed
     }
-    values |= {setting: _once(tried) for setting, tried in wanted.items()}
+    values |= {setting: _once(tried) for setting, tried in overrides.items()}
     if unknown := sorted(setting for setting in set(values) - set(defaults) if not setting.startswith(OF_KERNEL)):
         names = ", ".join(sorted(set(defaults) - {"view_slices", "random_state"}))
         raise InvalidInputError(f"{name!r} has no parameter {unknown[0]}; it has: {names}")
@@ -266,10 +266,10 @@ def check_dimensions(settled: Settled, pipeline: Chain, training: Examples, sett
     the dimensions.
     """
     main = pipeline.main_learner
-    wanted = list(settled.tune.values.get(_DIMENSIONS, ())) if settled.tune else []
+    sizes = list(settled.tune.values.get(_DIMENSIONS, ())) if settled.tune else []
     if main is not None and _DIMENSIONS in _main_learner(settled)[1]:
-        wanted.append(main.get_params()[_DIMENSIONS])
-    if main is None or not (numbers := [number for number in wanted if isinstance(number, int)]):
+        sizes.append(main.get_params()[_DIMENSIONS])
+    if main is None or not (numbers := [number for number in sizes if isinstance(number, int)]):
         return
     items = dict(zip(training.rows, training.mask.sum(axis=0).tolist(), strict=True))
     ranks, reasons = items, [f"{count} training items have view {view}" for view, count in items.items()]

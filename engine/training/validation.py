@@ -77,19 +77,19 @@ def validate_order(training: Examples, comparisons: AnyComparisons, folds: int, 
 
     Every notion spreads evenly over the folds. If the learner has notions, the distances of each measure its own.
     """
-    chosen = _folds_of_comparisons(comparisons, folds, seed)
+    fold_of = _folds_of_comparisons(comparisons, folds, seed)
     rows, mask = _dense(training), training.mask
     database = [view[present] for view, present in zip(rows, mask.T, strict=True)]
 
     def agreement(number: int, chain: Chain, _: list[AnyRows], placed: list[AnyRows]) -> Iterator[float]:
-        held_out = comparisons.take(chosen == number)
+        held_out = comparisons.take(fold_of == number)
         for view, (embedded, present) in enumerate(zip(placed, mask.T, strict=True)):
             of_view = held_out.among(present, len(present))
-            if len(of_view) and np.isfinite(found := _agreement(chain, view, of_view, within_reach(embedded))):
-                yield found
+            if len(of_view) and np.isfinite(score := _agreement(chain, view, of_view, within_reach(embedded))):
+                yield score
 
     def fold(number: int) -> Fold:
-        learned = replace(training, constraints=comparisons.take(chosen != number))
+        learned = replace(training, constraints=comparisons.take(fold_of != number))
         return _fold(learned, queries=[view[:0] for view in rows], database=database)
 
     return CrossValidation([fold(number) for number in range(folds)], agreement)
@@ -133,9 +133,9 @@ class _Retrieval:
         """Return the training rows and the embedded rows of a fold."""
         queries, items = self._positions(number)
         rows = _dense(self.training)
-        asking = [view[chosen] for view, chosen in zip(rows, queries, strict=True)]
-        found = [view[chosen] for view, chosen in zip(rows, items, strict=True)]
-        return _fold(self.training.take(self.folds != number), asking, asking if self.unseen else found)
+        asking = [view[places] for view, places in zip(rows, queries, strict=True)]
+        database = [view[places] for view, places in zip(rows, items, strict=True)]
+        return _fold(self.training.take(self.folds != number), asking, asking if self.unseen else database)
 
     def __call__(self, number: int, chain: Chain, probes: list[AnyRows], placed: list[AnyRows]) -> Iterator[Scored]:
         """Yield the measure of each query of a fold by query view and target, if a query has relevant items."""
@@ -143,21 +143,21 @@ class _Retrieval:
         classes = self.training.classes()
         for query, target in _crossings(chain, len(queries)):
             if len(queries[query]) and len(items[target]):
-                known = np.full(len(items[target]), "") if self.unseen else classes[items[target]]
-                metrics = metrics_of_items(chain, known, target, placed[target])
+                item_classes = np.full(len(items[target]), "") if self.unseen else classes[items[target]]
+                metrics = metrics_of_items(chain, item_classes, target, placed[target])
                 vectors = within_reach(probes[query]), within_reach(placed[target])
                 widths = chain.widths_of_metrics(target, placed[target].shape[1])
-                found = self._quality(*vectors, (metrics, widths), queries[query], items[target])
-                if np.isfinite(found).any():
-                    yield (query, target), found
+                quality = self._quality(*vectors, (metrics, widths), queries[query], items[target])
+                if np.isfinite(quality).any():
+                    yield (query, target), quality
 
     def finds_unseen(self) -> bool:
         """Return whether at least half of the items have a similar item in their own fold."""
         if self.measure == ITEMS:
             return True
-        known = [np.flatnonzero(self._known() & (self.folds == number)) for number in np.unique(self.folds)]
-        found = np.concatenate([self._has_similar(items) for items in known])
-        return bool(len(found)) and float(found.mean()) >= 0.5
+        by_fold = [np.flatnonzero(self._known() & (self.folds == number)) for number in np.unique(self.folds)]
+        flags = np.concatenate([self._has_similar(items) for items in by_fold])
+        return bool(len(flags)) and float(flags.mean()) >= 0.5
 
     def _known(self) -> Bools:
         """Return which items have known similar items: those in pairs, or those with labels."""
@@ -189,14 +189,14 @@ class _Retrieval:
         (indexed, widths) = metrics
         order, apart = np.random.default_rng(self.seed).permutation(len(items)), self.training.apart
         placed, indexed, items = placed[order], indexed[order], items[order]
-        found = np.empty(len(queries))
-        for chosen in blocks(np.arange(len(queries)), len(items)):
-            gaps = distances(probes[chosen], placed, indexed, widths)
+        quality = np.empty(len(queries))
+        for block in blocks(np.arange(len(queries)), len(items)):
+            gaps = distances(probes[block], placed, indexed, widths)
             if self.measure != ITEMS:
                 # items of the query's group rank last, as irrelevant
-                gaps[apart[queries[chosen], None] == apart[None, items]] = np.inf
-            found[chosen] = self._judged(ranking(gaps), queries[chosen], items)
-        return found
+                gaps[apart[queries[block], None] == apart[None, items]] = np.inf
+            quality[block] = self._judged(ranking(gaps), queries[block], items)
+        return quality
 
     def _judged(self, order: NDArray[np.intp], queries: NDArray[np.intp], items: NDArray[np.intp]) -> AnyRows:
         if self.measure == ACCURACY:
@@ -210,26 +210,26 @@ class _Retrieval:
         if self.measure == ITEMS:
             return np.asarray(itself)
         apart = self.training.apart
-        others = apart[queries, None] != apart[None, items]
+        other_group = apart[queries, None] != apart[None, items]
         if self.training.similar is not None:
-            return np.asarray((self.training.similar[queries][:, items].toarray() > 0) & others)
-        return np.asarray(relevant(self._members[queries], self._members[items]) & others)
+            return np.asarray((self.training.similar[queries][:, items].toarray() > 0) & other_group)
+        return np.asarray(relevant(self._members[queries], self._members[items]) & other_group)
 
     def _has_similar(self, items: NDArray[np.intp]) -> Bools:
         """Return which of the items have a similar item of another group among the items."""
         apart = self.training.apart[items]
-        found = np.zeros(len(items), bool)
+        mask = np.zeros(len(items), bool)
         if self.training.similar is not None:
             pairs = self.training.similar[items][:, items].tocoo()
-            found[pairs.row[apart[pairs.row] != apart[pairs.col]]] = True
-            return found
+            mask[pairs.row[apart[pairs.row] != apart[pairs.col]]] = True
+            return mask
         labelled = self._members[items].tocoo()
         groups = apart[labelled.row]
         least, most = np.full(labelled.shape[1], groups.max(initial=0)), np.zeros(labelled.shape[1], groups.dtype)
         np.minimum.at(least, labelled.col, groups)
         np.maximum.at(most, labelled.col, groups)
-        found[labelled.row[(least < most)[labelled.col]]] = True
-        return found
+        mask[labelled.row[(least < most)[labelled.col]]] = True
+        return mask
 
     @cached_property
     def _members(self) -> Members:
@@ -247,14 +247,14 @@ def spread(training: Examples, folds: int, seed: int) -> NDArray[np.intp]:
     if training.groups is not None:
         return fold_groups(training.groups, codes, folds, seed)
     generator = np.random.default_rng(seed)
-    found = np.empty(len(training), np.intp)
+    fold_of = np.empty(len(training), np.intp)
     # each class continues at the fold after the last one, so that small classes do not all fill the first fold
     first = 0
     for code in range(len(names)):
         of_class = generator.permutation(np.flatnonzero(codes == code))
-        found[of_class] = (first + np.arange(len(of_class))) % folds
+        fold_of[of_class] = (first + np.arange(len(of_class))) % folds
         first += len(of_class)
-    return found
+    return fold_of
 
 
 def _fold(learned: Examples, queries: list[AnyRows], database: list[AnyRows]) -> Fold:
@@ -264,9 +264,9 @@ def _fold(learned: Examples, queries: list[AnyRows], database: list[AnyRows]) ->
     return Fold(training=_dense(learned), mask=learned.mask, learn=fit, queries=queries, database=database)
 
 
-def _dense(found: Examples) -> list[AnyRows]:
+def _dense(examples: Examples) -> list[AnyRows]:
     """Return the rows by view as float64, (n, d_v), with zeros for items without the view."""
-    rows = zip(found.rows.values(), found.mask.T, strict=True)
+    rows = zip(examples.rows.values(), examples.mask.T, strict=True)
     return [np.where(present[:, None], view, 0.0).astype(np.float64) for view, present in rows]
 
 

@@ -148,7 +148,7 @@ class ItemComparisons:
             raise InvalidInputError(f"items of constraints are positions in keys, from 0 to {len(self.keys) - 1}")
         for name in self.notions:
             check_notion(name)
-        if len({bool(one.notions) for one in self.sets}) > 1:
+        if len({bool(part.notions) for part in self.sets}) > 1:
             raise InvalidInputError("some constraints have a notion and some do not: give a notion to all or none")
 
     @property
@@ -159,7 +159,7 @@ class ItemComparisons:
     @property
     def kind(self) -> str:
         """The kinds in words, such as "pairs and quadruplets"."""
-        return " and ".join(dict.fromkeys(one.comparisons.kind for one in self.sets))
+        return " and ".join(dict.fromkeys(part.comparisons.kind for part in self.sets))
 
     def weighted(self, weight: float) -> Self:
         """Return the comparisons of this set with their weights multiplied by ``weight``."""
@@ -170,10 +170,10 @@ class ItemComparisons:
     @classmethod
     def of_answers(cls, answers: Iterable[Answer]) -> Self:
         """Return the triplets that answers stand for; InvalidInputError if there are none."""
-        named = [(*triplet, answer.notion) for answer in answers for triplet in answer.triplets]
+        rows = [(*triplet, answer.notion) for answer in answers for triplet in answer.triplets]
         positions: dict[str, int] = {}
-        items = [[positions.setdefault(key, len(positions)) for key in one[:3]] for one in named]
-        notions = np.array([notion for *_, notion in named])
+        items = [[positions.setdefault(key, len(positions)) for key in row[:3]] for row in rows]
+        notions = np.array([notion for *_, notion in rows])
         return cls(tuple(positions), Comparisons(np.array(items, np.int64).reshape(-1, 3), notions=notions))
 
     @cached_property
@@ -189,38 +189,38 @@ class ItemComparisons:
         return np.empty(0, np.int64) if notions is None else np.searchsorted(self.notions, notions.astype(str))
 
     def __len__(self) -> int:
-        return sum(len(one.comparisons) for one in self.sets)
+        return sum(len(part.comparisons) for part in self.sets)
 
-    def of_known(self, known: Collection[str]) -> tuple["ItemComparisons", str]:
+    def of_known(self, known_keys: Collection[str]) -> tuple["ItemComparisons", str]:
         """Return the comparisons of known keys, and a sentence about the other comparisons, "" if there are none.
 
         Raises NotFoundError if no comparison has only known keys.
         """
-        kept = [one._only(known) for one in self.sets]
-        sets = [one for one in kept if one is not None]
+        parts = [part._only(known_keys) for part in self.sets]
+        sets = [part for part in parts if part is not None]
         if not sets:
-            raise NotFoundError(f"{self._where(0)}: there is no item {next(self._unknown(known))!r}")
-        found = replace(sets[0], others=tuple(sets[1:]))
-        unknown = dict.fromkeys(key for one in self.sets for key in one._unknown(known))
-        return found, left_out(self.kind, len(self) - len(found), len(self), unknown)
+            raise NotFoundError(f"{self._where(0)}: there is no item {next(self._unknown(known_keys))!r}")
+        comparisons = replace(sets[0], others=tuple(sets[1:]))
+        unknown = dict.fromkeys(key for part in self.sets for key in part._unknown(known_keys))
+        return comparisons, left_out(self.kind, len(self) - len(comparisons), len(self), unknown)
 
-    def _unknown(self, known: Collection[str]) -> Iterator[str]:
+    def _unknown(self, known_keys: Collection[str]) -> Iterator[str]:
         """Yield the unknown keys of this set, in the order of its comparisons."""
         used = dict.fromkeys(self.comparisons.items.ravel().tolist())
-        return (self.keys[item] for item in used if self.keys[item] not in known)
+        return (self.keys[item] for item in used if self.keys[item] not in known_keys)
 
-    def _only(self, known: Collection[str]) -> Self | None:
+    def _only(self, known_keys: Collection[str]) -> Self | None:
         """Return the comparisons of this set that have only known keys; None if there are none."""
-        is_known = np.array([key in known for key in self.keys], bool)
-        kept = is_known[self.comparisons.items].all(axis=1)
-        if kept.all():
+        is_known = np.array([key in known_keys for key in self.keys], bool)
+        mask = is_known[self.comparisons.items].all(axis=1)
+        if mask.all():
             return replace(self, others=())
-        if not kept.any():
+        if not mask.any():
             return None
         columns = {name: getattr(self.comparisons, name) for name in (*_COLUMNS, "notions")}
-        chosen = {name: values if values is None else values[kept] for name, values in columns.items()}
-        comparisons = Comparisons(self.comparisons.items[kept], **chosen)
-        return replace(self, comparisons=comparisons, lines=None if self.lines is None else self.lines[kept], others=())
+        masked = {name: values if values is None else values[mask] for name, values in columns.items()}
+        comparisons = Comparisons(self.comparisons.items[mask], **masked)
+        return replace(self, comparisons=comparisons, lines=None if self.lines is None else self.lines[mask], others=())
 
     def check(self) -> None:
         """Raise InvalidInputError for comparisons that no learner can use.
@@ -228,8 +228,8 @@ class ItemComparisons:
         Triplets and quadruplets may contradict each other, because people disagree. A pair must not be both similar
         and dissimilar.
         """
-        for one in self.others:
-            one.check()
+        for part in self.others:
+            part.check()
         for name in ("weights", "margins"):
             values = getattr(self.comparisons, name)
             if values is not None and (row := _first(~(np.abs(values) < MAX_VALUE))) is not None:
@@ -261,7 +261,7 @@ class ItemComparisons:
             codes += len(self.keys) ** 2 * self.notion_codes
         both = np.intersect1d(codes[similar], codes[~similar])
         if len(both):
-            first, second = (int(np.flatnonzero((codes == both[0]) & (similar == one))[0]) for one in (True, False))
+            first, second = (int(np.flatnonzero((codes == both[0]) & (similar == value))[0]) for value in (True, False))
             names = " and ".join(repr(self.keys[item]) for item in pairs[first])
             raise InvalidInputError(
                 f"{names} are similar by {self._where(first)} and dissimilar by {self._where(second)}: "
@@ -274,20 +274,20 @@ class ItemComparisons:
     def of(self, keys: Sequence[str]) -> AnyComparisons:
         """Return the comparisons whose items all have one of these keys; items become positions in ``keys``."""
         places = {key: place for place, key in enumerate(keys)}
-        found = tuple(one._at(places) for one in self.sets)
-        return found[0] if len(found) == 1 else MixedComparisons(found)
+        parts = tuple(part._at(places) for part in self.sets)
+        return parts[0] if len(parts) == 1 else MixedComparisons(parts)
 
     def _at(self, places: Mapping[str, int]) -> Comparisons:
         positions = np.array([places.get(key, -1) for key in self.keys], np.int64)
-        known = positions >= 0
-        found = self.comparisons.among(known, len(self.keys))
-        return replace(found, items=positions[known][found.items])
+        present = positions >= 0
+        comparisons = self.comparisons.among(present, len(self.keys))
+        return replace(comparisons, items=positions[present][comparisons.items])
 
     def naming(self, keys: Collection[str]) -> int:
         """Return the number of comparisons that name at least one of these keys."""
-        named = np.array([key in keys for key in self.keys], bool)
-        own = int(named[self.comparisons.items].any(axis=1).sum())
-        return own + sum(one.naming(keys) for one in self.others)
+        is_named = np.array([key in keys for key in self.keys], bool)
+        own = int(is_named[self.comparisons.items].any(axis=1).sum())
+        return own + sum(part.naming(keys) for part in self.others)
 
     def to_state(self) -> dict[str, Any]:
         """Return keys and arrays by name, without ``lines``, which serve only messages about a file."""
@@ -297,7 +297,7 @@ class ItemComparisons:
         columns = {name: getattr(self.comparisons, name) for name in _COLUMNS}
         if self.notions:
             columns["notions"] = {"names": self.notions, "codes": self.notion_codes.astype(np.int32)}
-        others = {"others": [one.to_state() for one in self.others]} if self.others else {}
+        others = {"others": [part.to_state() for part in self.others]} if self.others else {}
         return {"keys": self.keys, "items": items} | columns | others
 
     @classmethod
@@ -307,7 +307,7 @@ class ItemComparisons:
         if notions := state.get("notions"):
             columns["notions"] = np.array(notions["names"])[notions["codes"]]
         comparisons = Comparisons(state["items"].astype(np.int64), **columns)
-        others = tuple(cls.from_state(one) for one in state.get("others", ()))
+        others = tuple(cls.from_state(tree) for tree in state.get("others", ()))
         return cls(tuple(state["keys"]), comparisons, others=others)
 
 
@@ -316,7 +316,7 @@ def left_out(kind: str, count: int, total: int, keys: Iterable[str]) -> str:
     return f"{count} of {total} {kind} left out: there is no item {few(map(repr, keys))}" if count else ""
 
 
-def _first(chosen: Any) -> int | None:
+def _first(mask: Any) -> int | None:
     """Return the first true position of a mask, (n,); None if no value is true."""
-    found = np.flatnonzero(chosen)
-    return int(found[0]) if len(found) else None
+    places = np.flatnonzero(mask)
+    return int(places[0]) if len(places) else None

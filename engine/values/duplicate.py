@@ -46,9 +46,9 @@ class DuplicatesRequest:
 
     def check(self) -> None:
         """Raise InvalidInputError for an unknown relation, and for a negative limit."""
-        for one in self.relations:
-            if one not in RELATIONS:
-                raise InvalidInputError(f"a relation is one of {', '.join(RELATIONS)}, not {one!r}")
+        for relation in self.relations:
+            if relation not in RELATIONS:
+                raise InvalidInputError(f"a relation is one of {', '.join(RELATIONS)}, not {relation!r}")
         check_count("limit", self.limit, 0)
 
 
@@ -89,7 +89,7 @@ class DuplicateGroup:
     @property
     def size(self) -> int:
         """Bytes of the members' files."""
-        return sum(one.size for one in self.members)
+        return sum(member.size for member in self.members)
 
 
 @dataclass(frozen=True, kw_only=True)

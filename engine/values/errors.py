@@ -84,20 +84,20 @@ _collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 
 def warn_of(text: str) -> None:
     """Warn of the input of a caller: in the list of ``collected_warnings``, or as an InputWarning elsewhere."""
-    found = _collected.get()
-    if found is None:
+    texts = _collected.get()
+    if texts is None:
         warnings.warn(text, InputWarning, stacklevel=3)
-    elif text not in found:
-        found.append(text)
+    elif text not in texts:
+        texts.append(text)
 
 
 @contextmanager
 def collected_warnings() -> Iterator[list[str]]:
     """Collect the texts of ``warn_of`` in the block, for an answer that carries them."""
-    found = list[str]()
-    token = _collected.set(found)
+    texts = list[str]()
+    token = _collected.set(texts)
     try:
-        yield found
+        yield texts
     finally:
         _collected.reset(token)
 

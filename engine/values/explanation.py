@@ -130,5 +130,5 @@ class Explanation:
 
     def shares(self) -> tuple[float, ...]:
         """Return the share of each contribution, (n,), with its sign; the shares without signs sum to 1."""
-        whole = sum(abs(one.contribution) for one in self.contributions) or 1.0
-        return tuple(one.contribution / whole for one in self.contributions)
+        whole = sum(abs(part.contribution) for part in self.contributions) or 1.0
+        return tuple(part.contribution / whole for part in self.contributions)

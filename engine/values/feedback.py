@@ -55,31 +55,31 @@ def weights_of(likes: Judged, unlikes: Judged) -> dict[str, float]:
 
     Raises InvalidInputError for no key, a key in both, and a weight that is not a number above 0.
     """
-    found: dict[str, float] = {}
+    weight_of: dict[str, float] = {}
     for sign, judged in ((1.0, likes), (-1.0, unlikes)):
         weights = judged if isinstance(judged, Mapping) else dict.fromkeys(one_or_several(judged), 1.0)
         for key, weight in weights.items():
-            if key in found:
+            if key in weight_of:
                 raise InvalidInputError(f"{key!r} cannot be liked and disliked at once: judge it once")
             if not (math.isfinite(weight) and weight > 0):
                 raise InvalidInputError(f"the weight of a judgement is a number above 0, not {weight:g} for {key!r}")
-            found[key] = sign * weight
-    if not found:
+            weight_of[key] = sign * weight
+    if not weight_of:
         raise InvalidInputError("there is nothing to judge: give at least one key that is liked or disliked")
-    return found
+    return weight_of
 
 
 def counting(judgements: Iterable[Judgement]) -> list[Judgement]:
     """Return the last judgement of each key, in the order in which people made them."""
     last: dict[str, Judgement] = {}
-    for one in judgements:
-        last.pop(one.key, None)
-        last[one.key] = one
+    for judgement in judgements:
+        last.pop(judgement.key, None)
+        last[judgement.key] = judgement
     return list(last.values())
 
 
 def described(name: str, judgements: Sequence[Judgement]) -> FeedbackInfo:
     """Return the description of feedback with these judgements, one of each key."""
-    examples = sum(one.weight > 0 for one in judgements)
-    people = dict(sorted(Counter(one.person for one in judgements).items()))
+    examples = sum(judgement.weight > 0 for judgement in judgements)
+    people = dict(sorted(Counter(judgement.person for judgement in judgements).items()))
     return FeedbackInfo(name=name, examples=examples, counter_examples=len(judgements) - examples, people=people)

@@ -76,13 +76,13 @@ class HitList:
     def __getstate__(
         self,
     ) -> dict[str, Any]:  # without the function of ``illustrated``, which refers to an open collection
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
 
     def illustrated(self, thumbnail: Thumbnail) -> Self:
         """Return the same list with the function that reads thumbnails for notebooks."""
-        made = replace(self)
-        vars(made)["_thumbnail"] = thumbnail
-        return made
+        hit_list = replace(self)
+        vars(hit_list)["_thumbnail"] = thumbnail
+        return hit_list
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with a row for each hit and a column for each attribute (``attributes.NAME``) and score.
@@ -111,7 +111,7 @@ class HitLists(list[HitList]):
 
 def _row(hit: Hit) -> dict[str, Any]:
     """Return the cells of a hit by column name."""
-    row = {one.name: getattr(hit, one.name) for one in fields(hit) if one.name not in ("attributes", "scores")}
+    row = {part.name: getattr(hit, part.name) for part in fields(hit) if part.name not in ("attributes", "scores")}
     row |= {f"attributes.{name}": value for name, value in hit.attributes.items()}
     return row | {f"scores.{name}": value for name, value in hit.scores.items()}
 
@@ -119,14 +119,14 @@ def _row(hit: Hit) -> dict[str, Any]:
 def _html(lists: Sequence[HitList]) -> Markup:
     """Return lists of hits as rows of pictures."""
     pictures = Pictures(vars(lists[0]).get("_thumbnail") if lists else None)
-    return markup([_html_list(one, pictures) for one in lists[:LISTS]], more_of(len(lists) - LISTS, "lists"))
+    return markup([_html_list(hit_list, pictures) for hit_list in lists[:LISTS]], more_of(len(lists) - LISTS, "lists"))
 
 
-def _html_list(one: HitList, pictures: Pictures) -> Markup:
-    where = f" in {one.target}" if one.target else ""
-    tiles = [_html_hit(hit, pictures) for hit in one.hits[:SHOWN]]
-    head = element("h4", f"{len(one.hits):,} hits for query {one.query}{where}")
-    return markup(head, element("div", tiles, class_="tiles"), more_of(len(one.hits) - SHOWN, "hits"))
+def _html_list(hit_list: HitList, pictures: Pictures) -> Markup:
+    where = f" in {hit_list.target}" if hit_list.target else ""
+    tiles = [_html_hit(hit, pictures) for hit in hit_list.hits[:SHOWN]]
+    head = element("h4", f"{len(hit_list.hits):,} hits for query {hit_list.query}{where}")
+    return markup(head, element("div", tiles, class_="tiles"), more_of(len(hit_list.hits) - SHOWN, "hits"))
 
 
 def _html_hit(hit: Hit, pictures: Pictures) -> Markup:

@@ -69,10 +69,10 @@ class SearchRecall:
         """Return the recall as a sentence."""
         if not self.effort:
             return f"queries of {self.view} are exact"
-        found = f"queries of {self.view} find {self.recall:.3f} of the nearest items with effort {self.effort}"
+        text = f"queries of {self.view} find {self.recall:.3f} of the nearest items with effort {self.effort}"
         if self.live is None:
-            return found
-        return f"{found}, and in use {self.live.recall:.3f} \u00b1 {self.live.error:.3f} by {self.live.queries} queries"
+            return text
+        return f"{text}, and in use {self.live.recall:.3f} \u00b1 {self.live.error:.3f} by {self.live.queries} queries"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ class TargetIndex:
         kind = self.kind if self.asked == self.kind else f"{self.kind} (chosen by {self.asked})"
         promise = f"promised recall {self.recall:g}" if self.searches else "exact"
         facts = [f"{self.target}: index {kind} of {self.vectors} vectors, {promise}"]
-        return "; ".join([*facts, *(one.sentence() for one in self.searches)])
+        return "; ".join([*facts, *(search.sentence() for search in self.searches)])
 
 
 class Point(NamedTuple):
@@ -123,7 +123,7 @@ class Curve:
     def effort(self, recall: float) -> int:
         """Return the least effort from which on recall reaches a wanted one by two standard errors; 0, an exact search,
         if none does."""
-        reached = [one.recall - 2 * one.error >= recall for one in self.points]
+        reached = [point.recall - 2 * point.error >= recall for point in self.points]
         first = len(reached) - reached[::-1].index(False) if False in reached else 0
         return self.points[first].effort if first < len(reached) else 0
 
@@ -142,19 +142,19 @@ class MeasuredRecall:
 
     @cached_property
     def _plain(self) -> list[Curve]:
-        return sorted([one for one in self.curves if one.share == 1], key=lambda one: one.k)
+        return sorted([curve for curve in self.curves if curve.share == 1], key=lambda curve: curve.k)
 
     @cached_property
     def _filtered(self) -> dict[bool, list[Curve]]:
         """The curves under filters that are correlated with the vectors, and under others, by falling share."""
-        filtered = sorted([one for one in self.curves if one.share < 1], key=lambda one: -one.share)
-        return {kind: [one for one in filtered if one.correlated is kind] for kind in (False, True)}
+        filtered = sorted([curve for curve in self.curves if curve.share < 1], key=lambda curve: -curve.share)
+        return {kind: [curve for curve in filtered if curve.correlated is kind] for kind in (False, True)}
 
     @classmethod
     def from_json(cls, tree: Mapping[str, Any]) -> Self:
         """Return the recall of JSON values; the errors of ``IndexChoice.from_json``."""
-        curves = [{**one, "points": tuple(Point(*point) for point in one["points"])} for one in tree["curves"]]
-        return cls(**{**tree, "curves": tuple(Curve(**one) for one in curves)})
+        curves = [{**curve, "points": tuple(Point(*point) for point in curve["points"])} for curve in tree["curves"]]
+        return cls(**{**tree, "curves": tuple(Curve(**curve) for curve in curves)})
 
     def effort(self, k: int, share: float, recall: float, correlated: bool = False) -> int:
         """Return the effort of a search for k items among a share of all items; 0 for an exact search.
@@ -166,12 +166,12 @@ class MeasuredRecall:
         """
         if recall >= EXACT or not self._plain:
             return 0
-        curve = next((one for one in self._plain if one.k >= k), self._plain[-1])
+        curve = next((curve for curve in self._plain if curve.k >= k), self._plain[-1])
         effort = math.ceil(curve.effort(recall) * max(1, k / curve.k))
         filtered_curves = self._filtered[correlated]
         if share >= 1 or not effort or not filtered_curves:
             return effort
-        narrow = next((one for one in filtered_curves if one.share <= share), filtered_curves[-1])
+        narrow = next((curve for curve in filtered_curves if curve.share <= share), filtered_curves[-1])
         base, filtered = self._plain[0].effort(recall), narrow.effort(recall) * max(1, narrow.share / share)
         return max(effort, math.ceil(effort * filtered / base)) if base and filtered else 0
 
@@ -192,7 +192,7 @@ class IndexChoice:
 
     @cached_property
     def _of_view(self) -> dict[str, MeasuredRecall]:
-        return {one.view: one for one in self.measured}
+        return {recall.view: recall for recall in self.measured}
 
     def effort(
         self, view: str, k: int, share: float, recall: float = 0.0, correlated: bool = False, items: int = 0
@@ -225,12 +225,12 @@ class IndexChoice:
             recall=self.recall,
             searches=tuple(
                 SearchRecall(
-                    view=one.view,
-                    effort=one.effort(_SHOWN_K, 1.0, self.recall),
-                    recall=one.confirmed,
-                    queries=one.queries,
+                    view=measured.view,
+                    effort=measured.effort(_SHOWN_K, 1.0, self.recall),
+                    recall=measured.confirmed,
+                    queries=measured.queries,
                 )
-                for one in self.measured
+                for measured in self.measured
             ),
         )
 
@@ -241,5 +241,5 @@ class IndexChoice:
     @classmethod
     def from_json(cls, tree: Mapping[str, Any]) -> Self:
         """Return the choice of JSON values; ValueError, TypeError or KeyError if no choice has these values."""
-        measured = tuple(MeasuredRecall.from_json(one) for one in tree["measured"])
+        measured = tuple(MeasuredRecall.from_json(entry) for entry in tree["measured"])
         return cls(**{**tree, "measured": measured})

@@ -71,7 +71,7 @@ class Tuning:
     def from_json(cls, tree: Mapping[str, Any]) -> "Tuning":
         """Return the value from the result of ``dataclasses.asdict``."""
         fields = dict(tree)
-        return cls(tried=tuple(Trial(**one) for one in fields.pop("tried")), **fields)
+        return cls(tried=tuple(Trial(**trial) for trial in fields.pop("tried")), **fields)
 
 
 @dataclass(frozen=True)
@@ -214,10 +214,10 @@ class SpaceDescription:
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON values for ``from_json``, without name and generation, which the catalog stores itself."""
-        names = [one.name for one in fields(SpaceDescription) if one.name not in ("name", "generation")]
+        names = [entry.name for entry in fields(SpaceDescription) if entry.name not in ("name", "generation")]
         values = {name: getattr(self, name) for name in names}
         trees = {"tuning": self.tuning and asdict(self.tuning), "cost": self.cost and asdict(self.cost)}
-        return values | trees | {"labels": [asdict(one) for one in self.labels]}
+        return values | trees | {"labels": [asdict(report) for report in self.labels]}
 
     @classmethod
     def from_json(cls, tree: Mapping[str, Any], **others: Any) -> Self:
@@ -225,16 +225,16 @@ class SpaceDescription:
 
         Fields that are missing in JSON of an earlier version get their defaults.
         """
-        known = {one.name for one in fields(cls)} & tree.keys() - others.keys()
-        found: dict[str, Any] = {name: tree[name] for name in known}
-        found |= {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
-        if found.get("tuning"):
-            found["tuning"] = Tuning.from_json(found["tuning"])
-        if found.get("labels"):
-            found["labels"] = tuple(LabelReport(**{**one, "faults": tuple(one["faults"])}) for one in found["labels"])
-        if found.get("cost"):
-            found["cost"] = TrainingCost(**found["cost"])
-        return cls(**found, **others)
+        names = {entry.name for entry in fields(cls)} & tree.keys() - others.keys()
+        values: dict[str, Any] = {name: tree[name] for name in names}
+        values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        if values.get("tuning"):
+            values["tuning"] = Tuning.from_json(values["tuning"])
+        if values.get("labels"):
+            values["labels"] = tuple(LabelReport(**{**row, "faults": tuple(row["faults"])}) for row in values["labels"])
+        if values.get("cost"):
+            values["cost"] = TrainingCost(**values["cost"])
+        return cls(**values, **others)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,22 +312,22 @@ def collection_html(info: CollectionInfo, items: "Sequence[Item]" = (), thumbnai
     """Return a collection: its size, views, spaces and labels, and some of its items."""
     pictures = Pictures(thumbnail)
     labels = [f"{label} ({count:,})" for label, count in sorted(info.labels.items(), key=lambda pair: -pair[1])]
-    tiles = [tile(pictures.of(one.key), one.key, one.labels, one.text) for one in items[:SAMPLE]]
+    tiles = [tile(pictures.of(item.key), item.key, item.labels, item.text) for item in items[:SAMPLE]]
     views = [[view.name, view.extractor, f"{view.dim:,}"] for view in info.views]
     return markup(
         element("h4", name(info.name), f": {info.items:,} items"),
         element("div", tiles, class_="tiles") if tiles else "",
         element("p", "Labels: ", name(", ".join(labels[:LABELS]), 1000)) if labels else "",
         table(["view", "extractor", ">dim"], views),
-        table(_SPACE_HEADS, [_space_line(one, one.name == info.active_space) for one in info.spaces]),
+        table(_SPACE_HEADS, [_space_line(space, space.name == info.active_space) for space in info.spaces]),
     )
 
 
 def _space_html(info: SpaceInfo) -> Markup:
     """Return a space: its learner and targets, and how well it recognises labels."""
     labels = [
-        [name(one.label), f"{one.items:,}", f"{one.tested:,}", "" if one.recall is None else f"{one.recall:.2f}"]
-        for one in info.labels[:LABELS]
+        [name(line.label), f"{line.items:,}", f"{line.tested:,}", "" if line.recall is None else f"{line.recall:.2f}"]
+        for line in info.labels[:LABELS]
     ]
     return markup(
         element("h4", "Space ", name(info.name)),

@@ -70,32 +70,32 @@ def path_of_source(source: str) -> Path:
     """Return the path of a file from the source of its item, in which bytes that are not UTF-8 are ``\\xff``."""
     path = Path(source)
     if "\\x" in source and not may_exist(path):
-        return Path(os.fsdecode(_BYTE.sub(lambda found: bytes.fromhex(found[1].decode()), os.fsencode(source))))
+        return Path(os.fsdecode(_BYTE.sub(lambda match: bytes.fromhex(match[1].decode()), os.fsencode(source))))
     return path
 
 
 _BYTE = re.compile(rb"\\x([89a-f][0-9a-f])")
 
 
-def encoded(given: object) -> bytes:
+def encoded(form: object) -> bytes:
     """Return the bytes of a picture file: the given bytes, the content of a file, or a PNG of a picture in memory.
 
     Raises InvalidInputError for a file that cannot be read and for a value that is not a picture, ImageError for an
     array whose shape or type is not that of a picture.
     """
-    if isinstance(given, bytes | bytearray | memoryview):
-        return bytes(given)
-    if not isinstance(given, str | PathLike):
+    if isinstance(form, bytes | bytearray | memoryview):
+        return bytes(form)
+    if not isinstance(form, str | PathLike):
         from crossview.features.encoding import png
 
-        made = png(given)
-        if made is None:
+        content = png(form)
+        if content is None:
             raise InvalidInputError(
                 "give a picture as the path or the bytes of its file, as an image of Pillow or as an array, "
-                f"not as {type(given).__name__}"
+                f"not as {type(form).__name__}"
             )
-        return made
-    path = Path(given)
+        return content
+    path = Path(form)
     try:
         return encoded_picture(path, MAX_PIXELS)
     except ImageError as error:
@@ -130,27 +130,27 @@ class Encoded:
     def __get__(self, instance: object | None, owner: type) -> bytes | None:
         return None if instance is None else vars(instance)[self._name]  # dataclasses read the default from the class
 
-    def __set__(self, instance: object, given: PictureForm | None) -> None:
-        vars(instance)[self._name] = None if given is None else encoded(given)
+    def __set__(self, instance: object, form: PictureForm | None) -> None:
+        vars(instance)[self._name] = None if form is None else encoded(form)
 
 
-def one_or_several(given: str | Iterable[str]) -> tuple[str, ...]:
+def one_or_several(names: str | Iterable[str]) -> tuple[str, ...]:
     """Return names as a tuple; a string is one name, not a sequence of letters.
 
     Lists, sets, arrays and series are several names. InvalidInputError for a value that is not a name or several.
     """
-    if isinstance(given, str):
-        return (given,) if given else ()
-    if isinstance(given, bytes | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"give a name, or a list of names, not {given!r:.40}")
-    return tuple(given)
+    if isinstance(names, str):
+        return (names,) if names else ()
+    if isinstance(names, bytes | Mapping) or not isinstance(names, Iterable):
+        raise InvalidInputError(f"give a name, or a list of names, not {names!r:.40}")
+    return tuple(names)
 
 
 def let_one_be_several(request: object, *names: str) -> None:
     """Replace the names in these fields of a frozen dataclass, in any form, by tuples of names; None stays."""
     for name in names:
-        if (given := getattr(request, name)) is not None and not isinstance(given, tuple):
-            object.__setattr__(request, name, one_or_several(given))
+        if (value := getattr(request, name)) is not None and not isinstance(value, tuple):
+            object.__setattr__(request, name, one_or_several(value))
 
 
 class Picture(NamedTuple):
@@ -164,8 +164,8 @@ def pictures_of(images: Iterable[PictureForm | Picture]) -> Iterator[Picture]:
     """Yield pictures to fit views on, in any form; InvalidInputError for anything else, such as the name of a view."""
     if not isinstance(images, Iterable) or isinstance(images, bytes | str | Mapping):
         raise InvalidInputError(f"views are fitted on a list of pictures, not on {images!r:.60}")
-    for one in images:
-        image, labels = one if isinstance(one, Picture) else (one, ())
+    for form in images:
+        image, labels = form if isinstance(form, Picture) else (form, ())
         yield Picture(encoded(image), labels)
 
 
@@ -296,10 +296,10 @@ def new_items(items: Iterable[NewItem]) -> Iterator[NewItem]:
     """Yield new items; InvalidInputError for anything else, such as dictionaries."""
     if isinstance(items, NewItem | str | bytes | Mapping) or not isinstance(items, Iterable):
         raise InvalidInputError("give a list of new items, such as [NewItem('a', text='red')]")
-    for one in items:
-        if not isinstance(one, NewItem):
-            raise InvalidInputError(f"a new item is NewItem('a', text='red') or the like, not {one!r:.40}")
-        yield one
+    for item in items:
+        if not isinstance(item, NewItem):
+            raise InvalidInputError(f"a new item is NewItem('a', text='red') or the like, not {item!r:.40}")
+        yield item
 
 
 @dataclass(frozen=True)

@@ -81,25 +81,25 @@ def fault_of_name(label: str) -> str:
     plain = unicodedata.normalize("NFKD", label).strip()
     if _CAMERA.fullmatch(plain):
         return CAMERA_FOLDER
-    words = re.findall(r"[^\W_]+", "".join(one for one in plain if not unicodedata.combining(one)).lower())
-    dated = [one for one in words if _NAMED_DATE.fullmatch(one)]
-    rest = [one for one in words if one not in dated and not _PART_OF_DATE.fullmatch(one)]
-    generic, others = _words("generic"), {one for one in rest if one not in _words("beside")}
-    if dated and others <= generic | _words("dates"):
+    words = re.findall(r"[^\W_]+", "".join(char for char in plain if not unicodedata.combining(char)).lower())
+    dated = [word for word in words if _NAMED_DATE.fullmatch(word)]
+    rest = [word for word in words if word not in dated and not _PART_OF_DATE.fullmatch(word)]
+    generic, remaining = _words("generic"), {word for word in rest if word not in _words("beside")}
+    if dated and remaining <= generic | _words("dates"):
         return DATE
-    if others and others <= generic:
+    if remaining and remaining <= generic:
         return GENERIC_NAME
     return ""
 
 
 def advice(reports: Iterable[LabelReport]) -> str:
     """Return a sentence that names the labels with faults, and the remedy; "" if no label has one."""
-    faulty = [one for one in reports if one.faults]
+    faulty = [report for report in reports if report.faults]
     if not faulty:
         return ""
-    named = "; ".join(f"{one.label} ({one.reason()})" for one in faulty[:MOST_NAMED])
-    faults = remedy(one.label for one in faulty)
-    return Text(f"labels that are perhaps not classes: {named}; train without them: ", faults)
+    names = "; ".join(f"{report.label} ({report.reason()})" for report in faulty[:MOST_NAMED])
+    faults = remedy(report.label for report in faulty)
+    return Text(f"labels that are perhaps not classes: {names}; train without them: ", faults)
 
 
 def without_labels(labels: Mapping[int, tuple[str, ...]], ignored: Iterable[str]) -> Mapping[int, tuple[str, ...]]:
@@ -107,8 +107,8 @@ def without_labels(labels: Mapping[int, tuple[str, ...]], ignored: Iterable[str]
     gone = frozenset(ignored)
     if not gone:
         return labels
-    kept = {item: tuple(label for label in found if label not in gone) for item, found in labels.items()}
-    return {item: found for item, found in kept.items() if found}
+    remaining = {item: tuple(label for label in tags if label not in gone) for item, tags in labels.items()}
+    return {item: tags for item, tags in remaining.items() if tags}
 
 
 def remedy(labels: Iterable[str]) -> Text:

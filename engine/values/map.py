@@ -100,8 +100,8 @@ class MapPoints:
 _Map = TypeVar("_Map")
 
 
-def known_map(known: Mapping[int, _Map], number: int) -> _Map:
+def known_map(maps: Mapping[int, _Map], number: int) -> _Map:
     """Return the map with an id; NotFoundError, which lists the existing ones, for an unknown id."""
-    if number not in known:
-        raise NotFoundError(f"there is no map {number}; there are: {', '.join(map(str, known)) or 'none'}")
-    return known[number]
+    if number not in maps:
+        raise NotFoundError(f"there is no map {number}; there are: {', '.join(map(str, maps)) or 'none'}")
+    return maps[number]

@@ -29,8 +29,8 @@ def element(name: str, *children: Any, **attributes: Any) -> Markup:
     lose a ``_`` at their end and have - for every other one. The value True is an attribute without a value, and None
     and False leave the attribute out.
     """
-    given = "".join(f" {_attribute(key, value)}" for key, value in attributes.items() if value not in (None, False))
-    start = f"<{name}{given}>"
+    pairs = "".join(f" {_attribute(key, value)}" for key, value in attributes.items() if value not in (None, False))
+    start = f"<{name}{pairs}>"
     return Markup(start if name in _EMPTY else f"{start}{markup(*children)}</{name}>")
 
 
@@ -41,7 +41,7 @@ def markup(*children: Any) -> Markup:
 
 def visible(text: str) -> str:
     """Return a text with its unsafe characters as escapes, such as ``\\u202e``."""
-    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _UNSAFE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def name(text: str, shown: int = NAME_SHOWN, whole: str = "") -> Markup:
@@ -74,11 +74,11 @@ def _attribute(key: str, value: Any) -> str:
     return spelled if value is True else f'{spelled}="{escape(visible(str(value)), quote=True)}"'
 
 
-def _child(one: Any) -> str:
-    if one is None:
+def _child(child: Any) -> str:
+    if child is None:
         return ""
-    if isinstance(one, Markup):
-        return str(one)
-    if isinstance(one, Iterable) and not isinstance(one, str):
-        return "".join(map(_child, one))
-    return escape(visible(str(one)), quote=False)
+    if isinstance(child, Markup):
+        return str(child)
+    if isinstance(child, Iterable) and not isinstance(child, str):
+        return "".join(map(_child, child))
+    return escape(visible(str(child)), quote=False)

@@ -54,9 +54,9 @@ class Figure(NamedTuple):
 
 def figures_html(title: str, figures: Sequence[Figure], note: str) -> Markup:
     """Return figures as a table with a column for each space, mAP first in each place, and a note below."""
-    columns = list(dict.fromkeys(one.column for one in figures))
-    cells = {(one.line, one.column): one.text for one in figures}
-    lines = sorted(dict.fromkeys(one.line for one in figures), key=lambda line: (line[0], line[1] != "mAP"))
+    columns = list(dict.fromkeys(figure.column for figure in figures))
+    cells = {(figure.line, figure.column): figure.text for figure in figures}
+    lines = sorted(dict.fromkeys(figure.line for figure in figures), key=lambda line: (line[0], line[1] != "mAP"))
     rows = [[*line, *(cells.get((line, column), "–") for column in columns)] for line in lines[:SHOWN]]
     heads = ["queries → items", "metric", ">k", *(f">{column}" for column in columns)]
     return markup(element("h4", title), table(heads, rows), more_of(len(lines) - SHOWN, "figures"), element("p", note))
@@ -98,7 +98,7 @@ def more_of(count: int, words: str) -> Markup:
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Markup:
     """Return a table; heads that begin with > are those of numbers."""
     right = ["n" if head.startswith(">") else None for head in heads]
-    head = [element("th", one.lstrip(">"), class_=kind) for one, kind in zip(heads, right, strict=True)]
+    head = [element("th", text.lstrip(">"), class_=kind) for text, kind in zip(heads, right, strict=True)]
     lines = [
         element("tr", [element("td", cell, class_=kind) for cell, kind in zip(row, right, strict=True)]) for row in rows
     ]

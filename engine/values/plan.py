@@ -78,9 +78,9 @@ def planned(items: int, widths: Mapping[str, int], available: int | None) -> Pla
         for vectors in (VECTORS if kind == "ivf" else VECTORS[:1])
     )
     columns = sum(widths.values())
-    chosen = sum(one.memory for one in indexes if one.suits)
+    memory = sum(index.memory for index in indexes if index.suits)
     notes: tuple[str, ...] = ()
-    if available is not None and chosen > available:
+    if available is not None and memory > available:
         notes = (f"the indexes that auto chooses take more memory than the {available:,} bytes that are available",)
     return Plan(
         items=items,

@@ -59,8 +59,8 @@ class Query:
 
     def inputs(self) -> tuple[str, ...]:
         """Return the kinds of input that the query has."""
-        given = self.image, self.text, self.vector, self.key, self.label
-        return tuple([name for name, value in zip(INPUTS, given, strict=True) if value is not None])
+        values = self.image, self.text, self.vector, self.key, self.label
+        return tuple([name for name, value in zip(INPUTS, values, strict=True) if value is not None])
 
 
 PER_DUPLICATE = "duplicate"
@@ -114,7 +114,7 @@ class SearchRequest(StrategyOptions):
         exact: bool,
     ) -> None:
         """Determine the strategy; InvalidInputError for options that contradict, such as ``weights`` and ``more``."""
-        chosen, match = self.filter.without_match()
+        plain_filter, match = self.filter.without_match()
         if match and self.min_match:
             raise InvalidInputError("the filter has a minimum match: leave out ", Argument("min_match"))
         if exact and self.recall not in (0.0, EXACT):
@@ -124,11 +124,11 @@ class SearchRequest(StrategyOptions):
                 " or ",
                 Argument("exact"),
             )
-        settled = {"filter": chosen.within(at_least, at_most), "recall": EXACT if exact else self.recall}
+        settled = {"filter": plain_filter.within(at_least, at_most), "recall": EXACT if exact else self.recall}
         vars(self).update(settled, min_match=match or self.min_match)
         strategy = by or strategy_of(self, not self.sort_by or any(query.inputs() for query in self.queries))
         if by and (
-            stated := [one.name for one in fields(StrategyOptions) if getattr(self, one.name) != default_of(one)]
+            stated := [part.name for part in fields(StrategyOptions) if getattr(self, part.name) != default_of(part)]
         ):
             raise InvalidInputError(f"the strategy states its options: leave out {', '.join(stated)}, or the strategy")
         vars(self).update(vars(strategy), strategy=strategy)
@@ -188,24 +188,24 @@ class OneQuery(RequestOptions, total=False):
     label: str
 
 
-def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchRequest:
+def request_of(request: SearchRequest | None, stated: OneQuery | None) -> SearchRequest:
     """Return the given request, or the request that the arguments of one query describe.
 
     Raises InvalidInputError for both a request and arguments, for neither, for an unknown argument, and for arguments
     that ``SearchRequest`` refuses.
     """
-    if given and request is not None:
-        raise InvalidInputError(f"the request states the whole search: leave out {', '.join(given)}, or the request")
+    if stated and request is not None:
+        raise InvalidInputError(f"the request states the whole search: leave out {', '.join(stated)}, or the request")
     if request is not None:
         return request
     names = sorted(OneQuery.__annotations__)
-    if unknown := [name for name in given or () if name not in names]:
+    if unknown := [name for name in stated or () if name not in names]:
         raise InvalidInputError(f"a search has no argument {unknown[0]!r}; there are: {', '.join(names)}")
-    if given is None or not given.keys() & {"view", "feedback", *INPUTS}:
+    if stated is None or not stated.keys() & {"view", "feedback", *INPUTS}:
         raise InvalidInputError("a search needs a SearchRequest, or a view and a query, such as view='color', key='a'")
-    query = {name: value for name, value in given.items() if name in ("view", *INPUTS)}
-    others = {name: value for name, value in given.items() if name not in query}
-    return SearchRequest([Query(**query)], **others)  # type: ignore[arg-type]  # checked in the caller
+    query = {name: value for name, value in stated.items() if name in ("view", *INPUTS)}
+    options = {name: value for name, value in stated.items() if name not in query}
+    return SearchRequest([Query(**query)], **options)  # type: ignore[arg-type]  # checked in the caller
 
 
 def check_size(size: int) -> None:
@@ -239,8 +239,8 @@ class CalibrationRequest:
 
 def calibration_step(space: str, view: str, target: str) -> Call:
     """Return the call that calibrates a view and a target of a space, for messages."""
-    named = {"space": space, "view": view} | ({} if target == view else {"target": target})
-    return call("collection.spaces.calibrate", call("CalibrationRequest", **named))
+    arguments = {"space": space, "view": view} | ({} if target == view else {"target": target})
+    return call("collection.spaces.calibrate", call("CalibrationRequest", **arguments))
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ class ZCA(LinearLearner, SeparateLearner, MultiViewLearner):
     shrinkage: Share = 0.1
     view_slices: Sequence[int] | None = None
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, _ = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, supervision, view)
         mean = rows.mean(axis=0)
         variances, directions = np.linalg.eigh(np.cov(rows - mean, rowvar=False).reshape(len(mean), len(mean)))
         variances = (1 - self.shrinkage) * variances.clip(0) + self.shrinkage * variances.clip(0).mean()

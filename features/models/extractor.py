@@ -30,8 +30,8 @@ class ModelExtractor(ImageExtractor, TextExtractor):
 
     def __init__(self, towers: Sequence[Towers], params: Mapping[str, Any]) -> None:
         """Keep the models and the parameters; ValueError for parameters that no view by a model has."""
-        for one in towers:
-            if not (isinstance(one.name, str) and NAME.fullmatch(one.name) and _DIGEST.fullmatch(str(one.digest))):
+        for name, digest in [(tower.name, tower.digest) for tower in towers]:
+            if not (isinstance(name, str) and NAME.fullmatch(name) and _DIGEST.fullmatch(str(digest))):
                 raise ValueError("a view by a model needs its name and its digest")
         dim, inputs = params["dim"], params.get("inputs", sorted(_INPUTS))
         if not 0 < dim <= MOST_DIM or not inputs or not _INPUTS.issuperset(inputs):
@@ -60,7 +60,7 @@ class ModelExtractor(ImageExtractor, TextExtractor):
     def memory(self) -> Mapping[str, int]:
         """The memory of the models under their digests, which the views by one model share."""
         try:
-            return {one.digest: one.find().manifest.memory_bytes for one in self.towers}
+            return {tower.digest: tower.find().manifest.memory_bytes for tower in self.towers}
         except ModelError:
             return {}
 
@@ -71,8 +71,8 @@ class ModelExtractor(ImageExtractor, TextExtractor):
     def of(self, models: Path) -> Self:
         """Give the extractor the folder with the models of its home."""
         self.folder = models
-        for one in self.towers:
-            one.in_folder(models)
+        for tower in self.towers:
+            tower.in_folder(models)
         return self
 
     @abstractmethod

@@ -91,12 +91,12 @@ class Folder:
         if not self.has(name):
             return {}
         try:
-            found = json.loads(self.read(name))
+            content = json.loads(self.read(name))
         except (ValueError, RecursionError) as error:
             raise ModelError(f"{name} is not JSON: {error}") from error
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise ModelError(f"{name} must contain an object")
-        return found
+        return content
 
     def graph(self, name: str) -> Graph:
         """Return the content of an ONNX file; ModelError names the file."""
@@ -132,24 +132,24 @@ def _recognised(folder: Folder) -> dict[Input, Tower]:
     """Return the towers of a folder in a layout of Hugging Face."""
     towers: dict[Input, Tower] = {}
     for name, kinds in _GRAPHS.items():
-        found = next((place for base in _FOLDERS if folder.has(place := f"{base}/{name}".lstrip("/"))), None)
-        if found is None or not set(kinds) - set(towers):
+        file = next((place for base in _FOLDERS if folder.has(place := f"{base}/{name}".lstrip("/"))), None)
+        if file is None or not set(kinds) - set(towers):
             continue
-        graph = folder.graph(found)
+        graph = folder.graph(file)
         for kind in kinds:
-            tower = _picture_tower(folder, found, graph) if kind == "image" else _text_tower(folder, found, graph)
+            tower = _picture_tower(folder, file, graph) if kind == "image" else _text_tower(folder, file, graph)
             if kind not in towers and tower is not None:
                 towers[kind] = tower
     return towers
 
 
 def _picture_tower(folder: Folder, file: str, graph: Graph) -> Tower | None:
-    name = next((one for one in _PICTURE_INPUTS if one in graph.inputs), None)
-    others = [one for one in graph.inputs if one != name]
+    name = next((input_name for input_name in _PICTURE_INPUTS if input_name in graph.inputs), None)
+    further = [input_name for input_name in graph.inputs if input_name != name]
     if name is None:
         return None
-    if others:
-        raise ModelError(f"{file} also needs {', '.join(others)}: export the tower for pictures as vision_model.onnx")
+    if further:
+        raise ModelError(f"{file} also needs {', '.join(further)}: export the tower for pictures as vision_model.onnx")
     config = folder.json("preprocessor_config.json")
     if not config:
         raise ModelError("the folder has no preprocessor_config.json, which states how pictures become its input")
@@ -163,9 +163,9 @@ def _text_tower(folder: Folder, file: str, graph: Graph) -> Tower | None:
     if _TEXT_INPUTS["ids"] not in graph.inputs:
         return None
     inputs = {role: name for role, name in _TEXT_INPUTS.items() if name in graph.inputs}
-    others = [one for one in graph.inputs if one not in inputs.values()]
-    if others:
-        raise ModelError(f"{file} also needs {', '.join(others)}: export the tower for texts as text_model.onnx")
+    further = [input_name for input_name in graph.inputs if input_name not in inputs.values()]
+    if further:
+        raise ModelError(f"{file} also needs {', '.join(further)}: export the tower for texts as text_model.onnx")
     if not folder.has(_TOKENIZER):
         raise ModelError(f"the folder has no {_TOKENIZER}, which states how texts become its input")
     pooled = folder.json("1_Pooling/config.json")
@@ -175,7 +175,7 @@ def _text_tower(folder: Folder, file: str, graph: Graph) -> Tower | None:
 
 
 def _best(graph: Graph, kind: Input) -> str:
-    return next((one for one in _OUTPUTS[kind] if one in graph.outputs), graph.outputs[0])
+    return next((output for output in _OUTPUTS[kind] if output in graph.outputs), graph.outputs[0])
 
 
 def pixels_from(config: Mapping[str, Any]) -> Pixels:
@@ -229,7 +229,7 @@ def _tokens(folder: Folder) -> Tokens:
         tokenizer.get("model_max_length"),
         of_text.get("max_position_embeddings"),
     ]
-    longest = min([one for one in lengths if isinstance(one, int) and 0 < one <= MOST_TOKENS] or [_LONGEST])
+    longest = min([length for length in lengths if isinstance(length, int) and 0 < length <= MOST_TOKENS] or [_LONGEST])
     padded = longest if str(config.get("model_type", "")) in _PADDED else 0
     return Tokens(_TOKENIZER, longest, padded, int(of_text.get("pad_token_id") or 0))
 
@@ -242,8 +242,8 @@ def _stated(folder: Folder) -> dict[Input, Tower]:
         raise ModelError(f"{STATEMENT} is not TOML: {error}") from error
     towers: dict[Input, Tower] = {}
     for kind in ("image", "text"):
-        if (one := stated.pop(kind, None)) is not None:
-            towers[kind] = _stated_tower(kind, one)
+        if (part := stated.pop(kind, None)) is not None:
+            towers[kind] = _stated_tower(kind, part)
     if stated:
         raise ModelError(f"{STATEMENT} has an unknown part {next(iter(stated))!r}; it can have image and text")
     return towers
@@ -252,23 +252,23 @@ def _stated(folder: Folder) -> dict[Input, Tower]:
 def _stated_tower(kind: str, stated: Any) -> Tower:
     values = dict(stated) if isinstance(stated, dict) else {}
     special = Pixels if kind == "image" else Tokens
-    own = {one.name for one in fields(special)} - {"file"}
+    own = {field.name for field in fields(special)} - {"file"}
     inner = {name: values.pop(name) for name in list(values) if name in own}
-    inner = {name: tuple(one) if isinstance(one, list) else one for name, one in inner.items()}
+    inner = {name: tuple(value) if isinstance(value, list) else value for name, value in inner.items()}
     try:
         pooling = values.pop("pooling", "none")
         if pooling not in POOLINGS:
             raise ValueError(f"pooling is {', '.join(POOLINGS)}, not {pooling!r}")
         if kind == "image":
-            made: dict[str, Any] = {"inputs": {"pixels": values.pop("input")}, "pixels": Pixels(**inner)}
+            rest: dict[str, Any] = {"inputs": {"pixels": values.pop("input")}, "pixels": Pixels(**inner)}
         else:
-            made = {"inputs": values.pop("inputs"), "tokens": Tokens(file=values.pop("tokenizer", _TOKENIZER), **inner)}
-        file, output, inputs = values.pop("file"), values.pop("output"), made["inputs"]
-        if not all(isinstance(one, str) for one in (file, output, *inputs.values())):
+            rest = {"inputs": values.pop("inputs"), "tokens": Tokens(file=values.pop("tokenizer", _TOKENIZER), **inner)}
+        file, output, inputs = values.pop("file"), values.pop("output"), rest["inputs"]
+        if not all(isinstance(value, str) for value in (file, output, *inputs.values())):
             raise ValueError("file, output and the names of inputs are texts")
         if kind == "text" and not {"ids"} <= inputs.keys() <= _TEXT_INPUTS.keys():
             raise ValueError(f"inputs name ids, and perhaps mask and types, not {', '.join(inputs)}")
-        return Tower(file=file, output=output, pooling=pooling, dim=0, **made, **values)
+        return Tower(file=file, output=output, pooling=pooling, dim=0, **rest, **values)
     except KeyError as error:
         raise ModelError(f"{STATEMENT}: the part {kind} lacks {error}") from error
     except (TypeError, AttributeError, ValueError, OverflowError) as error:
@@ -285,6 +285,6 @@ def _licence(folder: Folder) -> str:
 
 def files_of(manifest: Manifest) -> Sequence[str]:
     """Return the names of the files of a model, sorted."""
-    names = {one.file for one in manifest.towers.values()}
-    names |= {one.tokens.file for one in manifest.towers.values() if one.tokens is not None}
+    names = {tower.file for tower in manifest.towers.values()}
+    names |= {tower.tokens.file for tower in manifest.towers.values() if tower.tokens is not None}
     return sorted(names | ({manifest.classes} if manifest.classes else set()))

@@ -74,15 +74,15 @@ def read_graph(data: bytes) -> Graph:
         raise ModelError("the file is not an ONNX model") from error
     if not model.graph.node or not model.graph.output:
         raise ModelError("the file is not an ONNX model, or it computes nothing")
-    known = _DOMAINS | {one.domain for one in model.functions}
+    domains = _DOMAINS | {function.domain for function in model.functions}
     operators = set[str]()
-    inner = (node for one in model.functions for node in (*_with_inner(one.node), *_inside(one.default)))
+    inner = (node for function in model.functions for node in (*_with_inner(function.node), *_inside(function.default)))
     for node in (*_nodes(model.graph), *inner):
-        _check_operator(node, known)
+        _check_operator(node, domains)
         operators.add(node.op_type)
-    weights = {one.name for one in model.graph.initializer}
-    inputs = tuple(one.name for one in model.graph.input if one.name not in weights)
-    return Graph(inputs, tuple(one.name for one in model.graph.output), frozenset(operators))
+    weights = {weight.name for weight in model.graph.initializer}
+    inputs = tuple(entry.name for entry in model.graph.input if entry.name not in weights)
+    return Graph(inputs, tuple(entry.name for entry in model.graph.output), frozenset(operators))
 
 
 def _nodes(graph: Any) -> Iterator[Any]:
@@ -99,24 +99,24 @@ def _with_inner(nodes: Iterable[Any]) -> Iterator[Any]:
 
 def _inside(attributes: Iterable[Any]) -> Iterator[Any]:
     """Yield the nodes of the graphs in attributes; ModelError for weights in other files."""
-    for one in attributes:
-        _check_weights((*one.tensors, one.t), (*one.sparse_tensors, one.sparse_tensor))
-        for inner in (*one.graphs, one.g):
+    for attribute in attributes:
+        _check_weights((*attribute.tensors, attribute.t), (*attribute.sparse_tensors, attribute.sparse_tensor))
+        for inner in (*attribute.graphs, attribute.g):
             yield from _nodes(inner)
 
 
-def _check_operator(node: Any, known: Collection[str]) -> None:
+def _check_operator(node: Any, domains: Collection[str]) -> None:
     if node.domain in _DOMAINS and node.op_type in _ENDLESS:
         raise ModelError(f"the model contains the operator {node.op_type}, which might never end")
-    if node.domain not in known:
+    if node.domain not in domains:
         raise ModelError(f"the model contains the operator {node.op_type} of {node.domain!r}, which is unknown here")
 
 
 def _check_weights(tensors: Iterable[Any], sparse: Iterable[Any]) -> None:
-    for one in (*tensors, *(part for several in sparse for part in (several.values, several.indices))):
-        if one.external_data:
+    for tensor in (*tensors, *(part for pair in sparse for part in (pair.values, pair.indices))):
+        if tensor.external_data:
             raise ModelError(
-                f"the weights {one.name!r} are in another file: export the model as one file, for example with "
+                f"the weights {tensor.name!r} are in another file: export the model as one file, for example with "
                 "onnx.save(model, path, save_as_external_data=False)"
             )
 
@@ -127,10 +127,10 @@ def _message_class(name: str) -> Any:
     file = descriptor_pb2.FileDescriptorProto(name="crossview_onnx_subset.proto", package=_PACKAGE, syntax="proto2")
     kinds = descriptor_pb2.FieldDescriptorProto
     for message, fields in _MESSAGES.items():
-        made = file.message_type.add(name=message)
+        message_type = file.message_type.add(name=message)
         for field, (number, inner) in fields.items():
             single = (message, field) in _SINGLE or not inner
-            made.field.add(
+            message_type.field.add(
                 name=field,
                 number=number,
                 label=kinds.LABEL_OPTIONAL if single else kinds.LABEL_REPEATED,

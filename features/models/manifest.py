@@ -124,9 +124,9 @@ class Manifest:
     def located(self) -> "Manifest":
         """Return the manifest with the names under which a home keeps the files: the SHA-256 of each."""
         towers = dict[Input, Tower]()
-        for kind, one in self.towers.items():
-            tokens = None if one.tokens is None else replace(one.tokens, file=self.files[one.tokens.file])
-            towers[kind] = replace(one, file=self.files[one.file], tokens=tokens)
+        for kind, tower in self.towers.items():
+            tokens = None if tower.tokens is None else replace(tower.tokens, file=self.files[tower.tokens.file])
+            towers[kind] = replace(tower, file=self.files[tower.file], tokens=tokens)
         return replace(self, towers=towers, classes=self.files.get(self.classes, ""))
 
     def digest(self) -> str:
@@ -147,7 +147,7 @@ class Manifest:
     def from_json(cls, value: Mapping[str, Any]) -> "Manifest":
         """Return the manifest of ``to_json``; ModelError for other values."""
         try:
-            towers = {kind: _tower(one) for kind, one in value["towers"].items()}
+            towers = {kind: _tower(tower) for kind, tower in value["towers"].items()}
             return cls(**{**value, "towers": towers})
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise ModelError(f"the manifest of the model is damaged: {error}") from error
@@ -168,17 +168,19 @@ def not_installed() -> ModelError:
 
 def _tower(value: Mapping[str, Any]) -> Tower:
     pixels, tokens = value.get("pixels"), value.get("tokens")
-    made: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in (pixels or {}).items()}
+    own: dict[str, Any] = {name: tuple(raw) if isinstance(raw, list) else raw for name, raw in (pixels or {}).items()}
     return Tower(
-        **{**value, "pixels": Pixels(**made) if pixels else None, "tokens": Tokens(**tokens) if tokens else None}
+        **{**value, "pixels": Pixels(**own) if pixels else None, "tokens": Tokens(**tokens) if tokens else None}
     )
 
 
 def _stated(value: Any) -> Any:
     """Return a value as JSON values, without the fields that have their default."""
     if is_dataclass(value):
-        given = {one.name: getattr(value, one.name) for one in fields(value) if getattr(value, one.name) != one.default}
-        return {name: _stated(one) for name, one in given.items()}
+        values = {
+            part.name: getattr(value, part.name) for part in fields(value) if getattr(value, part.name) != part.default
+        }
+        return {name: _stated(part) for name, part in values.items()}
     if isinstance(value, Mapping):
-        return {name: _stated(one) for name, one in value.items()}
+        return {name: _stated(part) for name, part in value.items()}
     return value

@@ -19,7 +19,7 @@ from crossview.features.models.manifest import RESAMPLINGS, Pixels, Tower, not_i
 from crossview.features.models.stored import ModelFile
 
 
-def pixels_of(image: Image, wanted: Pixels) -> NDArray[np.float32]:
+def pixels_of(image: Image, spec: Pixels) -> NDArray[np.float32]:
     """Return the input, (1, 3, height, width) float32, of a picture, (h, w, 3) BGR uint8.
 
     Pillow resizes the picture, with antialiasing; then it is cut from its centre, and black surrounds a smaller one.
@@ -27,16 +27,16 @@ def pixels_of(image: Image, wanted: Pixels) -> NDArray[np.float32]:
     check_image(image)
     data = np.ascontiguousarray(image)
     picture = Pillow.frombuffer("RGB", (image.shape[1], image.shape[0]), data, "raw", "BGR", 0, 1)
-    resampling = Pillow.Resampling(RESAMPLINGS.index(wanted.resampling))
-    if wanted.shortest:
-        picture = picture.resize(_proportional(*picture.size, wanted.shortest), resampling)
-        left, top = (picture.width - wanted.width) // 2, (picture.height - wanted.height) // 2
-        picture = picture.crop((left, top, left + wanted.width, top + wanted.height))
+    resampling = Pillow.Resampling(RESAMPLINGS.index(spec.resampling))
+    if spec.shortest:
+        picture = picture.resize(_proportional(*picture.size, spec.shortest), resampling)
+        left, top = (picture.width - spec.width) // 2, (picture.height - spec.height) // 2
+        picture = picture.crop((left, top, left + spec.width, top + spec.height))
     else:
-        picture = picture.resize((wanted.width, wanted.height), resampling)
+        picture = picture.resize((spec.width, spec.height), resampling)
     planes = np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
-    std, mean = (np.array(one, np.float32)[:, None, None] for one in (wanted.std, wanted.mean))
-    scaled: NDArray[np.float32] = np.multiply(planes, np.float32(wanted.scale) / std, dtype=np.float32)
+    std, mean = (np.array(values, np.float32)[:, None, None] for values in (spec.std, spec.mean))
+    scaled: NDArray[np.float32] = np.multiply(planes, np.float32(spec.scale) / std, dtype=np.float32)
     scaled -= mean / std
     return np.expand_dims(scaled, 0)
 
@@ -65,11 +65,11 @@ class Sessions:
     def of(self, file: ModelFile) -> Any:
         """Return the session of a file; ModelError if it is damaged, cannot be opened or is not safe to run."""
         with self._lock:
-            found = self._sessions.pop(file.sha256, None) or open_session(file.read(), device=chosen_device())
-            self._sessions[file.sha256] = found
+            session = self._sessions.pop(file.sha256, None) or open_session(file.read(), device=chosen_device())
+            self._sessions[file.sha256] = session
             while len(self._sessions) > _KEPT:
                 self._sessions.popitem(last=False)
-        return found
+        return session
 
 
 SESSIONS = Sessions()
@@ -133,17 +133,17 @@ def row_of_text(
     session: Any, tower: Tower, tokens: Callable[[str], tuple[Sequence[int], Sequence[int]]], text: str
 ) -> FeatureRows:
     """Return the row of a text, (dim,) float32; ModelInputError if the model fails on it."""
-    ids, mask = (np.array([one], np.int64) for one in tokens(text))
-    given: dict[str, Array] = {"ids": ids, "mask": mask, "types": np.zeros_like(ids)}
-    return _run(session, tower, {name: given[role] for role, name in tower.inputs.items()}, mask, "")
+    ids, mask = (np.array([numbers], np.int64) for numbers in tokens(text))
+    inputs: dict[str, Array] = {"ids": ids, "mask": mask, "types": np.zeros_like(ids)}
+    return _run(session, tower, {name: inputs[role] for role, name in tower.inputs.items()}, mask, "")
 
 
 def _run(session: Any, tower: Tower, inputs: Mapping[str, Array], mask: Array | None, output: str) -> FeatureRows:
-    kinds = {one.name: one.type for one in session.get_inputs()}
-    given = {name: value.astype(_DTYPES.get(kinds[name], value.dtype), copy=False) for name, value in inputs.items()}
+    kinds = {entry.name: entry.type for entry in session.get_inputs()}
+    arrays = {name: value.astype(_DTYPES.get(kinds[name], value.dtype), copy=False) for name, value in inputs.items()}
     try:
-        (found,) = session.run([output or tower.output], given)
-        row = np.asarray(_pooled(found, "none" if output else tower.pooling, mask), np.float32)
+        (result,) = session.run([output or tower.output], arrays)
+        row = np.asarray(_pooled(result, "none" if output else tower.pooling, mask), np.float32)
     except Exception as error:
         raise ModelInputError(f"the model fails: {_first_line(error)}") from error
     if not np.isfinite(row).all():
@@ -159,14 +159,14 @@ _DTYPES: Mapping[str, Any] = {
 }
 
 
-def _pooled(found: Array, pooling: str, mask: Array | None) -> Array:
+def _pooled(result: Array, pooling: str, mask: Array | None) -> Array:
     """Return one row, (dim,), of an output for one input: (1, dim), (1, dim, 1, 1), or (1, tokens, dim)."""
-    if pooling == "none" or found.ndim < 3:
-        return np.asarray(found.reshape(found.shape[0], -1)[0])
+    if pooling == "none" or result.ndim < 3:
+        return np.asarray(result.reshape(result.shape[0], -1)[0])
     if pooling == "first":
-        return np.asarray(found[0, 0])
-    weights = np.ones(found.shape[1]) if mask is None else mask[0]
-    return np.asarray(np.average(found[0], axis=0, weights=weights))
+        return np.asarray(result[0, 0])
+    weights = np.ones(result.shape[1]) if mask is None else mask[0]
+    return np.asarray(np.average(result[0], axis=0, weights=weights))
 
 
 def _first_line(error: Exception) -> str:

@@ -39,7 +39,7 @@ class Model:
         """Return the inputs and the length of the rows of an output; "" for the one that the manifest names."""
         if output:
             return ("image",), self.manifest.class_count
-        return self.inputs, min(one.dim for one in self.manifest.towers.values())
+        return self.inputs, min(tower.dim for tower in self.manifest.towers.values())
 
     def packed(self) -> bytes:
         """Return the content of its file."""
@@ -107,7 +107,7 @@ class StoredModels:
 
     def names(self) -> list[str]:
         """Return the names of the models, sorted, also of damaged ones."""
-        return sorted(one.stem for one in self.path.glob("*.json") if NAME.fullmatch(one.stem))
+        return sorted(path.stem for path in self.path.glob("*.json") if NAME.fullmatch(path.stem))
 
     def find(self, name: str) -> Model | None:
         """Return a model; None if no model has this name. Raises ModelError for a damaged one."""
@@ -128,11 +128,11 @@ class StoredModels:
 
         A model with another name will do, so that a user can add a model again under any name.
         """
-        others = (one for one in self.names() if one != name)
-        undamaged = (self._undamaged(one) for one in (name, *others))
-        found = next((one for one in undamaged if one is not None and one.digest == digest), None)
-        if found is not None:
-            return found
+        other_names = (other for other in self.names() if other != name)
+        undamaged = (self._undamaged(candidate) for candidate in (name, *other_names))
+        model = next((model for model in undamaged if model is not None and model.digest == digest), None)
+        if model is not None:
+            return model
         if self.find(name) is None:
             raise ModelError(without(name))
         raise ModelError(

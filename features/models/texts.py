@@ -115,13 +115,13 @@ class TextProcesses:
     def pids(self) -> list[int]:
         """Return the ids of the processes."""
         with self._changed:
-            return sorted(worker.pid for one in self._models.values() for worker in one.started)
+            return sorted(worker.pid for model in self._models.values() for worker in model.started)
 
     def close(self) -> None:
         """End the processes."""
         with self._changed:
             self._closed = True
-            started = [worker for one in self._models.values() for worker in one.started]
+            started = [worker for model in self._models.values() for worker in model.started]
             self._models.clear()
             self._changed.notify_all()
         for worker in started:
@@ -129,8 +129,8 @@ class TextProcesses:
 
     def forget(self) -> None:
         """Forget the processes in a fork of this program, which they do not belong to."""
-        for one in self._models.values():
-            for worker in one.started:
+        for model in self._models.values():
+            for worker in model.started:
                 worker.abandon()
         self._begin()
 
@@ -219,13 +219,13 @@ class TextProcesses:
 
 def _reason(failure: Exception | None) -> Exception:
     """Return the error of a caller whose process could not be started."""
-    made: Exception = NotEnoughMemoryError(f"no process can run models on texts; {NO_MORE}")
+    error: Exception = NotEnoughMemoryError(f"no process can run models on texts; {NO_MORE}")
     if isinstance(failure, ModelError):
-        made = ModelError(failure.message, detail=failure.detail)
+        error = ModelError(failure.message, detail=failure.detail)
     elif isinstance(failure, WorkerDiedError):
-        made = ModelError("loading the model ends the process that does it")
-    made.__cause__ = failure
-    return made
+        error = ModelError("loading the model ends the process that does it")
+    error.__cause__ = failure
+    return error
 
 
 TEXTS = TextProcesses(max(_AT_LEAST, len(os.sched_getaffinity(0))))

@@ -13,7 +13,7 @@ _MOST_CHARACTERS = 100_000
 class Tokenizer:
     """The tokens of texts. Several threads may call it at once."""
 
-    def __init__(self, data: bytes, wanted: Tokens) -> None:
+    def __init__(self, data: bytes, settings: Tokens) -> None:
         """Read the file of a tokenizer; ModelError if it is none."""
         try:
             import tokenizers
@@ -21,17 +21,17 @@ class Tokenizer:
             raise not_installed() from error
         with _failing("the file of the tokenizer is not a tokenizer", ModelError):
             self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
-        self._tokenizer.enable_truncation(wanted.longest)
-        if wanted.padded:
-            self._tokenizer.enable_padding(pad_id=wanted.padding, length=wanted.padded)
+        self._tokenizer.enable_truncation(settings.longest)
+        if settings.padded:
+            self._tokenizer.enable_padding(pad_id=settings.padding, length=settings.padded)
         else:
             self._tokenizer.no_padding()
 
     def __call__(self, text: str) -> tuple[Sequence[int], Sequence[int]]:
         """Return the numbers of the tokens, and 1 for each of them but 0 for those that fill up; ModelInputError."""
         with _failing("the tokenizer of the model fails", ModelInputError):
-            found = self._tokenizer.encode(text[:_MOST_CHARACTERS])
-        return found.ids, found.attention_mask
+            encoding = self._tokenizer.encode(text[:_MOST_CHARACTERS])
+        return encoding.ids, encoding.attention_mask
 
 
 @contextmanager

@@ -75,16 +75,16 @@ def try_model(folder: Path, manifest: Manifest, device: Device = "cpu") -> dict[
             raise ModelError(
                 "running the model ended its process", detail=errors.read()[-2_000:].decode(errors="replace")
             )
-    found = json.loads(printed)
-    if "error" in found:
-        raise ModelError(found["error"])
-    return {kind: Trial(**{**one, "norms": tuple(one["norms"])}) for kind, one in found.items()}
+    answer = json.loads(printed)
+    if "error" in answer:
+        raise ModelError(answer["error"])
+    return {kind: Trial(**{**tree, "norms": tuple(tree["norms"])}) for kind, tree in answer.items()}
 
 
 def check_installed(manifest: Manifest) -> None:
     """Raise ModelError if a library that the model needs is not installed, without loading it."""
     needed = ["onnxruntime", *(["tokenizers"] if "text" in manifest.towers else [])]
-    if not all(installed(one) for one in needed):
+    if not all(installed(library) for library in needed):
         raise not_installed()
 
 
@@ -112,28 +112,30 @@ def main(folder: str, manifest: str, device: Device) -> None:
     # The process also ends by itself, because the process that watches it may be killed.
     resource.setrlimit(resource.RLIMIT_CPU, (round(SECONDS), round(SECONDS)))
     try:
-        found = _run(Path(folder), Manifest.from_json(json.loads(manifest)), device)
-        print(json.dumps({kind: one._asdict() for kind, one in found.items()}))
+        trials = _run(Path(folder), Manifest.from_json(json.loads(manifest)), device)
+        print(json.dumps({kind: trial._asdict() for kind, trial in trials.items()}))
     except ModelError as error:
         print(json.dumps({"error": error.message}))
 
 
 def _run(folder: Path, manifest: Manifest, device: Device) -> dict[Input, Trial]:
-    found: dict[Input, Trial] = {}
+    trials: dict[Input, Trial] = {}
     before = _address_space("VmSize")
     for kind, tower in manifest.towers.items():
         session = open_session((folder / tower.file).read_bytes(), device=device)
         if kind == "image":
-            found[kind] = _measured(partial(row_of_picture, session, tower), _pictures())
+            trials[kind] = _measured(partial(row_of_picture, session, tower), _pictures())
             if manifest.logits:
                 classes = len((folder / manifest.classes).read_text(encoding="utf-8", errors="replace").splitlines())
-                _check_classes(classes, len(row_of_picture(session, tower, _pictures()[0], manifest.logits)))
-                found[kind] = found[kind]._replace(class_count=classes)
+                logits = len(row_of_picture(session, tower, _pictures()[0], manifest.logits))
+                if classes != logits:
+                    raise ModelError(f"the model has {logits:,} classes, and its list names {classes:,}")
+                trials[kind] = trials[kind]._replace(class_count=classes)
         elif tower.tokens is not None:
             words = Tokenizer((folder / tower.tokens.file).read_bytes(), tower.tokens)
-            found[kind] = _measured(partial(row_of_text, session, tower, words), TEXTS)
-        found[kind] = found[kind]._replace(memory_bytes=max(0, _address_space("VmPeak") - before))
-    return found
+            trials[kind] = _measured(partial(row_of_text, session, tower, words), TEXTS)
+        trials[kind] = trials[kind]._replace(memory_bytes=max(0, _address_space("VmPeak") - before))
+    return trials
 
 
 def _address_space(kind: str) -> int:
@@ -148,11 +150,6 @@ def _pictures() -> list[Image]:
     return [noise, np.full((*_SIDES, 3), 127, np.uint8)]
 
 
-def _check_classes(names: int, logits: int) -> None:
-    if names != logits:
-        raise ModelError(f"the model has {logits:,} classes, and its list names {names:,}")
-
-
 def _measured(row_of: Callable[[Any], FeatureRows], samples: Sequence[Any]) -> Trial:
     """Return what a tower did with two inputs."""
     first, second = map(row_of, samples)
@@ -161,7 +158,7 @@ def _measured(row_of: Callable[[Any], FeatureRows], samples: Sequence[Any]) -> T
     began = time.monotonic()
     again = [row_of(samples[0]) for _ in range(_TIMED)]
     seconds = (time.monotonic() - began) / _TIMED
-    if not all(np.allclose(first, one, rtol=1e-4, atol=1e-5) for one in again):
+    if not all(np.allclose(first, row, rtol=1e-4, atol=1e-5) for row in again):
         raise ModelError("the model returns different rows for equal inputs")
     norms = float(np.linalg.norm(first)), float(np.linalg.norm(second))
     cosine = float(first @ second / max(1e-12, norms[0] * norms[1]))
@@ -171,12 +168,12 @@ def _measured(row_of: Callable[[Any], FeatureRows], samples: Sequence[Any]) -> T
 def with_dims(manifest: Manifest, trials: Mapping[Input, Trial]) -> Manifest:
     """Return the manifest with what the first run found; ModelError if rows of one space have several lengths."""
     towers = {kind: replace(tower, dim=trials[kind].dim) for kind, tower in manifest.towers.items()}
-    if manifest.shared and len({one.dim for one in towers.values()}) > 1:
-        dims = " and ".join(str(one.dim) for one in towers.values())
+    if manifest.shared and len({tower.dim for tower in towers.values()}) > 1:
+        dims = " and ".join(str(tower.dim) for tower in towers.values())
         raise ModelError(f"the towers have rows of {dims} numbers, so not one space: register them as two models")
     return replace(
         manifest,
         towers=towers,
-        class_count=max(one.class_count for one in trials.values()),
-        memory_bytes=max(one.memory_bytes for one in trials.values()),
+        class_count=max(trial.class_count for trial in trials.values()),
+        memory_bytes=max(trial.memory_bytes for trial in trials.values()),
     )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from crossview.server.commands.backups import QuietOption
 from crossview.server.commands.common import JsonOption, NameArgument, YesOption, confirm, print_json, print_result
 from crossview.server.commands.connection_options import HomeOption
-from crossview.server.commands.copies import QuietOption
 from crossview.server.commands.output import say
 from crossview.server.commands.progress_bar import progress_bar
 

@@ -28,9 +28,9 @@ from crossview.features.base import Input, QueryWords
 from crossview.server.client.job import Job
 from crossview.server.commands.ask import WrittenComparisons
 from crossview.server.commands.audit import PrintedAudit
+from crossview.server.commands.backups import Compacted, Copy
 from crossview.server.commands.collections import Alias, Renamed
 from crossview.server.commands.common import Deleted
-from crossview.server.commands.copies import Compacted, Copy
 from crossview.server.commands.count import CountedItems
 from crossview.server.commands.doctor import PrintedDiagnoses
 from crossview.server.commands.doctor_checks import Diagnosis

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from crossview.server.commands.backups import QuietOption
 from crossview.server.commands.common import JsonOption, names, print_result
 from crossview.server.commands.connection_options import HomeOption
-from crossview.server.commands.copies import QuietOption
 from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.progress_bar import progress_bar
 from crossview.server.commands.publish import EngineOption, described_publication

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NoReturn
 
 import typer
 
+from crossview.server.commands.backups import QuietOption
 from crossview.server.commands.common import (
     INTERRUPTED,
     JsonOption,
@@ -26,7 +27,6 @@ from crossview.server.commands.connection_options import (
     ConnectionOptions,
     PictureConnection,
 )
-from crossview.server.commands.copies import QuietOption
 from crossview.server.commands.hints import completed
 from crossview.server.commands.import_report import show_report, since
 from crossview.server.commands.output import escaped, say, show, table

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from once import Once
 
-from crossview.engine.catalog import copies
+from crossview.engine.catalog import database_copies
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.spaces.target import SKETCH
@@ -106,7 +106,7 @@ def test_who_reads_meanwhile_is_answered_as_before(home: Home, half: Path):
 @pytest.mark.parametrize("free", [[0], [1 << 30, 0]])
 def test_without_room_the_catalog_stays_as_it_is(home: Home, half: Path, monkeypatch, free: list[int]):
     """The room lacks for the copy or, later, for the exchange; the message says how much the compaction needs."""
-    monkeypatch.setattr(copies.shutil, "disk_usage", lambda _: Usage(1 << 30, 1 << 30, free.pop(0)))
+    monkeypatch.setattr(database_copies.shutil, "disk_usage", lambda _: Usage(1 << 30, 1 << 30, free.pop(0)))
     before = sizes(half)["catalog"]
     with home.open("half") as collection, pytest.raises(StorageError, match=r"needs \d\.\d MB of free .* free some"):
         collection.storage.compact()
@@ -121,7 +121,7 @@ def test_a_copy_that_fails_leaves_the_catalog_as_it_was(home: Home, half: Path, 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(copies, "checkpoint", full)
+    monkeypatch.setattr(database_copies, "checkpoint", full)
     with home.open("half") as collection, pytest.raises(StorageError, match="disk is full"):
         collection.storage.compact()
     assert not list(half.glob(".*"))
@@ -137,7 +137,7 @@ def test_a_catalog_without_waste_is_not_written_anew(home: Home, half: Path, mon
     with home.open("half") as collection:
         collection.storage.compact()
         written = []
-        monkeypatch.setattr(copies, "copy_database", lambda *_: written.append(1))
+        monkeypatch.setattr(database_copies, "copy_database", lambda *_: written.append(1))
         collection.storage.compact()
     assert written == []
 

@@ -11,7 +11,7 @@ from crossview.features.files import open_regular, read_regular
 ROOT = Path(__file__).parents[2]
 _READERS = {"read_bytes", "read_text", "memory_map", "imread"}
 _OTHERS = {
-    "engine/catalog/copies.py": "a copy that this process made",
+    "engine/catalog/database_copies.py": "a copy that this process made",
     "engine/catalog/lock.py": "a file of the home",
     "engine/catalog/models.py": "a file of the home, copied",
     "engine/findings/changes/label_file.py": "a person may name a pipe, which a shell connects",

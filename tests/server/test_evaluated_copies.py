@@ -11,7 +11,7 @@ from crossview.engine.training.copy_recall import evaluate_copies, originals, ra
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.item import IndexOptions
-from crossview.features.copies import KINDS
+from crossview.features.copy_kinds import KINDS
 from crossview.server.commands.backend import Backend
 
 

@@ -65,8 +65,8 @@ class Annotation:
     """Whether the text becomes the words of the labels, unless a person gave one."""
 
     def __bool__(self) -> bool:
-        given = self.removed_attributes or self.notion_labels or self.text_from_labels
-        return any(one is not None for one in (self.labels, self.text, self.attributes)) or bool(given)
+        changes = self.removed_attributes or self.notion_labels or self.text_from_labels
+        return any(value is not None for value in (self.labels, self.text, self.attributes)) or bool(changes)
 
     def in_notion(self, notion: str) -> "Annotation":
         """Return the annotation with its labels as labels in a notion; "" leaves them the item's own."""
@@ -90,20 +90,20 @@ class Annotation:
 
 def joined(annotations: Sequence[Annotation]) -> Annotation:
     """Join several annotations of the same item."""
-    labels = [one.labels for one in annotations if one.labels is not None]
-    texts = [one.text for one in annotations if one.text is not None]
-    given = [one.attributes for one in annotations if one.attributes is not None]
-    attributes = {name: value for one in given for name, value in one.items()}
+    labels = [annotation.labels for annotation in annotations if annotation.labels is not None]
+    texts = [annotation.text for annotation in annotations if annotation.text is not None]
+    mappings = [annotation.attributes for annotation in annotations if annotation.attributes is not None]
+    attributes = {name: value for mapping in mappings for name, value in mapping.items()}
     by_notion: dict[str, tuple[str, ...]] = {}
-    for notion, found in (pair for one in annotations for pair in one.notion_labels.items()):
-        by_notion[notion] = tuple(dict.fromkeys((*by_notion.get(notion, ()), *found)))
-    removed = dict.fromkeys(name for one in annotations for name in one.removed_attributes)
+    for notion, new_labels in (pair for annotation in annotations for pair in annotation.notion_labels.items()):
+        by_notion[notion] = tuple(dict.fromkeys((*by_notion.get(notion, ()), *new_labels)))
+    removed = dict.fromkeys(name for annotation in annotations for name in annotation.removed_attributes)
     return Annotation(
         labels=tuple(dict.fromkeys(label for group in labels for label in group)) if labels else None,
         text="\n".join(filter(None, texts)) if texts else None,
-        attributes=attributes if given else None,
+        attributes=attributes if mappings else None,
         removed_attributes=tuple(name for name in removed if name not in attributes),
-        line=min((one.line for one in annotations if one.line), default=0),
+        line=min((annotation.line for annotation in annotations if annotation.line), default=0),
         notion_labels=by_notion,
     )
 
@@ -151,8 +151,8 @@ class AnnotationFile:
         """Return the joined annotation of an item with these names; None if the file does not name the item."""
         forms = dict.fromkeys(map(_plain, names))
         for written in (self._names, self._slashed):
-            if found := [self._annotations[name] for form in forms for name in written.get(form, ())]:
-                return joined(found)
+            if annotations := [self._annotations[name] for form in forms for name in written.get(form, ())]:
+                return joined(annotations)
         return None
 
     def unused(self, names: Iterable[str]) -> list[Failure]:
@@ -161,9 +161,9 @@ class AnnotationFile:
         return [
             Failure(
                 name,
-                f"{self.path}, line {one.line}: the indexed paths contain no such picture, so the line was not used",
+                f"{self.path}, line {entry.line}: the indexed paths contain no such picture, so the line was not used",
             )
-            for name, one in self._annotations.items()
+            for name, entry in self._annotations.items()
             if not forms & {_plain(name), _plain(_with_slashes(name))}
         ]
 
@@ -171,14 +171,14 @@ class AnnotationFile:
         """Return the names of the columns that are attributes."""
         return [name for name in self._columns[1:] if name not in (*_RESERVED, *self._unread)]
 
-    def check_columns(self, known: Collection[str], new_attributes: bool = False) -> tuple[str, ...]:
-        """Return a note on columns that are new attributes, which are not ``known`` from any item.
+    def check_columns(self, attributes: Collection[str], new_attributes: bool = False) -> tuple[str, ...]:
+        """Return a note on columns that are new attributes, which are not among the ``attributes`` of the items.
 
         Raises InvalidInputError for a probably misspelt column, unless ``new_attributes`` allows new attributes.
         """
-        new = [name for name in self.attribute_columns() if name not in known]
+        new = [name for name in self.attribute_columns() if name not in attributes]
         for name in new:
-            if not new_attributes and (near := near_names(name, (*_MISSPELT, *known), NEAR)):
+            if not new_attributes and (near := near_names(name, (*_MISSPELT, *attributes), NEAR)):
                 raise InvalidInputError(
                     f"{self.path} has a column {name!r}, which no item has as an attribute. If you mean {near[0]!r}, "
                     "rename the column; if it is a new attribute, give ",
@@ -188,22 +188,23 @@ class AnnotationFile:
 
     def _read(self) -> dict[str, Annotation]:
         """Return the annotations by name, in the order of the file."""
-        found, several = dict[str, Annotation](), set[str]()
+        entries, repeated = dict[str, Annotation](), set[str]()
         for number, cells in self._lines():
             name = normal(cells[0])
-            if name in found:
-                several.add(name)
+            if name in entries:
+                repeated.add(name)
             else:
-                found[name] = self._annotation([(number, self._named_cells(number, cells))])
-        if several:  # nearly all items have one line, so that only names, and no cells, need stay in memory
+                entries[name] = self._annotation([(number, self._named_cells(number, cells))])
+        if repeated:  # nearly all items have one line, so that only names, and no cells, need stay in memory
             lines: dict[str, list[tuple[int, _Cells]]] = defaultdict(list)
             for number, cells in self._lines():
-                if (name := normal(cells[0])) in several:
+                if (name := normal(cells[0])) in repeated:
                     lines[name].append((number, self._named_cells(number, cells)))
-            found |= {name: self._annotation(some) for name, some in lines.items()}
-        if notions := {notion: () for one in found.values() for notion in one.notion_labels}:
-            return {name: replace(one, notion_labels={**notions, **one.notion_labels}) for name, one in found.items()}
-        return found
+            entries |= {name: self._annotation(some) for name, some in lines.items()}
+        if notions := {notion: () for entry in entries.values() for notion in entry.notion_labels}:
+            for name, entry in entries.items():
+                entries[name] = replace(entry, notion_labels={**notions, **entry.notion_labels})
+        return entries
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
         """Return the lines below the names of the columns; a listing keeps the spaces of a text."""
@@ -224,9 +225,9 @@ class AnnotationFile:
         """Return the names of the columns if the first line has them, with the usual names for label and caption."""
         names = ["label" if c.lower() in _LABELS else "caption" if c.lower() in _TEXTS else c for c in cells]
         if cells[0].lower() not in _NAMES:
-            others = {name.lower() for name in names[1:]}
+            rest = {name.lower() for name in names[1:]}
             is_name = names[0] in _RESERVED or not any(mark in cells[0] for mark in "./\\")
-            if is_name and others & {*_NAMES, *_RESERVED}:
+            if is_name and rest & {*_NAMES, *_RESERVED}:
                 self._fail(number, f"the first column must be path or key, not {cells[0]}")
             return None
         if not all(names):
@@ -252,14 +253,14 @@ class AnnotationFile:
         values: dict[str, list[tuple[int, str]]] = {}
         for number, cells in lines:
             for name, text in cells:
-                found = values.setdefault(name, [])
+                texts = values.setdefault(name, [])
                 if text:
-                    found.append((number, text))
+                    texts.append((number, text))
         attributes = self._object(values.get("attributes", ()))
         removed: tuple[str, ...] = ()
         for name in self._attributes:
-            if given := values.get(name):
-                attributes[name] = self._value(name, given)
+            if entries := values.get(name):
+                attributes[name] = self._value(name, entries)
             elif name in values and name not in attributes:
                 removed = (*removed, name)
         labels = (label for number, cell in values.get("label", ()) for label in self._checked(number, _labels, cell))
@@ -290,10 +291,10 @@ class AnnotationFile:
         except InvalidInputError as error:
             self._fail(number, str(error))
 
-    def _value(self, name: str, found: Sequence[tuple[int, str]]) -> Any:
+    def _value(self, name: str, texts: Sequence[tuple[int, str]]) -> Any:
         """Return the value of an attribute, which can repeat in several lines, as JSON or text."""
-        (first, text), *others = found
-        for number, other in others:
+        (first, text), *later = texts
+        for number, other in later:
             if other != text:
                 self._fail(number, f"{name} is {other!r} here and {text!r} in line {first}: remove one of them")
         return self._json(first, name, text)

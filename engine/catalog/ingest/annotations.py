@@ -93,10 +93,10 @@ class Annotations:
         """Read the keywords of files, if they are labels; a file that cannot be read has none."""
         if not self.by_keywords:
             return
-        found = pictures.stream(read_metadata, (PictureTask(file.path, {}) for file in files), checkpoint)
-        for file, one in zip(files, found, strict=True):
-            known = Metadata() if isinstance(one, ImageError) else one
-            self._keywords[file.path] = tuple(beside(file, known)[0].facts.get(KEYWORDS, ()))
+        results = pictures.stream(read_metadata, (PictureTask(file.path, {}) for file in files), checkpoint)
+        for file, result in zip(files, results, strict=True):
+            file_metadata = Metadata() if isinstance(result, ImageError) else result
+            self._keywords[file.path] = tuple(beside(file, file_metadata)[0].facts.get(KEYWORDS, ()))
 
     def of(self, file: SourceFile, key: str = "") -> Annotation:
         """Return the annotation of a file; ``key`` is the key of its item, if it has one."""
@@ -105,7 +105,7 @@ class Annotations:
     def _of(self, file: SourceFile, key: str) -> Annotation:
         names = (*names_of(file), *([key] if key else []))
         sources = (source.of(names) for source in self.files)
-        annotation = joined([one for one in sources if one])
+        annotation = joined([entry for entry in sources if entry])
         if self.by_folder and (folder := readable(Path(file.path.parent.name))):
             return replace(annotation, labels=tuple(dict.fromkeys((*(annotation.labels or ()), folder))))
         if self.by_keywords:
@@ -177,23 +177,23 @@ def annotate(
         check_notion(notion)
     file = path if isinstance(path, AnnotationFile) else AnnotationFile(path, cell)
     notes = checked_columns(items, [file], new_attributes)
-    others = list(_without_label(items, file, notion)) if replace_labels else ()
-    report = items.update(_Updates(file, others, notion), match_paths=True, progress=progress)
+    unlabelled = list(_without_label(items, file, notion)) if replace_labels else ()
+    report = items.update(_Updates(file, unlabelled, notion), match_paths=True, progress=progress)
     if len(file) and len(report.failures) == len(file) and not report.updated:
         first = report.failures[0]
         raise InvalidInputError(f"{file.path} does not name any item; it begins with {first.key!r}: {first.reason}")
-    failures = tuple(_with_line(one, file) for one in report.failures)
+    failures = tuple(_with_line(failure, file) for failure in report.failures)
     return replace(report, failures=failures, seconds=time.monotonic() - began, notes=notes)
 
 
 class _Updates(Collection[ItemUpdate]):
-    """The changes that a file states, and those of ``others``, which lose their labels.
+    """The changes that a file states, and those of the ``unlabelled`` items, which lose their labels.
 
     Each is made when it is read, so that a large file is not in memory twice.
     """
 
-    def __init__(self, file: AnnotationFile, others: Sequence[str], notion: str) -> None:
-        self._file, self._others, self._notion = file, others, notion
+    def __init__(self, file: AnnotationFile, unlabelled: Sequence[str], notion: str) -> None:
+        self._file, self._others, self._notion = file, unlabelled, notion
 
     def __len__(self) -> int:
         return len(self._file) + len(self._others)
@@ -201,19 +201,19 @@ class _Updates(Collection[ItemUpdate]):
     def __iter__(self) -> Iterator[ItemUpdate]:
         none = Annotation(labels=())
         annotations = chain(self._file.items(), ((key, none) for key in self._others))
-        updates = (one.in_notion(self._notion).update(name) for name, one in annotations)
+        updates = (annotation.in_notion(self._notion).update(name) for name, annotation in annotations)
         for batch in ahead(batches(updates)):
             yield from batch
 
     def __contains__(self, update: object) -> bool:
-        return any(one == update for one in self)
+        return any(own == update for own in self)
 
 
 def checked_columns(items: "Attributed", files: Iterable[AnnotationFile], new_attributes: bool) -> tuple[str, ...]:
     """Return notes on new attributes of files; raises the errors of ``AnnotationFile.check_columns``."""
     files = [file for file in files if file.attribute_columns()]
-    known = items.attribute_names() if files else ()
-    return tuple(note for file in files for note in file.check_columns(known, new_attributes))
+    names = items.attribute_names() if files else ()
+    return tuple(note for file in files for note in file.check_columns(names, new_attributes))
 
 
 def _with_line(failure: Failure, file: AnnotationFile) -> Failure:
@@ -247,10 +247,10 @@ def label_notes(
                 Text("no picture has a label, and so none got a text: give ", Argument("labels", "folder"), ", too"),
             )
         return ()
-    found = [annotations.of(file, key) for key, file in keyed.items()]
-    if not any(one.labels or any(one.notion_labels.values()) for one in found):
+    entries = [annotations.of(file, key) for key, file in keyed.items()]
+    if not any(entry.labels or any(entry.notion_labels.values()) for entry in entries):
         return ("no picture got a label",)
-    names = sorted({label for one in found for label in one.labels or ()}) if annotations.by_folder else []
+    names = sorted({label for entry in entries for label in entry.labels or ()}) if annotations.by_folder else []
     if odd := [name for name in names if fault_of_name(name)]:
         what = "labels that are names of dates or folders rather than classes"
         return (Text(what, "; train without them: ", remedy(odd)),)

@@ -25,53 +25,54 @@ _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 
 def read_metadata(data: bytes, _extractors: Mapping[str, ImageExtractor], _max_pixels: int) -> Metadata:
     """Return the metadata of a picture file, with its number of bytes and its content hash."""
-    found = metadata(data)
-    return replace(found, facts=dict(sorted({**found.facts, "bytes": len(data), "hash": content_hash(data)}.items())))
+    file_metadata = metadata(data)
+    facts = {**file_metadata.facts, "bytes": len(data), "hash": content_hash(data)}
+    return replace(file_metadata, facts=dict(sorted(facts.items())))
 
 
 def wanted_stamp(file: SourceFile, stored: str, level: str | None) -> str:
     """Return the stamp of a file's capture at a level of metadata; None keeps that of the ``stored`` stamp."""
-    kept = stored.rpartition(" ")[2]
-    return f"{file.stamp} {level or (kept if kept in METADATA else _USUAL)}"
+    stored_level = stored.rpartition(" ")[2]
+    return f"{file.stamp} {level or (stored_level if stored_level in METADATA else _USUAL)}"
 
 
-def read_capture(file: SourceFile, found: Metadata, stamp: str) -> tuple[Capture, Failure | None]:
+def read_capture(file: SourceFile, file_metadata: Metadata, stamp: str) -> tuple[Capture, Failure | None]:
     """Return the capture of a file with this metadata, its sidecar and its page, and the failure of an unusable one.
 
     Then the capture has an incomplete stamp, so that the next indexing reads it again.
     """
     page, level = None, stamp.rpartition(" ")[2]
-    found, failure = beside(file, found)
+    file_metadata, failure = beside(file, file_metadata)
     stamp = stamp if failure is None else level
     if file.page is not None:
         try:
             page = read_page(file.page)
         except PageError as error:
             stamp, failure = level, Failure(readable(file.page), str(error))
-    facts = kept_facts(found, level)
-    return Capture(stamp=stamp, modified_ns=file.modified_ns, taken=found.taken, page=page, file=facts), failure
+    facts = kept_facts(file_metadata, level)
+    return Capture(stamp=stamp, modified_ns=file.modified_ns, taken=file_metadata.taken, page=page, file=facts), failure
 
 
-def beside(file: SourceFile, found: Metadata) -> tuple[Metadata, Failure | None]:
+def beside(file: SourceFile, file_metadata: Metadata) -> tuple[Metadata, Failure | None]:
     """Return the metadata of a file with that of its sidecar, and the failure of an unusable sidecar."""
     if file.sidecar is None:
-        return found, None
+        return file_metadata, None
     try:
-        return with_sidecar(found, read_regular(file.sidecar, MAX_PACKET + 1)), None
+        return with_sidecar(file_metadata, read_regular(file.sidecar, MAX_PACKET + 1)), None
     except (OSError, ValueError) as error:
         reason = str(error.strerror or error) if isinstance(error, OSError) else str(error)
-        return found, Failure(readable(file.sidecar), reason)
+        return file_metadata, Failure(readable(file.sidecar), reason)
 
 
-def capture_of_bytes(found: Metadata, stamp: str) -> Capture:
+def capture_of_bytes(file_metadata: Metadata, stamp: str) -> Capture:
     """Return the capture of a picture without a file, with this metadata."""
-    return Capture(stamp=stamp, taken=found.taken, file=kept_facts(found, stamp.rpartition(" ")[2]))
+    return Capture(stamp=stamp, taken=file_metadata.taken, file=kept_facts(file_metadata, stamp.rpartition(" ")[2]))
 
 
-def kept_facts(found: Metadata, level: str) -> Attributes:
+def kept_facts(file_metadata: Metadata, level: str) -> Attributes:
     """Return the facts of metadata that a level keeps."""
     left_out = POSITION if level == _USUAL else ()
-    return {} if level == "none" else {name: fact for name, fact in found.facts.items() if name not in left_out}
+    return {} if level == "none" else {name: fact for name, fact in file_metadata.facts.items() if name not in left_out}
 
 
 def check_capture(capture: Capture) -> None:

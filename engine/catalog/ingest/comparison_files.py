@@ -59,14 +59,14 @@ def read_comparisons(path: Path | str) -> ItemComparisons:
     for line, cells in lines:
         if len(cells) != len(header) or not all(cells):
             raise table.unexpected(line, ",".join(header), cells)
-        named = dict(zip(header, cells, strict=True))
-        items += [positions.setdefault(named[column], len(positions)) for column in keys]
-        for column, found in values.items():
-            found.append(_value(table, line, column, named[column]))
+        cell_of = dict(zip(header, cells, strict=True))
+        items += [positions.setdefault(cell_of[column], len(positions)) for column in keys]
+        for column, column_values in values.items():
+            column_values.append(_value(table, line, column, cell_of[column]))
         numbers.append(line)
     if not numbers:
         raise InvalidInputError(f"{path} contains only the header {','.join(header)}: add lines of constraints")
-    arrays = {column: np.array(found) for column, found in values.items()}
+    arrays = {column: np.array(column_values) for column, column_values in values.items()}
     comparisons = Comparisons(
         np.array(items, np.int64).reshape(-1, len(keys)),
         arrays[_SIMILAR].astype(bool) if _SIMILAR in arrays else None,
@@ -77,14 +77,14 @@ def read_comparisons(path: Path | str) -> ItemComparisons:
     return ItemComparisons(tuple(positions), comparisons, np.array(numbers, np.int64))
 
 
-def write_comparisons(path: Path | str, given: ItemComparisons) -> None:
+def write_comparisons(path: Path | str, triplets: ItemComparisons) -> None:
     """Write triplets with their notions in the format of ``read_comparisons``; OSError if the file cannot be made."""
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*_TRIPLET, _NOTION])
-        notions = given.comparisons.notions
-        for row, notion in zip(given.comparisons.items.tolist(), [] if notions is None else notions, strict=True):
-            writer.writerow([*(given.keys[item] for item in row), notion])
+        notions = triplets.comparisons.notions
+        for row, notion in zip(triplets.comparisons.items.tolist(), [] if notions is None else notions, strict=True):
+            writer.writerow([*(triplets.keys[item] for item in row), notion])
 
 
 def _key_columns(path: Path | str, header: Sequence[str]) -> Sequence[str]:

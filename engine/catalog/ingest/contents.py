@@ -46,17 +46,17 @@ class Contents:
                 return True
         return self.of(file) == then.content_hash != ""
 
-    def equal(self, files: Mapping[str, SourceFile], known: Mapping[str, Stored]) -> dict[str, str]:
+    def equal(self, files: Mapping[str, SourceFile], stored: Mapping[str, Stored]) -> dict[str, str]:
         """Return the files, by key, with the content of a known item or of an earlier file, and the key of that.
 
         Only files of equal size are read.
         """
         counts = Counter(file.size for file in files.values())
-        sizes = {one.size for one in known.values()} | {size for size, count in counts.items() if count > 1}
-        first = {one.content_hash: key for key, one in reversed(list(known.items())) if one.content_hash}
-        found = {}
+        sizes = {item.size for item in stored.values()} | {size for size, count in counts.items() if count > 1}
+        first = {item.content_hash: key for key, item in reversed(list(stored.items())) if item.content_hash}
+        equal_keys = {}
         for key, file in files.items():
             content = self.of(file) if file.size > 0 and file.size in sizes else ""
             if content and (same := first.setdefault(content, key)) != key:
-                found[key] = same
-        return found
+                equal_keys[key] = same
+        return equal_keys

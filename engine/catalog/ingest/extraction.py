@@ -60,17 +60,17 @@ def rows_of_picture(
 ) -> dict[str, FeatureRows]:
     """Return the rows of a picture by view, without views that have no row; ``data`` are the bytes of its file."""
     images = images_of(data, picture, extractors, max_pixels)
-    models = {view: model for view, one in extractors.items() if (model := model_of(one)) is not None}
+    models = {view: model for view, extractor in extractors.items() if (model := model_of(extractor)) is not None}
     if not models:
         return rows_of(images, extractors)
     from crossview.engine.catalog.row_cache import content_of, keep_row, kept_row
 
     contents = {view: content_of(data, *images[view].shape, models[view].reading) for view in models}
-    known = {view: row for view, one in models.items() if (row := kept_row(one, contents[view])) is not None}
-    made = rows_of(images, {view: one for view, one in extractors.items() if view not in known})
-    for view in models.keys() & made.keys():
-        keep_row(models[view], contents[view], made[view])
-    return known | made
+    cached = {view: row for view, model in models.items() if (row := kept_row(model, contents[view])) is not None}
+    computed = rows_of(images, {view: extractor for view, extractor in extractors.items() if view not in cached})
+    for view in models.keys() & computed.keys():
+        keep_row(models[view], contents[view], computed[view])
+    return cached | computed
 
 
 @contextmanager

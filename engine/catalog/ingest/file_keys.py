@@ -36,7 +36,7 @@ class FileKeys:
 def match_files(
     files: Sequence[SourceFile],
     folders: Sequence[Path],
-    known: Mapping[str, Stored],
+    stored: Mapping[str, Stored],
     aliases: Mapping[str, str],
     absent: Collection[str],
     paths: RealPaths,
@@ -44,18 +44,18 @@ def match_files(
 ) -> FileKeys:
     """Return the items of files found below folders; a file found twice counts at its first place.
 
-    ``known`` has the items by key, oldest first, and ``aliases`` the alias of each root by its path. The paths of the
+    ``stored`` has the items by key, oldest first, and ``aliases`` the alias of each root by its path. The paths of the
     items ``absent`` belong to other items. An item has no file if its file, or a folder around it, is ``excluded``.
     """
     roots = dict(aliases)
-    sources = {key: one.source for key, one in known.items()}
+    sources = {key: item.source for key, item in stored.items()}
     read = {paths.of(source): key for key, source in reversed(list(sources.items())) if source and key not in absent}
     forms = {normal(key): key for key in reversed(list(sources))}
-    found: dict[str, SourceFile] = {}
+    file_of: dict[str, SourceFile] = {}
     path_of: dict[str, str] = {}
     clashing: list[Failure] = []
     # Known files come first: a new file can have the name of a known one in another Unicode form.
-    for path, file in sorted(((paths.of(file.path), file) for file in files), key=lambda one: one[0] not in read):
+    for path, file in sorted(((paths.of(file.path), file) for file in files), key=lambda pair: pair[0] not in read):
         if path not in read:
             key = f"{prefix_of(file.root, roots)}/{file.relative}"
             if reason := key_error(key):
@@ -64,20 +64,20 @@ def match_files(
             read[path] = key if key in sources else forms.setdefault(normal(key), key)
         key = read[path]
         if path_of.setdefault(key, path) == path:
-            found.setdefault(key, file)
+            file_of.setdefault(key, file)
         else:
-            clashing.append(Failure(readable(file.path), _CLASH.format(readable(found[key].path))))
+            clashing.append(Failure(readable(file.path), _CLASH.format(readable(file_of[key].path))))
     searched = tuple(f"{paths.of(folder).rstrip('/')}/" for folder in folders)
     hiding = {paths.of(path) for path in excluded}
     gone, hidden = [], 0
     for key, source in sources.items():
-        if source and key not in found and (path := paths.of(source)).startswith(searched):
+        if source and key not in file_of and (path := paths.of(source)).startswith(searched):
             if key in absent or not may_exist(path_of_source(source)):
                 gone.append(key)
             elif hiding and not hiding.isdisjoint((path, *map(str, PurePath(path).parents))):
                 gone.append(key)
                 hidden += 1
-    return FileKeys(found, tuple(gone), tuple(clashing), roots, hidden)
+    return FileKeys(file_of, tuple(gone), tuple(clashing), roots, hidden)
 
 
 def key_error(key: str) -> str:
@@ -90,17 +90,17 @@ def key_error(key: str) -> str:
 
 
 def deleted_before(
-    keyed: Mapping[str, SourceFile], known: Collection[str], deleted: Iterable[DeletedPicture], contents: Contents
+    keyed: Mapping[str, SourceFile], existing: Collection[str], deleted: Iterable[DeletedPicture], contents: Contents
 ) -> set[str]:
     """Return the keys of found files that have not changed since a user deleted their items."""
-    by_key = {normal(one.key): one for one in deleted}
+    by_key = {normal(picture.key): picture for picture in deleted}
     paths = RealPaths()
-    by_path = {paths.of(one.source): one for one in by_key.values() if one.source}
-    found = set()
+    by_path = {paths.of(picture.source): picture for picture in by_key.values() if picture.source}
+    unchanged = set()
     for key, file in keyed.items():
-        if not by_key or key in known or file.named:
+        if not by_key or key in existing or file.named:
             continue
-        one = by_key.get(normal(key)) or by_path.get(paths.of(file.path))
-        if one is not None and contents.is_unchanged(file, one):
-            found.add(key)
-    return found
+        picture = by_key.get(normal(key)) or by_path.get(paths.of(file.path))
+        if picture is not None and contents.is_unchanged(file, picture):
+            unchanged.add(key)
+    return unchanged

@@ -39,19 +39,19 @@ class Found:
         """Return the changes by which items follow their files; the folders of ``found`` can be renamed roots."""
         self.contents.distrust(self._shared())
         roots = self._renamed_roots()
-        known = {key: _in_root(one, roots) for key, one in self.known.items()}
+        stored = {key: _in_root(item, roots) for key, item in self.known.items()}
         aliases = {roots.get(path, path): alias for path, alias in self.aliases.items()}
-        search = _Search(Found(self.files, self.folders, known, aliases, self.contents, self.paths))
+        search = _Search(Found(self.files, self.folders, stored, aliases, self.contents, self.paths))
         places, displaced = search.places(), search.displaced
         moves = tuple(
-            FileMove(key, *places.get(key, (key, known[key].source)))
+            FileMove(key, *places.get(key, (key, stored[key].source)))
             for key, before in self.known.items()
-            if key in places or known[key].source != before.source
+            if key in places or stored[key].source != before.source
         )
         new = {}
-        for key, one in known.items():
-            name, source = places.get(key, (key, one.source))
-            new[name] = one._replace(source=source, missing=one.missing or key in displaced)
+        for key, item in stored.items():
+            name, source = places.get(key, (key, item.source))
+            new[name] = item._replace(source=source, missing=item.missing or key in displaced)
         absent = {places[key][0] for key in displaced} | search.shadowed
         return Following(moves, roots, new, search.aliases, frozenset(absent), tuple(displaced), self.paths)
 
@@ -59,10 +59,10 @@ class Found:
         """Return each size and time of several items of different contents, or of several files of which one is new."""
         contents: dict[tuple[int, int], str] = {}
         shared = set()
-        for one in self.known.values():
-            if contents.setdefault(_state(one), one.content_hash) != one.content_hash:
-                shared.add(_state(one))
-        places = {self.paths.of(one.source) for one in self.known.values() if one.source}
+        for item in self.known.values():
+            if contents.setdefault(_state(item), item.content_hash) != item.content_hash:
+                shared.add(_state(item))
+        places = {self.paths.of(item.source) for item in self.known.values() if item.source}
         files = {self.paths.of(file.path): _state(file) for file in self.files}
         counts = Counter(files.values())
         return shared | {state for path, state in files.items() if counts[state] > 1 and path not in places}
@@ -70,30 +70,30 @@ class Found:
     def _renamed_roots(self) -> dict[str, str]:
         """Return the new paths of roots by their former paths: new folders that have the files of a missing root."""
         missing = [path for path in self.aliases if not may_exist(path_of_source(path))]
-        found: dict[str, str] = {}
+        renamed: dict[str, str] = {}
         for folder in self.folders if missing else ():
-            if not any(readable(one) in self.aliases for one in (folder, *folder.parents)):
+            if not any(readable(path) in self.aliases for path in (folder, *folder.parents)):
                 below = {file.relative: file for file in self.files if file.root == folder}
-                same = {root: self._same(root, below) for root in missing if root not in found}
-                root = max(same, key=lambda one: same[one], default="")
+                same = {root: self._same(root, below) for root in missing if root not in renamed}
+                root = max(same, key=lambda path: same[path], default="")
                 if root and same[root]:
-                    found[root] = readable(folder)
-        return found
+                    renamed[root] = readable(folder)
+        return renamed
 
     def _same(self, root: str, below: Mapping[str, SourceFile]) -> int:
         """Return how many files of a folder are those of a root; 0 if they are fewer than half of its items."""
-        own = {one.source[len(root) + 1 :]: one for one in self.known.values() if one.source.startswith(f"{root}/")}
+        own = {item.source[len(root) + 1 :]: item for item in self.known.values() if item.source.startswith(f"{root}/")}
         fewest = max(1, (len(own) + 1) // 2)
-        known = {relative: one for relative, one in own.items() if one.modified_ns}
-        names = {_name(relative, one) for relative, one in known.items() if self.contents.identify(*_state(one))}
+        dated = {relative: item for relative, item in own.items() if item.modified_ns}
+        names = {_name(relative, item) for relative, item in dated.items() if self.contents.identify(*_state(item))}
         same = sum(_name(file.relative, file) in names for file in below.values())
         if same >= fewest:
             return same
         # The files of a copied folder have other times.
         pairs = [(file, own[name]) for name, file in below.items() if name in own]
-        pairs = [(file, one) for file, one in pairs if one.size in (file.size, UNKNOWN_SIZE)]
+        pairs = [(file, item) for file, item in pairs if item.size in (file.size, UNKNOWN_SIZE)]
         probed = pairs[:: max(1, len(pairs) // _PROBED)]
-        equal = sum(self.contents.is_unchanged(file, one) for file, one in probed)
+        equal = sum(self.contents.is_unchanged(file, item) for file, item in probed)
         return len(pairs) if len(pairs) >= fewest and 2 * equal >= len(probed) else 0
 
 
@@ -116,16 +116,16 @@ class Following:
     @property
     def moved(self) -> dict[str, str]:
         """The new keys of moved items by their former keys."""
-        return {one.key: one.new_key for one in self.moves if one.key != one.new_key}
+        return {move.key: move.new_key for move in self.moves if move.key != move.new_key}
 
-    def matched(self, found: Walk) -> FileKeys:
+    def matched(self, walked: Walk) -> FileKeys:
         """Return the item of each found file after the changes."""
-        excluded = found.excluded
-        return match_files(found.files, found.folders, self.known, self.aliases, self.absent, self.paths, excluded)
+        excluded = walked.excluded
+        return match_files(walked.files, walked.folders, self.known, self.aliases, self.absent, self.paths, excluded)
 
     def changes(self, matched: FileKeys) -> FileChanges:
         """Return the changes to write, with those of missing files."""
-        former = {one.new_key: one.key for one in self.moves}
+        former = {move.new_key: move.key for move in self.moves}
         missing = [former.get(key, key) for key in matched.gone if not self.known[key].missing]
         back = [key for key in matched.files if key in self.known and self.known[key].missing]
         return FileChanges(self.moves, (*missing, *self.displaced), tuple(former.get(key, key) for key in back))
@@ -134,7 +134,7 @@ class Following:
         """Return a sentence about each renamed root."""
         followed = dict.fromkeys(self.roots.values(), 0)
         for new in followed:
-            followed[new] = sum(one.source.startswith(f"{new}/") for one in self.known.values())
+            followed[new] = sum(item.source.startswith(f"{new}/") for item in self.known.values())
         return tuple(f"{former} is now {new}; {followed[new]} items follow it" for former, new in self.roots.items())
 
 
@@ -165,27 +165,27 @@ class _Search:
     """
 
     def __init__(self, found: Found) -> None:
-        self._found, known = found, found.known
+        self._found, stored = found, found.known
         self.aliases = dict(found.aliases)
         """The roots, with new ones that moved files need."""
         self.displaced: tuple[str, ...] = ()
         paths = found.paths
-        self._files = {paths.of(one.path): one for one in reversed(found.files)}
-        places = [(paths.of(one.source), key) for key, one in reversed(list(known.items())) if one.source]
-        live = {path: key for path, key in places if not known[key].missing}
-        self._at = {path: key for path, key in places if known[key].missing} | live
-        self.shadowed = {key for path, key in places if known[key].missing and self._at[path] != key}
+        self._files = {paths.of(file.path): file for file in reversed(found.files)}
+        places = [(paths.of(old.source), key) for key, old in reversed(list(stored.items())) if old.source]
+        live = {path: key for path, key in places if not stored[key].missing}
+        self._at = {path: key for path, key in places if stored[key].missing} | live
+        self.shadowed = {key for path, key in places if stored[key].missing and self._at[path] != key}
         """Missing items whose path belongs to another item."""
         here = [path for path in self._files if path in self._at]
-        unchanged = {path for path in here if found.contents.is_unchanged(self._files[path], known[self._at[path]])}
+        unchanged = {path for path in here if found.contents.is_unchanged(self._files[path], stored[self._at[path]])}
         home = {self._at[path] for path in unchanged}
-        homeless = {one.content_hash for key, one in known.items() if key not in home} - {""}
+        homeless = {old.content_hash for key, old in stored.items() if key not in home} - {""}
         self._changed = {self._at[path]: path for path in here if path not in unchanged}
         """The path of each item whose file has other content."""
         self._giving_way = {
             key
             for key, path in self._changed.items()
-            if known[key].missing or found.contents.of(self._files[path]) in homeless
+            if stored[key].missing or found.contents.of(self._files[path]) in homeless
         }
         self._strangers = {
             path: file
@@ -194,9 +194,9 @@ class _Search:
         }
         sizes = {UNKNOWN_SIZE, *(file.size for file in self._strangers.values())}
         self._absent = {
-            key: one
-            for key, one in known.items()
-            if key not in home and one.source and one.content_hash and one.size in sizes and self._is_absent(key, one)
+            key: old
+            for key, old in stored.items()
+            if key not in home and old.source and old.content_hash and old.size in sizes and self._is_absent(key, old)
         }
 
     def _is_absent(self, key: str, stored: Stored) -> bool:
@@ -214,15 +214,15 @@ class _Search:
         }
         keys = {key: place for key, place in keys.items() if not key_error(place[0])}
         keys = self._possible(keys, {key: path for key, (path, _) in matched.items()})
-        taken = {matched[key][0] for key in keys}
+        taken_paths = {matched[key][0] for key in keys}
         self.displaced = tuple(
             key
             for key, path in self._changed.items()
-            if key in self._giving_way and key not in keys and (self._found.known[key].missing or path in taken)
+            if key in self._giving_way and key not in keys and (self._found.known[key].missing or path in taken_paths)
         )
         forms = {normal(key) for key in self._found.known} | {normal(key) for key, _ in keys.values()}
         for key in self.displaced:
-            name = next(one for number in count(1) if normal(one := f"{key}~{number}") not in forms)
+            name = next(candidate for number in count(1) if normal(candidate := f"{key}~{number}") not in forms)
             forms.add(normal(name))
             keys[key] = name, self._found.known[key].source
         return keys
@@ -230,7 +230,7 @@ class _Search:
     def _by_name(self) -> dict[str, tuple[str, SourceFile]]:
         """Return the new files of items that only one has the name, size and time of, without reading them."""
         identify = self._found.contents.identify
-        names = {key: _name(one.source, one) for key, one in self._absent.items()}
+        names = {key: _name(item.source, item) for key, item in self._absent.items()}
         new = {path: _name(file.relative, file) for path, file in self._strangers.items() if path not in self._at}
         once, once_new = Counter(names.values()), Counter(new.values())
         by_name = {name: path for path, name in new.items() if once_new[name] == 1 and name[2] and identify(*name[1:])}
@@ -242,18 +242,18 @@ class _Search:
 
     def _by_content(self, matched: Mapping[str, tuple[str, SourceFile]]) -> dict[str, tuple[str, SourceFile]]:
         """Return the files with the content of the other items: those of the same name first."""
-        left = {key: one for key, one in self._absent.items() if key not in matched}
-        sizes = {one.size for one in left.values()}
+        rest = {key: item for key, item in self._absent.items() if key not in matched}
+        sizes = {item.size for item in rest.values()}
         used = {path for path, _ in matched.values()}
         by_content: dict[str, list[str]] = defaultdict(list)
         for path, file in self._strangers.items():
             if path not in used and (file.size in sizes or UNKNOWN_SIZE in sizes):
                 by_content[self._found.contents.of(file)].append(path)
-        wanted: dict[str, list[str]] = defaultdict(list)
-        for key, one in left.items():
-            wanted[one.content_hash].append(key)
+        keys_of: dict[str, list[str]] = defaultdict(list)
+        for key, item in rest.items():
+            keys_of[item.content_hash].append(key)
         pairs = {}
-        for content, keys in wanted.items():
+        for content, keys in keys_of.items():
             paths = sorted(by_content.get(content, ()))
             for key, path in _paired(sorted(keys), paths, lambda key: self._absent[key].source):
                 pairs[key] = path, self._strangers[path]
@@ -271,18 +271,18 @@ class _Search:
             ]
             if not bad:
                 return keys
-            keys = {key: one for key, one in keys.items() if key not in bad}
+            keys = {key: place for key, place in keys.items() if key not in bad}
 
 
 def _paired(keys: Sequence[str], paths: Sequence[str], source: Callable[[str], str]) -> Iterable[tuple[str, str]]:
     """Yield pairs of items and files of equal content: those of the same name, then the others in their order."""
-    left = list(paths)
-    others = []
+    free = list(paths)
+    unpaired = []
     for key in keys:
-        same = next((path for path in left if os.path.basename(path) == os.path.basename(source(key))), None)
+        same = next((path for path in free if os.path.basename(path) == os.path.basename(source(key))), None)
         if same is None:
-            others.append(key)
+            unpaired.append(key)
         else:
-            left.remove(same)
+            free.remove(same)
             yield key, same
-    yield from zip(others, left, strict=False)
+    yield from zip(unpaired, free, strict=False)

@@ -42,7 +42,7 @@ def put_items(
     checked = [check_entry(item) for item in items]
     items = [item for item in checked if isinstance(item, NewItem)]
     report = until_not_overtaken(lambda: _import(catalog, items, pictures, workers))
-    refused = [one for one in checked if isinstance(one, Failure)]
+    refused = [entry for entry in checked if isinstance(entry, Failure)]
     return replace(report, failures=(*refused, *report.failures), seconds=time.monotonic() - began)
 
 
@@ -53,26 +53,26 @@ def _import(catalog: Catalog, items: Sequence[NewItem], pictures: Pictures, work
         views = {view.name: view for view in tx.views.all()}
         pictured = [item for item in items if item.image is not None]
         computed = views_of(tx, "image")
-        waiting = [view for view in computed if view.revision == 0 and any(one.revision for one in computed)]
+        waiting = [view for view in computed if view.revision == 0 and any(other.revision for other in computed)]
         computed = tuple(view for view in computed if view not in waiting)
         needed = {view.name for view in computed if any(view.name not in item.rows for item in pictured)}
         for name in sorted({name for item in items for name in item.rows if name in views}):
             check_fitted(tx, views[name])
         extractors = _Extractors(views, image_extractors(tx, needed), text_extractors(tx))
         described = [item for item in items if item.image is not None or item.text is not None]
-        known = _known(tx, described)
-        known_pictured = {item.key: known[item.key] for item in pictured if item.key in known}
+        stored = _known(tx, described)
+        known_pictured = {item.key: stored[item.key] for item in pictured if item.key in stored}
         same = _unchanged(tx, items, known_pictured, computed)
         state, notes = tx.head().state, tuple(map(unfitted_note, waiting)) if pictured else ()
         if any(item.text is not None for item in items):
             notes += tuple(unfitted_note(view, "texts") for view in views_of(tx, "text") if not view.revision)
     todo = [item for item in items if item.key not in same]
-    results = _records(todo, extractors, known, lambda tasks: pictures.run(extract, tasks, checkpoint, workers))
+    results = _records(todo, extractors, stored, lambda tasks: pictures.run(extract, tasks, checkpoint, workers))
     records = [result for result in results if isinstance(result, NewRecord)]
     written = Written()
     if records:
         with catalog.write() as tx:
-            if tx.head().state != state and _known(tx, described) != known:
+            if tx.head().state != state and _known(tx, described) != stored:
                 raise OvertakenError("another process just wrote items with these keys: try again")
             written = put_records(tx, records, views.values())
     bare = [Failure(key, "a new item needs an image, a text or feature rows") for key in written.missing]
@@ -93,8 +93,8 @@ def _known(tx: Transaction, items: Sequence[NewItem]) -> dict[str, Item]:
     return {key: stored[number] for key, number in ids.items()}
 
 
-def _has_picture(key: str, known: Mapping[str, Item]) -> bool:
-    return key in known and bool(known[key].content_hash)
+def _has_picture(key: str, stored: Mapping[str, Item]) -> bool:
+    return key in stored and bool(stored[key].content_hash)
 
 
 _Read = Callable[[Sequence[PictureTask]], Sequence[Extracted | ImageError]]
@@ -110,53 +110,53 @@ class _Extractors:
 
 
 def _records(
-    items: Sequence[NewItem], extractors: _Extractors, known: Mapping[str, Item], read: _Read
+    items: Sequence[NewItem], extractors: _Extractors, stored: Mapping[str, Item], read: _Read
 ) -> list[NewRecord | Failure]:
     """Return the record of each item, or its failure: first check all rows together, then read the pictures."""
-    given = _given_rows(items, extractors.views)
+    given_rows = _given_rows(items, extractors.views)
     results: list[NewRecord | Failure] = []
-    for item, one in zip(items, given, strict=True):
+    for item, rows in zip(items, given_rows, strict=True):
         checkpoint()
-        texts = extractors.texts.of(item.image is not None or _has_picture(item.key, known))
-        results.append(one if isinstance(one, Failure) else _record(item, one, texts))
+        texts = extractors.texts.of(item.image is not None or _has_picture(item.key, stored))
+        results.append(rows if isinstance(rows, Failure) else _record(item, rows, texts))
     pictured, tasks = [], []
     for place, (item, record) in enumerate(zip(items, results, strict=True)):
         if item.image is not None and isinstance(record, NewRecord):
-            wanted = {name: one for name, one in extractors.images.items() if name not in item.rows}
+            missing = {name: extractor for name, extractor in extractors.images.items() if name not in item.rows}
             pictured.append((place, record))
-            tasks.append(PictureTask(item.image, wanted))
-    for (place, record), found in zip(pictured, read(tasks), strict=True):
+            tasks.append(PictureTask(item.image, missing))
+    for (place, record), result in zip(pictured, read(tasks), strict=True):
         item = items[place]
         results[place] = (
-            Failure(item.key, str(found))
-            if isinstance(found, ImageError)
-            else _with_picture(item, record, found, known.get(item.key))
+            Failure(item.key, str(result))
+            if isinstance(result, ImageError)
+            else _with_picture(item, record, result, stored.get(item.key))
         )
     return results
 
 
 def _unchanged(
-    tx: Transaction, items: Sequence[NewItem], known: Mapping[str, Item], views: Sequence[ViewRecord]
+    tx: Transaction, items: Sequence[NewItem], stored: Mapping[str, Item], views: Sequence[ViewRecord]
 ) -> set[str]:
     """Return the keys of items with a picture and without ready rows that the import would not change."""
-    if not known:
+    if not stored:
         return set()
-    ids = tx.items.ids_of(known)
+    ids = tx.items.ids_of(stored)
     complete = set(ids.values())
     for view in views:
         complete &= set(tx.rows.get(view, ids.values()).ids.tolist())
-    given = tx.items.with_given_labels(list(ids.values()))
+    given_labels = tx.items.with_given_labels(list(ids.values()))
     counts = Counter(item.key for item in items)
     single = [item for item in items if counts[item.key] == 1 and item.key in ids and ids[item.key] in complete]
-    return {item.key for item in single if _same(item, known[item.key], ids[item.key] in given)}
+    return {item.key for item in single if _same(item, stored[item.key], ids[item.key] in given_labels)}
 
 
-def _same(new: NewItem, stored: Item, given: bool) -> bool:
+def _same(new: NewItem, stored: Item, labels_given: bool) -> bool:
     if new.image is None or new.rows or content_hash(new.image) != stored.content_hash:
         return False
-    wanted = new.capture is None and new.metadata != "none"
-    known = not wanted or stored.stamp == _stamp(stored.content_hash, new)
-    return known and changed_record(_update(new), stored, given) is None
+    needs_capture = new.capture is None and new.metadata != "none"
+    same_capture = not needs_capture or stored.stamp == _stamp(stored.content_hash, new)
+    return same_capture and changed_record(_update(new), stored, labels_given) is None
 
 
 def _stamp(hashed: str, new: NewItem) -> str:
@@ -182,7 +182,7 @@ def _record(
 ) -> NewRecord | Failure:
     """Return the record of an item without results from its picture, or its failure; given rows take precedence."""
     try:
-        of_text = text_rows({view: one for view, one in texts.items() if view not in rows}, item.text)
+        of_text = text_rows({view: extractor for view, extractor in texts.items() if view not in rows}, item.text)
     except ModelInputError as error:
         return Failure(item.key, str(error))
     return NewRecord(
@@ -200,18 +200,18 @@ def _record(
     )
 
 
-def _with_picture(item: NewItem, record: NewRecord, found: Extracted, stored: Item | None) -> NewRecord:
+def _with_picture(item: NewItem, record: NewRecord, extracted: Extracted, stored: Item | None) -> NewRecord:
     """Return an item's record with the results from its picture."""
     source, capture = record.source, record.capture
-    new = stored is None or stored.content_hash != found.picture.content_hash
+    new = stored is None or stored.content_hash != extracted.picture.content_hash
     if new:
         source = item.source  # a new picture does not come from the stored source
     if capture is None and item.metadata != "none":
-        capture = capture_of_bytes(found.metadata, _stamp(found.picture.content_hash, item))
+        capture = capture_of_bytes(extracted.metadata, _stamp(extracted.picture.content_hash, item))
     elif capture is None and new and stored is not None and stored.file:
         capture = Capture()  # the stored metadata is that of the former picture
-    rows = {**record.rows, **found.rows}
-    return replace(record, source=source, capture=capture, picture=found.picture, rows=rows)
+    rows = {**record.rows, **extracted.rows}
+    return replace(record, source=source, capture=capture, picture=extracted.picture, rows=rows)
 
 
 _Rows = dict[str, NDArray[np.float32]]
@@ -219,7 +219,7 @@ _Rows = dict[str, NDArray[np.float32]]
 
 def _given_rows(items: Sequence[NewItem], views: Mapping[str, ViewRecord]) -> list[_Rows | Failure]:
     """Return the given rows of items by view, or their errors."""
-    found: list[_Rows | Failure] = [{} for _ in items]
+    results: list[_Rows | Failure] = [{} for _ in items]
     by_view: dict[str, list[int]] = defaultdict(list)
     for place, item in enumerate(items):
         for name in item.rows:
@@ -227,12 +227,12 @@ def _given_rows(items: Sequence[NewItem], views: Mapping[str, ViewRecord]) -> li
     for name, places in by_view.items():
         checked = _checked(name, [items[place].rows[name] for place in places], views)
         for place, row in zip(places, checked, strict=True):
-            mine = found[place]
+            mine = results[place]
             if isinstance(row, InvalidInputError):
-                found[place] = mine if isinstance(mine, Failure) else Failure(items[place].key, str(row))
+                results[place] = mine if isinstance(mine, Failure) else Failure(items[place].key, str(row))
             elif not isinstance(mine, Failure):
                 mine[name] = row
-    return found
+    return results
 
 
 def _checked(

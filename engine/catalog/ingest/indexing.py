@@ -47,8 +47,8 @@ def copied(tx: Transaction, keys: Iterable[str]) -> dict[str, Extracted]:
     ids = tx.items.ids_of(keys)
     items = tx.items.by_id(list(ids.values()))
     rows = {view.name: tx.rows.get(view, ids.values()) for view in views_of(tx, "image")}
-    codes = {one.id: one.codes for one in tx.fingerprints.pictures(ids.values())}
-    found = {}
+    codes = {picture.id: picture.codes for picture in tx.fingerprints.pictures(ids.values())}
+    extracted = {}
     for key, number in ids.items():
         item = items[number]
         picture = PictureRecord(
@@ -59,15 +59,15 @@ def copied(tx: Transaction, keys: Iterable[str]) -> dict[str, Extracted]:
             preview=tx.items.pictures([number], "large", fall_back=False).get(number),
             fingerprints=codes.get(number) or None,
         )
-        places = {view: int(np.searchsorted(one.ids, number)) for view, one in rows.items()}
+        places = {view: int(np.searchsorted(view_rows.ids, number)) for view, view_rows in rows.items()}
         own = {
             view: rows[view].rows[place]
             for view, place in places.items()
             if place < len(rows[view].ids) and rows[view].ids[place] == number
         }
         if len(own) == len(rows) and item.content_hash:
-            found[key] = Extracted(picture, own, Metadata())
-    return found
+            extracted[key] = Extracted(picture, own, Metadata())
+    return extracted
 
 
 _COMMIT_ITEMS, _COMMIT_SECONDS, _CHANGES_AT_ONCE = 64, 2.0, 1_000
@@ -125,7 +125,7 @@ def index_files(
 ) -> ImportReport:
     """Index the pictures under ``paths``; see ``Collection.index``."""
     began = time.monotonic()
-    found = walk(paths, options.exclude)
+    walked = walk(paths, options.exclude)
     with catalog.read() as tx:
         notes = checked_columns(tx.items, annotations.files, options.new_attributes)
     contents = Contents()
@@ -133,10 +133,10 @@ def index_files(
         outcome = _Outcome(committed)
         if annotations.by_keywords:
             with reading_files(options.workers, max_pixels) as pictures:
-                annotations.read_keywords(found.files, pictures)
+                annotations.read_keywords(walked.files, pictures)
 
         def once() -> Plan:
-            plan = make_plan(catalog, found, annotations, contents, options)
+            plan = make_plan(catalog, walked, annotations, contents, options)
             annotations.unused(plan.files)  # before anything is done: the file of another folder is an error
             outcome.followed(plan)
             if options.dry_run:
@@ -146,7 +146,7 @@ def index_files(
                 run = _Run(catalog, annotations, plan, pictures, progress, outcome, options.metadata)
                 run.fit(options.seed)
                 if outcome.unfitted:
-                    plan = make_plan(catalog, found, annotations, contents, options, outcome.unfitted)
+                    plan = make_plan(catalog, walked, annotations, contents, options, outcome.unfitted)
                     run = replace(run, plan=plan)
                 run.write()
             return plan
@@ -161,14 +161,14 @@ def index_files(
         added=len(outcome.added),
         updated=len(outcome.updated),
         unchanged=outcome.unchanged(plan.files),
-        failures=(*outcome.failed(), *found.failures, *plan.clashing, *unused, *failed_texts),
+        failures=(*outcome.failed(), *walked.failures, *plan.clashing, *unused, *failed_texts),
         seconds=time.monotonic() - began,
-        skipped=dict(+found.skipped),
+        skipped=dict(+walked.skipped),
         deleted=(*plan.left_out, *sorted(outcome.deleted)),
         missing=plan.missing,
         added_keys=tuple(sorted(outcome.added)),
         moved=outcome.moved,
-        notes=(*notes, *found.notes(), *outcome.notes, *outcome.unfitted.values(), *labels),
+        notes=(*notes, *walked.notes(), *outcome.notes, *outcome.unfitted.values(), *labels),
     )
 
 
@@ -192,23 +192,23 @@ class _Run:
         Raises NotReadyError if no view of pictures is left.
         """
         self.outcome.unfitted.clear()
-        missing, known = unfitted(self.plan.views), self.plan.known
+        missing, stored = unfitted(self.plan.views), self.plan.known
         if not missing or not self.plan.extract:
             return
         keys = list(self.plan.extract)
-        chosen = np.random.default_rng(seed).permutation(len(keys))[: sample_size(len(keys))]
-        sampled = [keys[number] for number in sorted(chosen)]
+        places = np.random.default_rng(seed).permutation(len(keys))[: sample_size(len(keys))]
+        sampled = [keys[number] for number in sorted(places)]
         results = self.pictures.stream(samples, self._tasks(sampled, empty_images(missing)), checkpoint)
-        found = {}
+        sample_of = {}
         for done, (key, sample) in enumerate(zip(sampled, results, strict=True), 1):
             if not isinstance(sample, ImageError):
-                found[key] = sample
+                sample_of[key] = sample
             self._report("fitting", done, len(sampled))
-        labels = [self._labels(key, known.get(key)) for key in found]
+        labels = [self._labels(key, stored.get(key)) for key in sample_of]
         for name, view in missing.items():
-            rows = [sample[name] for sample in found.values()]
+            rows = [sample[name] for sample in sample_of.values()]
             try:
-                fit_view(self.catalog, view, rows, seed, list(found), labels=labels)
+                fit_view(self.catalog, view, rows, seed, list(sample_of), labels=labels)
             except NotReadyError as error:
                 self.outcome.unfitted[name] = str(error)
         if self.outcome.unfitted:
@@ -217,11 +217,11 @@ class _Run:
     def _check_other_views(self) -> None:
         """Raise NotReadyError if no view of pictures has rows without those that cannot be fitted."""
         with self.catalog.read() as tx:
-            others = {view.name for view in views_of(tx, "image")} - self.outcome.unfitted.keys()
-        if not others:
+            other_views = {view.name for view in views_of(tx, "image")} - self.outcome.unfitted.keys()
+        if not other_views:
             raise NotReadyError("; ".join(self.outcome.unfitted.values()))
         for name, reason in self.outcome.unfitted.items():
-            self.outcome.unfitted[name] = waiting_note(reason, others)
+            self.outcome.unfitted[name] = waiting_note(reason, other_views)
 
     def _tasks(self, keys: Iterable[str], extractors: Mapping[str, ImageExtractor]) -> Iterator[PictureTask]:
         return (PictureTask(self.plan.extract[key].path, extractors) for key in keys)
@@ -285,17 +285,17 @@ class _Run:
             checkpoint()
             with self.catalog.read() as tx:
                 texts, views = text_extractors(tx), tx.views.all()
-                found = copied(tx, {same for _, same in batch})
+                extracted = copied(tx, {same for _, same in batch})
             failed = {key: self.outcome.failures[same] for key, same in batch if same in self.outcome.failures}
             self.outcome.failures |= {
-                key: Failure(readable(self.plan.files[key].path), one.reason) for key, one in failed.items()
+                key: Failure(readable(self.plan.files[key].path), failure.reason) for key, failure in failed.items()
             }
-            lost = [key for key, same in batch if same not in found and key not in failed]
+            lost = [key for key, same in batch if same not in extracted and key not in failed]
             if lost:
                 raise OvertakenError(f"the item of equal content to {lost[0]!r} was just deleted or changed: try again")
             updates = self._updates(key for key, _ in batch)
-            given = [(key, found[same]) for key, same in batch if same in found]
-            records = [record for key, one in given for record in self._record(updates[key], one, texts)]
+            pairs = [(key, extracted[same]) for key, same in batch if same in extracted]
+            records = [record for key, content in pairs for record in self._record(updates[key], content, texts)]
             with self.catalog.write() as tx:
                 self._put(tx, still_needed(tx, records, self.plan.sequence, texts), views)
 
@@ -314,18 +314,18 @@ class _Run:
         tasks = (PictureTask(files[key].path, {}) for key in changed)
         results = zip(changed, self.pictures.stream(read_metadata, tasks, checkpoint), strict=True)
         for batch in batches(results, _CHANGES_AT_ONCE):
-            found = {key: self._capture(key, one, before[key]) for key, one in batch}
+            captures = {key: self._capture(key, result, before[key]) for key, result in batch}
             with self.catalog.write() as tx:
-                live = {item: key for key, item in tx.items.ids_of(found).items()}
-                written = {item: found[key] for item, key in live.items()}
+                live = {item: key for key, item in tx.items.ids_of(captures).items()}
+                written = {item: captures[key] for item, key in live.items()}
                 new = tx.item_writer.put_captures(written, tx.next_sequence)
             self.outcome.updated |= {live[item] for item in new} - self.outcome.added
 
-    def _capture(self, key: str, found: Metadata | ImageError, stamp: str) -> Capture:
+    def _capture(self, key: str, result: Metadata | ImageError, stamp: str) -> Capture:
         """Return the capture of a file at the level of metadata, after one with a stamp; note an unusable page."""
         file = self.plan.files[key]
-        known = Metadata() if isinstance(found, ImageError) else found
-        capture, failure = read_capture(file, known, wanted_stamp(file, stamp, self.metadata))
+        file_metadata = Metadata() if isinstance(result, ImageError) else result
+        capture, failure = read_capture(file, file_metadata, wanted_stamp(file, stamp, self.metadata))
         if failure is not None:
             self.outcome.pages[key] = failure
         return capture
@@ -336,7 +336,7 @@ class _Run:
         outcome.added |= written.added
         outcome.updated |= keys - outcome.added
         outcome.deleted |= set(written.missing)
-        outcome.failures = {key: one for key, one in outcome.failures.items() if key not in keys}
+        outcome.failures = {key: failure for key, failure in outcome.failures.items() if key not in keys}
         outcome.committed.items += len(keys)
 
     def _results(self, extractors: Mapping[str, ImageExtractor]) -> Iterator[_Result]:
@@ -373,25 +373,25 @@ class _Run:
 
     def _updates(self, keys: Iterable[str]) -> dict[str, ItemUpdate]:
         """Return the annotations of files, by the keys of their items."""
-        given = self.annotations.labels_given
-        made = [self.annotations.of(self.plan.files[key], key).update(key, given) for key in keys]
+        labels_given = self.annotations.labels_given
+        updates = [self.annotations.of(self.plan.files[key], key).update(key, labels_given) for key in keys]
         with self.catalog.read() as tx:
-            return {one.key: one for one in with_texts(tx, made)}
+            return {update.key: update for update in with_texts(tx, updates)}
 
     def _record(
-        self, update: ItemUpdate, found: Extracted, texts: TextExtractors, capture: Capture | None = None
+        self, update: ItemUpdate, extracted: Extracted, texts: TextExtractors, capture: Capture | None = None
     ) -> list[NewRecord]:
         """Return the record of a file; none, and note the failure, if a model fails on its text."""
         file = self.plan.files[update.key]
         try:
-            rows = {**found.rows, **text_rows(texts.beside_pictures, update.text)}
+            rows = {**extracted.rows, **text_rows(texts.beside_pictures, update.text)}
         except ModelInputError as error:
             self.outcome.failures[update.key] = Failure(readable(file.path), str(error))
             return []
         record = NewRecord(
             **vars(replace(update, capture=capture)),
             source=readable(file.path),
-            picture=replace(found.picture, size=file.size, modified_ns=file.modified_ns),
+            picture=replace(extracted.picture, size=file.size, modified_ns=file.modified_ns),
             rows=rows,
             existing=update.key in self.plan.missing_views,
         )

@@ -21,8 +21,8 @@ def words_of_labels(labels: Iterable[str]) -> str:
 
     Underscores and hyphens are spaces, and numbers before a name with a letter are left out.
     """
-    found = (_NUMBERS.sub("", _GAPS.sub(" ", label).strip()) for label in sorted(labels))
-    return ", ".join(dict.fromkeys(filter(None, found)))
+    words = (_NUMBERS.sub("", _GAPS.sub(" ", label).strip()) for label in sorted(labels))
+    return ", ".join(dict.fromkeys(filter(None, words)))
 
 
 def with_text(entry: Entry, item: Item | None, chosen: bool) -> Entry:
@@ -43,9 +43,9 @@ def with_text(entry: Entry, item: Item | None, chosen: bool) -> Entry:
 
 def with_texts(tx: Transaction, entries: Sequence[Entry]) -> list[Entry]:
     """Return entries with the texts that their items get; see ``with_text``."""
-    if not any(one.text_from_labels for one in entries):
+    if not any(entry.text_from_labels for entry in entries):
         return list(entries)
-    ids = tx.items.ids_of(one.key for one in entries if one.text_from_labels)
-    stored, chosen = tx.items.by_id(list(ids.values())), tx.items.with_given_labels(list(ids.values()))
-    numbers = [ids.get(one.key, 0) for one in entries]
-    return [with_text(one, stored.get(item), item in chosen) for one, item in zip(entries, numbers, strict=True)]
+    ids = tx.items.ids_of(entry.key for entry in entries if entry.text_from_labels)
+    stored, by_hand = tx.items.by_id(list(ids.values())), tx.items.with_given_labels(list(ids.values()))
+    numbers = [ids.get(entry.key, 0) for entry in entries]
+    return [with_text(entry, stored.get(item), item in by_hand) for entry, item in zip(entries, numbers, strict=True)]

@@ -80,19 +80,19 @@ def _class_levels(
 ) -> dict[str, tuple[int, ...]]:
     """Return the amount of each attribute of each class."""
     places = {
-        name: {one: place for place, level in enumerate(levels) for one in level}
+        name: {label: place for place, level in enumerate(levels) for label in level}
         for name, (_, levels) in chains.items()
     }
-    classes = dict.fromkeys(one for of in places.values() for one in of)
+    classes = dict.fromkeys(label for of in places.values() for label in of)
     for name, of in places.items():
-        if absent := ", ".join(one for one in classes if one not in of):
+        if absent := ", ".join(label for label in classes if label not in of):
             raise _error(path, chains[name][0], f"{name!r} leaves out {absent}, which another attribute orders")
-    return {one: tuple(places[name][one] if name in places else 0 for name in names) for one in classes}
+    return {label: tuple(places[name][label] if name in places else 0 for name in names) for label in classes}
 
 
 def _item_pairs(path: Path | str, of_items: Mapping[str, list[tuple[int, _Levels]]]) -> ItemComparisons | None:
     """Return every two items of each line, the item with less first; a repeated pair counts once."""
-    found: dict[tuple[str, frozenset[str]], tuple[int, tuple[str, str], bool]] = {}
+    pairs: dict[tuple[str, frozenset[str]], tuple[int, tuple[str, str], bool]] = {}
     for name, chains in of_items.items():
         for line, levels in chains:
             try:
@@ -100,20 +100,20 @@ def _item_pairs(path: Path | str, of_items: Mapping[str, list[tuple[int, _Levels
             except InvalidInputError as error:
                 raise _error(path, line, f"an attribute that orders items is a notion: {error}") from None
             for pair, same in _pairs(levels):
-                first, known, equal = found.setdefault((name, frozenset(pair)), (line, pair, same))
-                if equal != same or (not same and known != pair):
+                first, former, equal = pairs.setdefault((name, frozenset(pair)), (line, pair, same))
+                if equal != same or (not same and former != pair):
                     raise _error(
                         path, line, f"line {first} orders {pair[0]} and {pair[1]} differently: remove one of the lines"
                     )
-    if not found:
+    if not pairs:
         return None
-    keys = {key: place for place, key in enumerate(dict.fromkeys(key for _, pair, _ in found.values() for key in pair))}
+    keys = {key: place for place, key in enumerate(dict.fromkeys(key for _, pair, _ in pairs.values() for key in pair))}
     comparisons = Comparisons(
-        np.array([[keys[key] for key in pair] for _, pair, _ in found.values()], np.int64),
-        similar=np.array([same for *_, same in found.values()]),
-        notions=np.array([name for name, _ in found]),
+        np.array([[keys[key] for key in pair] for _, pair, _ in pairs.values()], np.int64),
+        similar=np.array([same for *_, same in pairs.values()]),
+        notions=np.array([name for name, _ in pairs]),
     )
-    return ItemComparisons(tuple(keys), comparisons, np.array([line for line, *_ in found.values()], np.int64))
+    return ItemComparisons(tuple(keys), comparisons, np.array([line for line, *_ in pairs.values()], np.int64))
 
 
 def _pairs(levels: _Levels) -> Iterator[tuple[tuple[str, str], bool]]:
@@ -141,18 +141,18 @@ def _levels(path: Path | str, line: int, chain: str, what: str) -> _Levels:
     """Return the classes or items of a chain by level, the least first."""
     parts = [part.strip() for part in _RELATION.split(chain)]
     levels: _Levels = [[]]
-    seen: set[str] = set()
+    names: set[str] = set()
     for name, relation in zip(parts[::2], ["", *parts[1::2]], strict=True):
         if not name:
             beside = relation or parts[1] if len(parts) > 1 else ":"
             raise _error(path, line, f"the {what} beside {beside!r} is missing")
-        if name in seen:
+        if name in names:
             raise _error(path, line, f"the line names the {what} {name!r} twice")
-        seen.add(name)
+        names.add(name)
         if relation == LESS:
             levels.append([])
         levels[-1].append(name)
-    if len(seen) < 2 or (len(levels) < 2 and what == "class"):
+    if len(names) < 2 or (len(levels) < 2 and what == "class"):
         raise _error(path, line, f"no {what} has less than another: put {LESS!r} between those that differ")
     return levels
 

@@ -61,7 +61,7 @@ class Plan:
 
 def make_plan(
     catalog: Catalog,
-    found: Walk,
+    walked: Walk,
     annotations: Annotations,
     contents: Contents,
     options: IndexOptions,
@@ -71,11 +71,11 @@ def make_plan(
 
     The plan does not compute the views of ``without``, which cannot be fitted yet.
     """
-    followed, matched = _followed(catalog, found, contents, write=not options.dry_run)
+    followed, matched = _followed(catalog, walked, contents, write=not options.dry_run)
     with catalog.read() as tx:
-        known, files = followed.known if options.dry_run else tx.items.known(), dict(matched.files)
+        stored, files = followed.known if options.dry_run else tx.items.known(), dict(matched.files)
         deleted = () if options.include_deleted else tx.items.deleted()
-        left_out = deleted_before(files, known, deleted, contents)
+        left_out = deleted_before(files, stored, deleted, contents)
         plan = Plan(
             files={key: file for key, file in files.items() if key not in left_out},
             missing=matched.gone,
@@ -83,7 +83,7 @@ def make_plan(
             notes=(*followed.notes(), *matched.notes()),
             clashing=matched.clashing,
             left_out=tuple(sorted(left_out)),
-            known=known,
+            known=stored,
             views=tx.views.all(),
             sequence=tx.sequence(),
         )
@@ -91,16 +91,16 @@ def make_plan(
     return plan
 
 
-def _followed(catalog: Catalog, found: Walk, contents: Contents, write: bool) -> tuple[Following, FileKeys]:
+def _followed(catalog: Catalog, walked: Walk, contents: Contents, write: bool) -> tuple[Following, FileKeys]:
     """Let the items follow the files, and return the changes and the item of each file.
 
     Resolving paths and reading files take long, so they happen outside the commit.
     """
     while True:
         with catalog.read() as tx:
-            known, aliases = tx.items.known(), tx.roots.aliases()
-        following = Found(found.files, found.folders, known, aliases, contents).following()
-        matched = following.matched(found)
+            stored, aliases = tx.items.known(), tx.roots.aliases()
+        following = Found(walked.files, walked.folders, stored, aliases, contents).following()
+        matched = following.matched(walked)
         changes = following.changes(matched)
         if not write or (not any(changes) and matched.aliases == aliases):
             return following, matched
@@ -128,7 +128,7 @@ def _fill(tx: Transaction, plan: Plan, annotations: Annotations, contents: Conte
         else:
             complete.append(key)
     annotated = {key: annotations.of(plan.files[key], key) for key in complete}
-    plan.updates.update((key, one.update(key, annotations.labels_given)) for key, one in annotated.items() if one)
+    plan.updates.update((key, entry.update(key, annotations.labels_given)) for key, entry in annotated.items() if entry)
     records = changed_records(tx, list(plan.updates.values()), text_extractors(tx), plan.failed)
     plan.change.update((record.key, record) for record in records)
     _find_equal(plan, ids_by_view, contents)
@@ -138,8 +138,8 @@ def _find_equal(plan: Plan, ids_by_view: Mapping[str, set[int]], contents: Conte
     """Find the files that need no extraction, because another item has or will have the same content."""
     having = set.intersection(*ids_by_view.values()) if ids_by_view else set()
     read = {key: file for key, file in plan.extract.items() if key not in plan.missing_views}
-    known = {key: one for key, one in plan.known.items() if one.id in having and key not in plan.extract}
-    for key, same in contents.equal(read, known).items():
+    stored = {key: item for key, item in plan.known.items() if item.id in having and key not in plan.extract}
+    for key, same in contents.equal(read, stored).items():
         plan.copies[key] = same
         del plan.extract[key]
 
@@ -149,6 +149,6 @@ def sample_size(count: int) -> int:
     return min(count, max(MIN_SAMPLE, min(MAX_SAMPLE, count // 5)))
 
 
-def waiting_note(reason: str, others: Iterable[str]) -> str:
+def waiting_note(reason: str, views: Iterable[str]) -> str:
     """Return a note on a view that waits for more pictures, and on the views that do not."""
-    return Text(reason, f"; the items have rows of {', '.join(sorted(others))}, and a later run fits the view again")
+    return Text(reason, f"; the items have rows of {', '.join(sorted(views))}, and a later run fits the view again")

@@ -88,11 +88,11 @@ class Table:
     def _content(self) -> "_Content":
         data = self.path.read_bytes()
         encoding = self._encoding(data)
-        found = _Content(data, encoding)
-        first = next(found.lines(), "")
-        if named := _NAMED_DELIMITER.match(first):
-            return replace(found, delimiter=named[1], named=True)
-        return replace(found, delimiter=self._delimiter(found))
+        content = _Content(data, encoding)
+        first = next(content.lines(), "")
+        if header := _NAMED_DELIMITER.match(first):
+            return replace(content, delimiter=header[1], named=True)
+        return replace(content, delimiter=self._delimiter(content))
 
     def _encoding(self, data: bytes) -> str:
         """Return the encoding of a text; UnicodeDecodeError for bytes that are not text."""
@@ -161,8 +161,8 @@ def read_groups(path: Path | str) -> Grouping:
     lines = iter(table)
     header = [cell.lower() for cell in next(lines, (0, [""]))[1]]
     if len(header) != 2 or _GROUP not in header or not set(header) & set(_NAMES):
-        named = ",".join(header)
-        raise InvalidInputError(f"{path} begins with {named!r}, but the first line must be key,group or path,group")
+        columns = ",".join(header)
+        raise InvalidInputError(f"{path} begins with {columns!r}, but the first line must be key,group or path,group")
     groups: dict[str, str] = {}
     column = header.index(_GROUP)
     for line, cells in lines:

@@ -69,13 +69,13 @@ class _Tree:
     def taxonomy(self) -> Taxonomy:
         """Return the tree of all lines."""
         inner = set(self._parents.values())
-        seen: dict[str, int] = {}
+        line_of: dict[str, int] = {}
         for name, number in self._first_level:
-            other = self._lines.get(name) if name in self._parents else seen.get(name)
-            if other is not None and (name not in inner or name in seen):
+            other = self._lines.get(name) if name in self._parents else line_of.get(name)
+            if other is not None and (name not in inner or name in line_of):
                 raise self._twice(max(number, other), name, min(number, other))
-            seen[name] = number
-        for name, number in seen.items():
+            line_of[name] = number
+        for name, number in line_of.items():
             self._parents.setdefault(name, "")
             self._lines.setdefault(name, number)
         self._check_cycles()
@@ -110,9 +110,9 @@ class _Tree:
         return name
 
     def _check_cycles(self) -> None:
-        if found := cycle(self._parents):
-            names = " below ".join(map(repr, found[:_SHOWN]))
-            raise self._error(max(self._lines[one] for one in found), f"a class is below itself: {names}")
+        if classes := cycle(self._parents):
+            names = " below ".join(map(repr, classes[:_SHOWN]))
+            raise self._error(max(self._lines[name] for name in classes), f"a class is below itself: {names}")
 
     def _twice(self, number: int, name: str, other: int) -> InvalidInputError:
         return self._error(number, f"line {other} already gives {name!r} a place: name each class once")

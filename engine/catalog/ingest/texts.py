@@ -26,7 +26,7 @@ def text_rows(extractors: Mapping[str, TextExtractor], text: str | None) -> Text
 
     Raises ModelInputError, with the view, if a model fails on the text.
     """
-    return {} if text is None else {view: row_of_text(one, text, view) for view, one in extractors.items()}
+    return {} if text is None else {view: row_of_text(extractor, text, view) for view, extractor in extractors.items()}
 
 
 def place_texts(catalog: Catalog, progress: Progress | None = None) -> list[Failure]:
@@ -47,15 +47,15 @@ def _place(catalog: Catalog, progress: Progress | None) -> list[Failure]:
         for batch in batches(ids, _TEXTS_AT_ONCE):
             with catalog.read() as tx:
                 texts = tx.items.texts(batch)
-            found, failed = rows_of_texts(extractors.all[name], list(texts.values()), name)
-            having = list(compress(texts, found.present))
+            extraction, failed = rows_of_texts(extractors.all[name], list(texts.values()), name)
+            having = list(compress(texts, extraction.present))
             if failed:
                 places = list(texts)
                 with catalog.read() as tx:
-                    named = tx.items.by_id([places[place] for place in failed])
+                    stored = tx.items.by_id([places[place] for place in failed])
                 reasons = {places[place]: reason for place, reason in failed.items()}
-                failures += (Failure(one.key, reasons[item]) for item, one in named.items())
-            rows = dict.fromkeys(texts) | dict(zip(having, found.rows, strict=True))
+                failures += (Failure(record.key, reasons[item]) for item, record in stored.items())
+            rows = dict.fromkeys(texts) | dict(zip(having, extraction.rows, strict=True))
             with catalog.write() as tx:
                 check_views(tx, [views[name]])
                 now = tx.items.texts(list(rows))  # a text that has changed since already has its row

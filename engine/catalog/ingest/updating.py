@@ -45,7 +45,7 @@ def check_entry(entry: Entry) -> Entry | Failure:
         if entry.text is not None:
             check_text(entry.text)
         labels = None if entry.labels is None else check_labels(entry.labels)
-        by_notion = {check_notion(notion): check_labels(found) for notion, found in entry.notion_labels.items()}
+        by_notion = {check_notion(notion): check_labels(tags) for notion, tags in entry.notion_labels.items()}
         attributes = None if entry.attributes is None else check_attributes(entry.attributes)
         if entry.capture is not None:
             check_capture(entry.capture)
@@ -63,9 +63,9 @@ def update_items(
     began = time.monotonic()
     failures, updated, matched, done = list[Failure](), set[str](), set[str](), 0
     for batch in batches(updates, _AT_ONCE):
-        checked = [check_entry(one) for one in batch]
-        planned = _update(catalog, [one for one in checked if isinstance(one, ItemUpdate)], match_paths)
-        failures += (one for one in checked if isinstance(one, Failure))
+        checked = [check_entry(entry) for entry in batch]
+        planned = _update(catalog, [entry for entry in checked if isinstance(entry, ItemUpdate)], match_paths)
+        failures += (entry for entry in checked if isinstance(entry, Failure))
         failures += planned.failures
         matched |= planned.named
         updated |= {record.key for record in planned.records}
@@ -95,11 +95,11 @@ class _Planned:
     @classmethod
     def of(cls, tx: Transaction, updates: Sequence[ItemUpdate], match_paths: bool) -> Self:
         """Compare updates with the stored items."""
-        found, missing = _resolved(tx, updates, match_paths)
+        resolved, missing = _resolved(tx, updates, match_paths)
         failed = dict[str, Failure]()
-        records = changed_records(tx, found, text_extractors(tx), failed)
-        named = {one.key for one in found} - failed.keys()
-        return cls(tx.head().state, named, records, [*missing, *failed.values()])
+        records = changed_records(tx, resolved, text_extractors(tx), failed)
+        keys = {update.key for update in resolved} - failed.keys()
+        return cls(tx.head().state, keys, records, [*missing, *failed.values()])
 
 
 def _update(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool) -> _Planned:
@@ -122,14 +122,14 @@ def changed_records(
 
     Add updates to ``failed``, by key, if a model fails on their texts.
     """
-    ids = tx.items.ids_of(one.key for one in updates)
-    stored, given = tx.items.by_id(list(ids.values())), tx.items.with_given_labels(list(ids.values()))
+    ids = tx.items.ids_of(update.key for update in updates)
+    stored, given_labels = tx.items.by_id(list(ids.values())), tx.items.with_given_labels(list(ids.values()))
     records = list[NewRecord]()
-    for one in updates:
+    for update in updates:
         try:
-            record = changed_record(one, stored[ids[one.key]], ids[one.key] in given, texts)
+            record = changed_record(update, stored[ids[update.key]], ids[update.key] in given_labels, texts)
         except ModelInputError as error:
-            failed[one.key] = Failure(one.key, str(error))
+            failed[update.key] = Failure(update.key, str(error))
             continue
         records += () if record is None else (record,)
     return records
@@ -151,8 +151,8 @@ def current_records(
     anew = {key: updates[key] for key, item in ids.items() if item in changed}
     if not anew:
         return list(records.values())
-    kept = [record for key, record in records.items() if key not in anew]
-    return kept + changed_records(tx, list(anew.values()), text_extractors(tx), failed)
+    unchanged = [record for key, record in records.items() if key not in anew]
+    return unchanged + changed_records(tx, list(anew.values()), text_extractors(tx), failed)
 
 
 def still_needed(
@@ -166,14 +166,14 @@ def still_needed(
     changed = sorted(tx.items.changed_among(ids.values(), sequence))
     if not changed:
         return list(records)
-    stored, given = tx.items.by_id(changed), tx.items.with_given_labels(changed)
+    stored, given_labels = tx.items.by_id(changed), tx.items.with_given_labels(changed)
     having = {view.name: set(tx.rows.get(view, changed).ids.tolist()) for view in tx.views.all()}
 
     def left(record: NewRecord) -> NewRecord | None:
         item = ids.get(record.key, 0)
         if record.text_from_labels and item in stored and stored[item].text and not stored[item].text_from_labels:
-            others = {view: row for view, row in record.rows.items() if view not in texts.beside_pictures}
-            record = replace(record, text=None, text_from_labels=False, rows=others)
+            other_rows = {view: row for view, row in record.rows.items() if view not in texts.beside_pictures}
+            record = replace(record, text=None, text_from_labels=False, rows=other_rows)
         rows = [view for view, row in record.rows.items() if row is not None]
         same = item in stored and record.picture and record.picture.content_hash == stored[item].content_hash
         if not same or not all(item in having.get(view, ()) for view in rows):
@@ -181,40 +181,40 @@ def still_needed(
         update = ItemUpdate(**{name: getattr(record, name) for name in ItemUpdate.__dataclass_fields__ if name != "_"})
         made_text = None if record.text_from_labels else record.text
         try:
-            return changed_record(replace(update, text=made_text), stored[item], item in given, texts)
+            return changed_record(replace(update, text=made_text), stored[item], item in given_labels, texts)
         except ModelInputError:  # the model did not fail on the text before
             return record
 
-    return [one for one in map(left, records) if one is not None]
+    return [record for record in map(left, records) if record is not None]
 
 
-def changed_record(one: ItemUpdate, item: Item, given: bool, texts: TextExtractors = _NO_TEXTS) -> NewRecord | None:
-    """Return the change of an item by an update; ``given`` if a person chose its labels. None for no change.
+def changed_record(new: ItemUpdate, item: Item, by_hand: bool, texts: TextExtractors = _NO_TEXTS) -> NewRecord | None:
+    """Return the change of an item by an update; ``by_hand`` if a person chose its labels. None for no change.
 
     Raises ModelInputError, with the view, if a model fails on a new text.
     """
-    one = with_text(one, item, given)
-    labels = None if one.labels is None or (given and not one.labels_given) else tuple(sorted(set(one.labels)))
-    if labels == item.labels and given >= one.labels_given:
+    new = with_text(new, item, by_hand)
+    labels = None if new.labels is None or (by_hand and not new.labels_given) else tuple(sorted(set(new.labels)))
+    if labels == item.labels and by_hand >= new.labels_given:
         labels = None
-    text = None if one.text == item.text else one.text
-    by_notion = {notion: tuple(sorted(set(found))) for notion, found in one.notion_labels.items()}
-    by_notion = {notion: found for notion, found in by_notion.items() if found != item.notion_labels.get(notion, ())}
-    capture = None if one.capture is None or one.capture.stamp == item.stamp else one.capture
-    attributes, removed = one.attributes, one.removed_attributes
-    if changed_attributes(item.attributes, one) == item.attributes:
+    text = None if new.text == item.text else new.text
+    by_notion = {notion: tuple(sorted(set(tags))) for notion, tags in new.notion_labels.items()}
+    by_notion = {notion: tags for notion, tags in by_notion.items() if tags != item.notion_labels.get(notion, ())}
+    capture = None if new.capture is None or new.capture.stamp == item.stamp else new.capture
+    attributes, removed = new.attributes, new.removed_attributes
+    if changed_attributes(item.attributes, new) == item.attributes:
         attributes, removed = None, ()
     if labels is None and text is None and attributes is None and capture is None and not (removed or by_notion):
         return None
     return NewRecord(
-        key=one.key,
+        key=new.key,
         labels=labels,
-        labels_given=one.labels_given,
+        labels_given=new.labels_given,
         notion_labels=by_notion,
         attributes=attributes,
         removed_attributes=removed,
         text=text,
-        text_from_labels=one.text_from_labels,
+        text_from_labels=new.text_from_labels,
         capture=capture,
         rows=text_rows(texts.of(bool(item.content_hash)), text),
         existing=True,
@@ -225,11 +225,11 @@ def _resolved(
     tx: Transaction, updates: Sequence[ItemUpdate], match_paths: bool
 ) -> tuple[list[ItemUpdate], list[Failure]]:
     """Return the updates by the keys of their items, and failures of updates without an item."""
-    names = [one.key for one in updates]
-    found = named_keys(tx, names, match_paths)
-    missing = [Failure(name, _reason(match_paths)) for name in dict.fromkeys(names) if not found.get(name)]
-    named = ((one, key) for one in updates for key in found.get(one.key, ()))
-    return [one if one.key == key else replace(one, key=key) for one, key in named], missing
+    names = [update.key for update in updates]
+    keys_of = named_keys(tx, names, match_paths)
+    missing = [Failure(name, _reason(match_paths)) for name in dict.fromkeys(names) if not keys_of.get(name)]
+    pairs = ((update, key) for update in updates for key in keys_of.get(update.key, ()))
+    return [update if update.key == key else replace(update, key=key) for update, key in pairs], missing
 
 
 def _reason(match_paths: bool) -> str:

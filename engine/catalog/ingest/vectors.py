@@ -84,13 +84,13 @@ def index_vectors(
     file = _read(path, keys)
     _check_keys(file)
     unusable = _unusable_rows(file, progress)
-    known = {one.name: one.dim for one in views()}
-    if known.get(view, file.rows.shape[1]) != file.rows.shape[1]:
+    dims = {info.name: info.dim for info in views()}
+    if dims.get(view, file.rows.shape[1]) != file.rows.shape[1]:
         raise InvalidInputError(
-            f"{path} has rows of {file.rows.shape[1]} numbers; view {view!r} has {known[view]}: name a new view"
+            f"{path} has rows of {file.rows.shape[1]} numbers; view {view!r} has {dims[view]}: name a new view"
         )
     names = _all_keys(items, file) if file.keys is None else file.keys
-    if view not in known:
+    if view not in dims:
         with suppress(AlreadyExistsError):  # another process was faster; a later check compares the rows with its view
             views.add(f"{view}=vectors:dim={file.rows.shape[1]}")
     at_once = min(_ROWS_AT_ONCE, max(1, _BYTES_AT_ONCE // (4 * file.rows.shape[1])))
@@ -116,9 +116,9 @@ def _blocks(
 ) -> Iterator[tuple[tuple[str, ...], NDArray[np.float32]]]:
     """Yield the keys and rows of a file, at most ``at_once`` at a time, without the unusable rows."""
     for start in range(0, len(names), at_once):
-        chosen = [row for row in range(start, min(start + at_once, len(names))) if row not in unusable]
-        if chosen:
-            yield tuple(names[row] for row in chosen), np.array(file.rows[chosen], np.float32)
+        rows = [row for row in range(start, min(start + at_once, len(names))) if row not in unusable]
+        if rows:
+            yield tuple(names[row] for row in rows), np.array(file.rows[rows], np.float32)
 
 
 def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
@@ -152,13 +152,13 @@ class _Differing:
     @classmethod
     def of(cls, tx: Transaction, view: ViewRecord, keys: Sequence[str], rows: NDArray[np.float32]) -> Self:
         """Compare rows of a view, shape (n, d), with the stored rows."""
-        known = tx.items.ids_of(keys)
-        stored = tx.rows.get(view, known.values())
-        wanted = np.array([known.get(key, 0) for key in keys], np.int64)
-        differs = ~np.isin(wanted, stored.ids)
+        ids = tx.items.ids_of(keys)
+        stored = tx.rows.get(view, ids.values())
+        items = np.array([ids.get(key, 0) for key in keys], np.int64)
+        differs = ~np.isin(items, stored.ids)
         there = np.flatnonzero(~differs)
-        differs[there] = (stored.rows[np.searchsorted(stored.ids, wanted[there])] != rows[there]).any(axis=1)
-        return cls(tx.head().state, known, differs)
+        differs[there] = (stored.rows[np.searchsorted(stored.ids, items[there])] != rows[there]).any(axis=1)
+        return cls(tx.head().state, ids, differs)
 
 
 def _put(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> tuple[int, int]:
@@ -177,9 +177,9 @@ def _put(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.floa
         # another commit came first: rows that were stored may have to be written now
         if tx.head().state != differing.state:
             differing = _Differing.of(tx, view, keys, checked)
-        chosen = [key for key, differs in zip(keys, differing.rows.tolist(), strict=True) if differs]
-        added = put_matrix(tx, view, chosen, checked[differing.rows], differing.known) if chosen else 0
-    return added, len(chosen) - added
+        changed = [key for key, differs in zip(keys, differing.rows.tolist(), strict=True) if differs]
+        added = put_matrix(tx, view, changed, checked[differing.rows], differing.known) if changed else 0
+    return added, len(changed) - added
 
 
 def _read(path: Path, keys: Path | None) -> _File:
@@ -271,11 +271,11 @@ def _check_keys(file: _File) -> None:
         raise InvalidInputError(
             f"{len(file.keys):,} keys do not match the {len(file.rows):,} rows of {file.path}: give a key for each"
         )
-    seen = set[str]()
+    forms = set[str]()
     for number, key in enumerate(file.keys, 1):
-        if normal(check_key(key)) in seen:
+        if normal(check_key(key)) in forms:
             raise InvalidInputError(f"key {key!r} is duplicated in row {number} of {file.path}: each row needs its own")
-        seen.add(normal(key))
+        forms.add(normal(key))
 
 
 def _unusable_rows(file: _File, progress: Progress | None) -> dict[int, str]:

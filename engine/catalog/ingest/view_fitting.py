@@ -46,8 +46,8 @@ def unfitted(views: Iterable[ViewRecord]) -> dict[str, ViewRecord]:
 
 def empty_images(views: Mapping[str, ViewRecord]) -> dict[str, ImageExtractor]:
     """Return new, unfitted extractors of the picture views."""
-    made = {name: next_extractor(view) for name, view in views.items()}
-    return {name: one for name, one in made.items() if isinstance(one, ImageExtractor)}
+    extractors = {name: next_extractor(view) for name, view in views.items()}
+    return {name: extractor for name, extractor in extractors.items() if isinstance(extractor, ImageExtractor)}
 
 
 def fit_views(
@@ -73,23 +73,23 @@ def fit_views(
     images = pictures_of(images)
     first = list(islice(images, 1))
     with catalog.read() as tx:
-        chosen = _chosen(tx, names, refit)
+        views = _chosen(tx, names, refit)
         if not names and not first and views_of(tx, "text"):
-            chosen = [view for view in chosen if "image" not in inputs_of(view)]
-    made = [(view, next_extractor(view)) for view in chosen]
-    for view, one in made:
+            views = [view for view in views if "image" not in inputs_of(view)]
+    pairs = [(view, next_extractor(view)) for view in views]
+    for view, extractor in pairs:
         if _learns_nothing(view):
             with catalog.write() as tx:
-                _add_revision(tx, view, tx.views.state(view, view.revision), one)
-    made = [(view, one) for view, one in made if not _learns_nothing(view)]
-    pictured = {view.name: (view, one) for view, one in made if isinstance(one, ImageExtractor)}
+                _add_revision(tx, view, tx.views.state(view, view.revision), extractor)
+    pairs = [(view, extractor) for view, extractor in pairs if not _learns_nothing(view)]
+    pictured = {view.name: (view, extractor) for view, extractor in pairs if isinstance(extractor, ImageExtractor)}
     if pictured:
 
         def read(batch: Sequence[PictureTask]) -> list[dict[str, FeatureRows] | ImageError]:
             return pictures.run(samples, batch, checkpoint, workers or cores())
 
         _fit_pictures(catalog, chain(first, images), pictured, seed, read)
-    for view, _ in made:
+    for view, _ in pairs:
         if view.name not in pictured:
             fit_texts(catalog, view, seed)
 
@@ -101,19 +101,20 @@ def _fit_pictures(
     seed: int,
     read: Callable[[Sequence[PictureTask]], list[dict[str, FeatureRows] | ImageError]],
 ) -> None:
-    chosen = {name: one for name, (_, one) in views.items()}
-    parts: dict[str, list[FeatureRows]] = {name: [] for name in chosen}
+    extractors = {name: picture for name, (_, picture) in views.items()}
+    parts: dict[str, list[FeatureRows]] = {name: [] for name in extractors}
     with catalog.read() as tx:
-        known = {stored.content_hash: stored.labels for stored in tx.items.known().values()}
+        stored_labels = {stored.content_hash: stored.labels for stored in tx.items.known().values()}
     labels: list[tuple[str, ...]] = []
     for batch in batches(islice(images, MAX_SAMPLE), _READ_AT_ONCE):
-        for one in batch:
-            check_labels(one.labels)
-        for one, found in zip(batch, read([PictureTask(one.image, chosen) for one in batch]), strict=True):
-            if isinstance(found, ImageError):
+        for picture in batch:
+            check_labels(picture.labels)
+        tasks = [PictureTask(picture.image, extractors) for picture in batch]
+        for picture, result in zip(batch, read(tasks), strict=True):
+            if isinstance(result, ImageError):
                 continue
-            labels.append(one.labels or known.get(content_hash(one.image), ()))
-            for name, rows in found.items():
+            labels.append(picture.labels or stored_labels.get(content_hash(picture.image), ()))
+            for name, rows in result.items():
                 parts[name].append(rows)
     reasons = []
     for name, sampled in parts.items():

@@ -125,7 +125,7 @@ class _Search:
 
     def files(self, root: Path) -> Iterator[SourceFile]:
         """Yield the files of a root."""
-        patterns = {str(root): tuple(Pattern.of(one, str(root)) for one in self.exclude)}
+        patterns = {str(root): tuple(Pattern.of(text, str(root)) for text in self.exclude)}
         if not root.is_dir():
             yield _source(root.parent, root, lambda name: (root.parent / name).is_file(), named=True)
             return
@@ -140,8 +140,8 @@ class _Search:
             there, sidecars = set(files).__contains__, set[str]()
             for name in sorted(files):
                 if name not in sidecars and self._is_picture(folder, name, here):
-                    yield (found := _source(root, Path(folder) / name, there))
-                    sidecars |= {found.sidecar.name} if found.sidecar else set()
+                    yield (file := _source(root, Path(folder) / name, there))
+                    sidecars |= {file.sidecar.name} if file.sidecar else set()
 
     def _failed(self, error: OSError) -> None:
         self.failures.append(Failure(readable(Path(error.filename)), f"the folder cannot be read: {error.strerror}"))
@@ -157,7 +157,7 @@ class _Search:
             elif name in MADE_BY_SYSTEMS:
                 self.made_by_systems[name] += 1
                 self._exclude(folder, name)
-            elif any(one.matches(folder, name, is_folder=True) for one in patterns):
+            elif any(pattern.matches(folder, name, is_folder=True) for pattern in patterns):
                 self._exclude(folder, name)
             else:
                 searched.append(name)
@@ -168,7 +168,7 @@ class _Search:
         suffix = os.path.splitext(name)[1].lower()
         if name.startswith("."):
             self.skipped[HIDDEN] += 1
-        elif any(one.matches(folder, name, is_folder=False) for one in patterns):
+        elif any(pattern.matches(folder, name, is_folder=False) for pattern in patterns):
             self._exclude(folder, name)
         elif suffix in SUFFIXES or (not suffix and _begins_like_a_picture(os.path.join(folder, name))):
             return True
@@ -198,7 +198,7 @@ def _source(root: Path, path: Path, there: Callable[[str], bool], named: bool = 
     stem = os.path.splitext(path.name)[0]
     page, sidecar = _beside(path, (stem, path.name), PAGES, there), _beside(path, (path.name, stem), SIDECARS, there)
     size, modified = _state(path)
-    states = [state for one in (page, sidecar) if one is not None for state in _state(one)]
+    states = [state for side_file in (page, sidecar) if side_file is not None for state in _state(side_file)]
     return SourceFile(
         root=root,
         relative=readable(path.relative_to(root)),
@@ -221,10 +221,10 @@ def _beside(path: Path, stems: Iterable[str], suffixes: Iterable[str], there: Ca
 def _state(path: Path) -> tuple[int, int]:
     """Return the size and the modification time of a file; -1 and 0 for a missing file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return -1, 0
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 def readable(path: Path) -> str:
@@ -240,8 +240,8 @@ def prefix_of(root: Path, aliases: dict[str, str]) -> str:
     for folder in (root, *root.parents):
         if (alias := aliases.get(readable(folder))) is not None:
             return alias if folder == root else f"{alias}/{readable(root.relative_to(folder))}"
-    wanted = readable(Path(root.name)) if root.name else "root"
-    return aliases.setdefault(readable(root), free_alias(wanted, aliases.values()))
+    name = readable(Path(root.name)) if root.name else "root"
+    return aliases.setdefault(readable(root), free_alias(name, aliases.values()))
 
 
 class RealPaths:
@@ -253,13 +253,13 @@ class RealPaths:
 
     def of(self, path: Path | str) -> str:
         """Return the real path of a file or folder, as text that can be stored."""
-        given = str(path)
-        if (known := self._known.get(given)) is not None:
-            return known
-        folder, name = os.path.split(given)
+        text = str(path)
+        if (cached := self._known.get(text)) is not None:
+            return cached
+        folder, name = os.path.split(text)
         if folder not in self._folders:
             self._folders[folder] = os.path.realpath(folder)
         joined = os.path.join(self._folders[folder], name)
         real = os.path.realpath(joined) if os.path.islink(joined) else joined
-        found = self._known[given] = os.fsencode(real).decode("utf-8", "backslashreplace")
-        return found
+        result = self._known[text] = os.fsencode(real).decode("utf-8", "backslashreplace")
+        return result

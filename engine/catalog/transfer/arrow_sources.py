@@ -61,7 +61,7 @@ class ArrowSource:
         """Return that the index of pandas is the key, if it consists of texts."""
         texts = (self._pa.types.is_string, self._pa.types.is_large_string)
         names = [name for name in _index_of_pandas(schema.metadata or {}) if name in schema.names]
-        return {name: "key" for name in names if any(one(schema.field(name).type) for one in texts)}
+        return {name: "key" for name in names if any(is_text(schema.field(name).type) for is_text in texts)}
 
     def _check_columns(self, names: Sequence[str]) -> None:
         """Raise InvalidInputError unless all files have the columns of the first."""
@@ -76,7 +76,7 @@ class ArrowSource:
     def _before(self, file: _File) -> int:
         """Return the number of rows of the earlier files of a split, whose keys have the same prefix."""
         earlier = self._files[: self._files.index(file)]
-        return sum(self._count(one) for one in earlier if file.split and one.split == file.split)
+        return sum(self._count(other) for other in earlier if file.split and other.split == file.split)
 
     def _rows(self, file: _File) -> Iterator[Mapping[str, Any]]:
         split = {_SPLIT: file.split} if self._splits else {}
@@ -114,7 +114,7 @@ class ArrowSource:
                 metadata = self._pa.parquet.read_metadata(opened)
                 _check_values(path, metadata)
                 # As dictionaries, the rows of a batch share equal texts, however large a text is.
-                texts = [one.name for one in metadata.schema.to_arrow_schema() if self._is_text(one.type)]
+                texts = [field.name for field in metadata.schema.to_arrow_schema() if self._is_text(field.type)]
                 file = self._pa.parquet.ParquetFile(
                     opened, metadata=metadata, buffer_size=_BUFFER, pre_buffer=False, read_dictionary=texts
                 )
@@ -189,9 +189,9 @@ def dataset_folder(path: Path) -> ArrowSource | None:
     if saved:
         return ArrowSource(path, saved, "Hugging Face data set")
     for ending in ("parquet", "arrow"):
-        found = sorted(one for one in path.rglob(f"*.{ending}") if not one.name.startswith("."))
-        if found:
-            return ArrowSource(path, [_File(one, _split(one, path)) for one in found], f"folder of {ending} files")
+        files = sorted(file for file in path.rglob(f"*.{ending}") if not file.name.startswith("."))
+        if files:
+            return ArrowSource(path, [_File(file, _split(file, path)) for file in files], f"folder of {ending} files")
     return None
 
 
@@ -200,24 +200,24 @@ def _saved(folder: Path, split: str) -> list[_File]:
     listed = _json(folder / "state.json").get("_data_files")
     if not isinstance(listed, list):
         return []
-    names = [one.get("filename") for one in listed if isinstance(one, dict)]
+    names = [entry.get("filename") for entry in listed if isinstance(entry, dict)]
     return [_File(folder / name, split) for name in names if isinstance(name, str) and "/" not in name]
 
 
 def _split(path: Path, folder: Path) -> str:
     """Return the split of a file, by its name such as ``train-00000-of-00002.parquet`` or the folder that it is in."""
-    found = _SHARD.fullmatch(path.stem)
-    if found:
-        return found["split"]
+    match = _SHARD.fullmatch(path.stem)
+    if match:
+        return match["split"]
     return "" if path.parent == folder or path.parent.name == "data" else path.parent.name
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_regular(path))
+        content = json.loads(read_regular(path))
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _class_names(metadata: Mapping[bytes, bytes], path: Path) -> dict[str, list[str]]:
@@ -228,27 +228,27 @@ def _class_names(metadata: Mapping[bytes, bytes], path: Path) -> dict[str, list[
         features = None
     if not isinstance(features, dict):
         features = _json(path / "dataset_info.json").get("features")
-    found = {}
-    for name, one in features.items() if isinstance(features, dict) else ():
-        inner = one.get("feature", one) if isinstance(one, dict) else None
+    names_of = {}
+    for name, feature in features.items() if isinstance(features, dict) else ():
+        inner = feature.get("feature", feature) if isinstance(feature, dict) else None
         if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" and isinstance(inner.get("names"), list):
-            found[name] = list(map(str, inner["names"]))
-    return found
+            names_of[name] = list(map(str, inner["names"]))
+    return names_of
 
 
 def _index_of_pandas(metadata: Mapping[bytes, bytes]) -> list[str]:
     """Return the column in which pandas has stored the index of its table, if the index has one level."""
     try:
-        found = json.loads(metadata.get(b"pandas", b"{}"))["index_columns"]
+        columns = json.loads(metadata.get(b"pandas", b"{}"))["index_columns"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return []
-    return found if isinstance(found, list) and len(found) == 1 and isinstance(found[0], str) else []
+    return columns if isinstance(columns, list) and len(columns) == 1 and isinstance(columns[0], str) else []
 
 
 def _named(value: Any, classes: list[str]) -> Any:
     """Return the name of a class; None for the number -1, by which ``datasets`` states that a label is missing."""
     if isinstance(value, list):
-        return [_named(one, classes) for one in value]
+        return [_named(element, classes) for element in value]
     if type(value) is int:
         return classes[value] if 0 <= value < len(classes) else None
     return value
@@ -299,9 +299,9 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, _IN_JSON):
         return value
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(element) for element in value]
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(element) for name, element in value.items()}
     if hasattr(value, "isoformat"):
         return value.isoformat()
     if hasattr(value, "total_seconds"):

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from crossview.engine.catalog.catalog import now
 from crossview.engine.catalog.connecting import reading
-from crossview.engine.catalog.copies import Progress
 from crossview.engine.catalog.database import storage_errors
+from crossview.engine.catalog.database_copies import Progress
 from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.folder import sync_folder
 from crossview.engine.catalog.leftovers import alone_at_work
@@ -106,10 +106,10 @@ class StoredTables:
             cursor = self._database.execute(query)
         while True:
             with storage_errors():
-                found = cursor.fetchmany(_ROWS_AT_ONCE)
-            if not found:
+                rows = cursor.fetchmany(_ROWS_AT_ONCE)
+            if not rows:
                 return
-            yield from found
+            yield from rows
 
     def _columns(self, table: str) -> dict[str, str]:
         return {name: kind for _, name, kind, *_ in self._database.execute(f"PRAGMA table_info({table})")}
@@ -197,19 +197,19 @@ class _Export:
             elif self._counts[table]:
                 self._table(table)
         self._remove_others()
-        made = replace(self._manifest, items=self._tables.items(), parts=tuple(self._parts))
+        final = replace(self._manifest, items=self._tables.items(), parts=tuple(self._parts))
         sync_folder(self._folder / ROWS)
-        made.write(self._folder / MANIFEST)
+        final.write(self._folder / MANIFEST)
         with file_errors():
             (self._folder / UNFINISHED).unlink(missing_ok=True)
         size = sum(part.bytes for part in self._parts) + (self._folder / MANIFEST).stat().st_size
-        return Exported(folder=self._folder, items=made.items, files=len(self._parts) + 1, bytes=size, kept=self._kept)
+        return Exported(folder=self._folder, items=final.items, files=len(self._parts) + 1, bytes=size, kept=self._kept)
 
     def _earlier(self) -> Mapping[str, Part]:
         """Return the finished parts, by path, of an interrupted export of the same state."""
-        found = read_unfinished(self._folder)
-        same = found is not None and (found.state, found.schema) == (self._manifest.state, self._manifest.schema)
-        return {part.path: part for part in found.parts if part.table in _IN_PARTS} if found and same else {}
+        prior = read_unfinished(self._folder)
+        same = prior is not None and (prior.state, prior.schema) == (self._manifest.state, self._manifest.schema)
+        return {part.path: part for part in prior.parts if part.table in _IN_PARTS} if prior and same else {}
 
     def _rows(self) -> None:
         for view in self._tables.views():
@@ -247,8 +247,8 @@ class _Export:
 
     def _note(self) -> None:
         """Record the finished parts for an export that continues this one."""
-        known = {**self._finished, **{part.path: part for part in self._parts}}
-        replace(self._manifest, parts=tuple(known.values())).write(self._folder / UNFINISHED)
+        parts = {**self._finished, **{part.path: part for part in self._parts}}
+        replace(self._manifest, parts=tuple(parts.values())).write(self._folder / UNFINISHED)
 
     def _wrote(self, rows: int) -> None:
         checkpoint()
@@ -258,11 +258,11 @@ class _Export:
 
     def _remove_others(self) -> None:
         """Remove the files of an interrupted export of another state."""
-        named = {self._folder / part.path for part in self._parts}
+        paths = {self._folder / part.path for part in self._parts}
         with file_errors():
             for pattern in ("*.parquet", "*.part", f"{ROWS}/*.parquet", f"{ROWS}/*.part"):
                 for path in self._folder.glob(pattern):
-                    if path not in named:
+                    if path not in paths:
                         path.unlink()
 
 

@@ -11,12 +11,18 @@ import numpy as np
 from crossview.engine.catalog.ingest.interruption import interruptible
 from crossview.engine.catalog.ingest.plan import sample_size
 from crossview.engine.catalog.transfer.arrow_sources import arrow_file, dataset_folder, parquet_file
-from crossview.engine.catalog.transfer.coco import CocoSource, is_coco
 from crossview.engine.catalog.transfer.first_fit import fit_pictures, fit_texts, unfitted_pictures
 from crossview.engine.catalog.transfer.mapping import mapping, views_of
 from crossview.engine.catalog.transfer.row_reader import RowReader
 from crossview.engine.catalog.transfer.source import Column, Source, described
-from crossview.engine.catalog.transfer.text_sources import ArraySource, JsonLinesSource, JsonSource, TableSource
+from crossview.engine.catalog.transfer.text_sources import (
+    ArraySource,
+    CocoSource,
+    JsonLinesSource,
+    JsonSource,
+    TableSource,
+    is_coco,
+)
 from crossview.engine.runtime.ahead import ahead
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
@@ -50,7 +56,7 @@ def opened(path: Path, keys: Path | None = None) -> Source:
     ending = path.suffix.lower()
     if keys is not None and ending not in (".npy", ".npz"):
         raise InvalidInputError(f"a file of keys belongs to an .npy or .npz file, not to {path}")
-    known: dict[str, Callable[[], Source]] = {
+    sources: dict[str, Callable[[], Source]] = {
         ".parquet": lambda: parquet_file(path),
         ".pq": lambda: parquet_file(path),
         ".arrow": lambda: arrow_file(path),
@@ -59,9 +65,9 @@ def opened(path: Path, keys: Path | None = None) -> Source:
         ".json": lambda: _json_source(path),
         **dict.fromkeys((".npy", ".npz"), lambda: ArraySource(path, keys)),
     }
-    if ending not in known:
-        raise InvalidInputError(f"{path} has an unknown ending: rename the file to one of {', '.join(known)}")
-    return known[ending]()
+    if ending not in sources:
+        raise InvalidInputError(f"{path} has an unknown ending: rename the file to one of {', '.join(sources)}")
+    return sources[ending]()
 
 
 def _json_source(path: Path) -> Source:
@@ -104,8 +110,8 @@ class ForeignData:
         self.meanings = mapping(self.source, self._columns, columns or {})
         self.vectors: dict[str, int] = views_of(self.meanings, self._columns)
         """The dimension of each view that columns of vectors fill."""
-        self.has_pictures: bool = any(one.role == "picture" for one in self.meanings)
-        self.has_texts: bool = any(one.role == "text" for one in self.meanings)
+        self.has_pictures: bool = any(meaning.role == "picture" for meaning in self.meanings)
+        self.has_texts: bool = any(meaning.role == "text" for meaning in self.meanings)
         self._reader = RowReader(self.meanings, self.source, images or self.source.folder)
 
     def views(self, chosen: Sequence[str] = ()) -> list[str]:
@@ -114,17 +120,17 @@ class ForeignData:
 
         Raises InvalidInputError if the data has neither pictures, texts nor vectors.
         """
-        given = [f"{name}=vectors:dim={width}" for name, width in self.vectors.items()]
+        vector_views = [f"{name}=vectors:dim={width}" for name, width in self.vectors.items()]
         computed = [*(_VIEWS if self.has_pictures else ()), *(("text",) if self.has_texts else ())]
-        found = [*(chosen or computed), *given]
-        if not found:
+        views = [*(chosen or computed), *vector_views]
+        if not views:
             raise InvalidInputError(
                 f"{self._path} has no column of pictures, texts or vectors, from which items of a new "
                 "collection could be found: name one with ",
                 Argument("columns", {"COLUMN": "text"}),
                 ", or import into a collection that has the items",
             )
-        return found
+        return views
 
     def notes(self) -> list[str]:
         """Return a sentence on each column that names pictures which are not there."""
@@ -140,13 +146,14 @@ class ForeignData:
 
     def check(self, collection: AnyCollection) -> None:
         """Raise InvalidInputError if a view of an existing collection has another dimension."""
-        known = {view.name: view.dim for view in collection.views()}
+        dims = {view.name: view.dim for view in collection.views()}
         for name, width in self.vectors.items():
-            if known.get(name, width) != width:
+            if dims.get(name, width) != width:
+                column = next(m.column for m in self.meanings if (m.role, m.name) == ("vector", name))
                 raise InvalidInputError(
-                    f"{self._path} has vectors of {width} numbers, and the view {name!r} has {known[name]}: name "
+                    f"{self._path} has vectors of {width} numbers, and the view {name!r} has {dims[name]}: name "
                     "another view with ",
-                    Argument("columns", {self._column(name): "vector:VIEW"}),
+                    Argument("columns", {column: "vector:VIEW"}),
                 )
 
     def import_into(self, collection: AnyCollection, progress: Progress | None = None) -> ImportReport:
@@ -159,9 +166,9 @@ class ForeignData:
         """
         began = time.monotonic()
         self.check(collection)
-        known = {view.name for view in collection.views()}
+        views = {view.name for view in collection.views()}
         for name, width in self.vectors.items():
-            if name not in known:
+            if name not in views:
                 collection.views.add(f"{name}=vectors:dim={width}")
         waiting = self._fit(collection, progress) if self.has_pictures else ()
         with interruptible() as committed:
@@ -176,9 +183,6 @@ class ForeignData:
         return replace(
             report, failures=failures, notes=(*waiting, *self._reader.notes()), seconds=time.monotonic() - began
         )
-
-    def _column(self, view: str) -> str:
-        return next(one.column for one in self.meanings if (one.role, one.name) == ("vector", view))
 
     def _batches(self) -> Iterator[tuple[int, list[NewItem]]]:
         """Yield items in batches of limited size, with the number of rows read so far."""
@@ -202,13 +206,13 @@ class ForeignData:
         if not names or not self.source.count:
             return ()
         size = sample_size(self.source.count)
-        chosen = set(np.linspace(0, self.source.count - 1, size).astype(int).tolist())
+        sampled = set(np.linspace(0, self.source.count - 1, size).astype(int).tolist())
         reader = RowReader(self.meanings, self.source, self._images or self.source.folder)
 
         def pictures() -> Iterator[Picture]:
             read = 0
             for number, row in enumerate(self.source):
-                if number not in chosen:
+                if number not in sampled:
                     continue
                 item = reader.item(row)
                 read += 1
@@ -238,10 +242,10 @@ def _put(collection: AnyCollection, batch: Sequence[NewItem]) -> ImportReport:
     return _sum(_put(collection, batch[:half]), _put(collection, batch[half:]))
 
 
-def _sum(one: ImportReport, other: ImportReport) -> ImportReport:
+def _sum(report: ImportReport, other: ImportReport) -> ImportReport:
     return ImportReport(
-        added=one.added + other.added,
-        updated=one.updated + other.updated,
-        unchanged=one.unchanged + other.unchanged,
-        failures=(*one.failures, *other.failures),
+        added=report.added + other.added,
+        updated=report.updated + other.updated,
+        unchanged=report.unchanged + other.unchanged,
+        failures=(*report.failures, *other.failures),
     )

@@ -99,16 +99,16 @@ def read_manifest(path: Path) -> Manifest:
         raise InvalidInputError(
             f"the export in {path} is unfinished: run the export again to finish it, or choose another folder"
         )
-    found = _read(file)
-    version = found.get("version")
-    if found.get("format") != FORMAT or type(version) is not int:
+    content = _read(file)
+    version = content.get("version")
+    if content.get("format") != FORMAT or type(version) is not int:
         raise InvalidInputError(f"{file} does not describe an exported collection: name the folder of an export")
     if version > VERSION:
         raise InvalidInputError(
             f"the export in {path} has format {version}, newer than format {VERSION} of this crossview: "
             "upgrade crossview"
         )
-    return _manifest(file, found)
+    return _manifest(file, content)
 
 
 def read_unfinished(path: Path) -> Manifest | None:
@@ -127,37 +127,37 @@ def damaged(path: Path, how: str) -> InvalidInputError:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_regular(file, _MOST_BYTES))
+        content = json.loads(read_regular(file, _MOST_BYTES))
     except OSError as error:
         raise InvalidInputError(f"{file} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise damaged(file, str(error)) from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise damaged(file, "it is not a JSON object")
-    return found
+    return content
 
 
-def _manifest(file: Path, found: dict[str, Any]) -> Manifest:
+def _manifest(file: Path, content: dict[str, Any]) -> Manifest:
     """Return a manifest with checked values."""
-    checksum = found.pop("sha256", None)
-    if checksum != _checksum(found):
+    checksum = content.pop("sha256", None)
+    if checksum != _checksum(content):
         raise damaged(file, "its checksum does not match")
     try:
-        parts = tuple(Part(**one) for one in found.pop("parts"))
-        made = Manifest(**{**found, "parts": parts})
+        parts = tuple(Part(**part) for part in content.pop("parts"))
+        manifest = Manifest(**{**content, "parts": parts})
     except (TypeError, KeyError) as error:
         raise damaged(file, str(error)) from None
-    checked: tuple[Manifest | Part, ...] = (made, *parts)
-    for one in checked:
+    checked: tuple[Manifest | Part, ...] = (manifest, *parts)
+    for record in checked:
         types = {"int": int, "str": str, int: int, str: str}
-        given = {each.name: types.get(each.type, object) for each in fields(one)}
-        wrong = [name for name, kind in given.items() if kind is not object and type(getattr(one, name)) is not kind]
+        kinds = {each.name: types.get(each.type, object) for each in fields(record)}
+        wrong = [name for name, kind in kinds.items() if kind is not object and type(getattr(record, name)) is not kind]
         if wrong:
             raise damaged(file, f"{wrong[0]} has a wrong type")
     for part in parts:
         if not _PATH.fullmatch(part.path) or not _DIGEST.fullmatch(part.sha256) or min(part.rows, part.bytes) < 0:
             raise damaged(file, f"the part {part.path[:40]!r} is not valid")
-    return made
+    return manifest
 
 
 def _checksum(content: Mapping[str, Any]) -> str:

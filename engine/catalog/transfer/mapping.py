@@ -57,47 +57,47 @@ def mapping(
 
     Raises InvalidInputError for an unknown column or role, and for two columns of a role that takes one.
     """
-    known = {column.name: column for column in columns}
-    _checked(known, corrections)
-    roles = {name: _parsed(corrections.get(name) or source.hints.get(name, "")) for name in known}
-    taken = {_parsed(role)[0] for role in corrections.values()}.intersection(_ONE)
-    roles |= {name: ("", "") for name, (role, _) in roles.items() if role in taken and name not in corrections}
-    _guess(known, roles)
+    table = {column.name: column for column in columns}
+    _checked(table, corrections)
+    roles = {name: _parsed(corrections.get(name) or source.hints.get(name, "")) for name in table}
+    claimed = {_parsed(role)[0] for role in corrections.values()}.intersection(_ONE)
+    roles |= {name: ("", "") for name, (role, _) in roles.items() if role in claimed and name not in corrections}
+    _guess(table, roles)
     for role in _ONE:
-        found = [name for name, (one, _) in roles.items() if one == role]
-        if len(found) > 1:
-            raise InvalidInputError(f"the columns {' and '.join(found)} are both the {role}: only one can be")
-    return tuple(_meaning(known[name], role, named, example_length) for name, (role, named) in roles.items())
+        names = [name for name, (kind, _) in roles.items() if kind == role]
+        if len(names) > 1:
+            raise InvalidInputError(f"the columns {' and '.join(names)} are both the {role}: only one can be")
+    return tuple(_meaning(table[name], role, detail, example_length) for name, (role, detail) in roles.items())
 
 
 def views_of(meanings: Iterable[Meaning], columns: Sequence[Column]) -> dict[str, int]:
     """Return the dimension of each view that columns of vectors fill."""
     widths = {column.name: column.width for column in columns}
-    found: dict[str, int] = {}
-    for one in meanings:
-        if one.role == "vector":
-            if one.name in found:
+    dims: dict[str, int] = {}
+    for meaning in meanings:
+        if meaning.role == "vector":
+            if meaning.name in dims:
                 raise InvalidInputError(
-                    f"two columns fill the view {one.name}: name another view with ",
-                    Argument("columns", {one.column: "vector:VIEW"}),
+                    f"two columns fill the view {meaning.name}: name another view with ",
+                    Argument("columns", {meaning.column: "vector:VIEW"}),
                 )
-            if not widths[one.column]:
+            if not widths[meaning.column]:
                 raise InvalidInputError(
-                    f"the column {one.column!r} contains {one.content}, not vectors of one length: leave it out, or "
-                    "correct the file"
+                    f"the column {meaning.column!r} contains {meaning.content}, not vectors of one length: leave it "
+                    "out, or correct the file"
                 )
-            found[one.name] = widths[one.column]
-    return found
+            dims[meaning.name] = widths[meaning.column]
+    return dims
 
 
-def _checked(known: Mapping[str, Column], corrections: Mapping[str, str]) -> None:
+def _checked(table: Mapping[str, Column], corrections: Mapping[str, str]) -> None:
     for column, role in corrections.items():
-        if column not in known:
-            near = near_names(column, known) or list(known)
+        if column not in table:
+            near = near_names(column, table) or list(table)
             raise InvalidInputError(f"no column {column!r}; there are: {', '.join(near)}")
         kind, colon, name = role.partition(":")
         if kind not in ROLES or (colon and (not name or kind not in _NAMED)):
-            forms = [f"{one}[:{_NAMED[one].upper()}]" if one in _NAMED else one for one in ROLES]
+            forms = [f"{choice}[:{_NAMED[choice].upper()}]" if choice in _NAMED else choice for choice in ROLES]
             raise InvalidInputError(f"{column!r} cannot become {role!r}: choose from {', '.join(forms)}")
 
 
@@ -106,38 +106,38 @@ def _parsed(role: str) -> tuple[str, str]:
     return kind, name
 
 
-def _guess(known: Mapping[str, Column], roles: dict[str, tuple[str, str]]) -> None:
+def _guess(table: Mapping[str, Column], roles: dict[str, tuple[str, str]]) -> None:
     """Give a role to each column that has none."""
 
     def free(role: str) -> bool:
-        return all(one != role for one, _ in roles.values())
+        return all(used != role for used, _ in roles.values())
 
     def first(names: Sequence[str], kinds: Sequence[str], distinct: bool = False) -> str:
-        found = [
+        candidates = [
             (names.index(name.lower()) if name.lower() in names else len(names), name)
             for name, (role, _) in roles.items()
-            if not role and known[name].kind in kinds and (known[name].distinct or not distinct)
+            if not role and table[name].kind in kinds and (table[name].distinct or not distinct)
         ]
-        place, name = min(found, default=(len(names), ""))
+        place, name = min(candidates, default=(len(names), ""))
         return name if place < len(names) else ""
 
-    if free("picture") and (name := first(_PICTURES, ("picture", "path")) or _of_kind(known, roles, "picture", "path")):
+    if free("picture") and (name := first(_PICTURES, ("picture", "path")) or _of_kind(table, roles, "picture", "path")):
         roles[name] = ("picture", "")
     if free("key") and (name := first(_KEYS, ("text", "number", "path", "lost"), distinct=True)):
         roles[name] = ("key", "")
     for name, (role, _) in roles.items():
-        if not role and _INDEX.fullmatch(name) and known[name].kind == "text" and known[name].distinct and free("key"):
+        if not role and _INDEX.fullmatch(name) and table[name].kind == "text" and table[name].distinct and free("key"):
             roles[name] = ("key", "")
     if free("text") and (name := first(_TEXTS, ("text", "texts"))):
         roles[name] = ("text", "")
     for name, (role, _) in roles.items():
         if not role:
-            roles[name] = (_rest(known[name]), "")
+            roles[name] = (_rest(table[name]), "")
 
 
-def _of_kind(known: Mapping[str, Column], roles: Mapping[str, tuple[str, str]], *kinds: str) -> str:
-    found = (name for kind in kinds for name, (role, _) in roles.items() if not role and known[name].kind == kind)
-    return next(found, "")
+def _of_kind(table: Mapping[str, Column], roles: Mapping[str, tuple[str, str]], *kinds: str) -> str:
+    names = (name for kind in kinds for name, (role, _) in roles.items() if not role and table[name].kind == kind)
+    return next(names, "")
 
 
 def _rest(column: Column) -> str:
@@ -174,6 +174,6 @@ def _shown(value: object, length: int) -> str:
     if isinstance(value, Mapping) and isinstance(value.get("bytes"), bytes):
         return f"{len(value['bytes']):,} bytes"
     if hasattr(value, "tolist"):
-        value = [float(f"{one:.3g}") for one in value[:4].tolist()]  # type: ignore[index]
+        value = [float(f"{number:.3g}") for number in value[:4].tolist()]  # type: ignore[index]
     text = " ".join(str(value).split())
     return text if len(text) <= length else f"{text[: length - 3]}..."

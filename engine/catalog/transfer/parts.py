@@ -121,12 +121,12 @@ def read_part(folder: Path, part: Part, layout: Layout) -> Iterator[tuple[Any, .
 
 def _decoded(pa: Any, file: Any, path: Path, part: Part, layout: Layout) -> Iterator[tuple[Any, ...]]:
     # A migrated catalog has other columns last than a new one, so only their names and types count.
-    wanted = layout.schema()
-    same = sorted(map(str, file.schema_arrow)) == sorted(map(str, wanted))
+    schema = layout.schema()
+    same = sorted(map(str, file.schema_arrow)) == sorted(map(str, schema))
     if not same or file.metadata.num_rows != part.rows:
         raise damaged(path, f"its columns or rows are not those of {part.rows:,} rows of table {part.table}")
     for batch in file.iter_batches(_MOST_ROWS if not layout.dim else max(1, _BATCH_BYTES // (4 * layout.dim))):
-        columns = [_values(pa, batch.column(name), layout.dim) for name in wanted.names]
+        columns = [_values(pa, batch.column(name), layout.dim) for name in schema.names]
         if layout.dim:
             ids, revisions, vectors = columns
             yield from zip([part.view_id] * len(ids), ids, revisions, vectors, strict=True)
@@ -205,9 +205,9 @@ class _HashedFile(io.RawIOBase):
         view = memoryview(data)
         self._hash.update(view)
         self.size += view.nbytes
-        left = view
-        while left.nbytes:
-            left = left[self._file.write(left) :]
+        rest = view
+        while rest.nbytes:
+            rest = rest[self._file.write(rest) :]
         return view.nbytes
 
     @property

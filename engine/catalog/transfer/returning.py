@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from crossview.engine.catalog.copies import Progress
 from crossview.engine.catalog.database import known_versions
+from crossview.engine.catalog.database_copies import Progress
 from crossview.engine.catalog.new_catalog import NewCatalog
 from crossview.engine.catalog.transfer.manifest import Manifest, Part, damaged, read_manifest
 from crossview.engine.catalog.transfer.parts import ROWS, Layout, pyarrow, read_part
@@ -36,16 +36,16 @@ class Export:
         Raises InvalidInputError for a file that is damaged, or a value that crossview would not write; StorageError.
         """
         parts = self.manifest.parts
-        made = NewCatalog(folder, self.manifest.schema, lambda how: damaged(self._folder, how), lasting=True)
-        with closing(made):
-            done = made.pieces()
+        new = NewCatalog(folder, self.manifest.schema, lambda how: damaged(self._folder, how), lasting=True)
+        with closing(new):
+            done = new.pieces()
             finished = sum(part.rows for part in parts if part.path in done)
-            made.expect(sum(part.rows for part in parts), progress, finished)
+            new.expect(sum(part.rows for part in parts), progress, finished)
             for part in parts:
                 checkpoint()
                 if part.path not in done:
-                    made.bring(part.path, part.table, read_part(self._folder, part, self._layout(part, made.tables)))
-            return made.finish()
+                    new.bring(part.path, part.table, read_part(self._folder, part, self._layout(part, new.tables)))
+            return new.finish()
 
     def _layout(self, part: Part, kinds: Mapping[str, Mapping[str, str]]) -> Layout:
         if part.table not in kinds or (part.table == ROWS) != (part.dim > 0):

@@ -39,14 +39,14 @@ class RowReader:
             self.failures.append(row)
             return None
         try:
-            made = self._made(row)
-            if hash(made.key) in self._seen:
-                raise InvalidInputError(f"the key {made.key!r} is that of an earlier row: only the first row is used")
+            item = self._made(row)
+            if hash(item.key) in self._seen:
+                raise InvalidInputError(f"the key {item.key!r} is that of an earlier row: only the first row is used")
         except CrossviewError as error:
             self.failures.append(Failure(row.place, str(error)))
             return None
-        self._seen.add(hash(made.key))
-        return made
+        self._seen.add(hash(item.key))
+        return item
 
     def notes(self) -> tuple[str, ...]:
         """Return a note on columns that appeared too late to be mapped."""
@@ -61,24 +61,25 @@ class RowReader:
         attributes: dict[str, Any] = {}
         notions: dict[str, tuple[str, ...]] = {}
         rows: dict[str, Any] = {}
-        for one in self.meanings:
-            value = row.values.get(one.column)
+        for meaning in self.meanings:
+            value = row.values.get(meaning.column)
             if is_missing(value):
-                self._check_present(one)
+                if meaning.role == "key":
+                    raise InvalidInputError(f"the column {meaning.column!r} has no key here")
                 continue
-            match one.role:
+            match meaning.role:
                 case "key":
-                    key = self._key(one, value)
-                case "label" if one.name:
-                    notions[one.name] = (*notions.get(one.name, ()), *self._labels(value))
+                    key = self._key(meaning, value)
+                case "label" if meaning.name:
+                    notions[meaning.name] = (*notions.get(meaning.name, ()), *self._labels(value))
                 case "label":
                     labels = (*(labels or ()), *self._labels(value))
                 case "text":
                     text = _text(value)
                 case "attribute":
-                    attributes[one.name] = self._attribute(value)
+                    attributes[meaning.name] = self._attribute(value)
                 case "vector":
-                    rows[one.name] = self._vector(one, value)
+                    rows[meaning.name] = self._vector(meaning, value)
                 case "picture":
                     image, source, name = self._picture(value)
                     key = key or (name if not self._has_keys else "")
@@ -95,28 +96,24 @@ class RowReader:
 
     @cached_property
     def _columns(self) -> set[str]:
-        return {one.column for one in self.meanings}
+        return {meaning.column for meaning in self.meanings}
 
     @cached_property
     def _has_keys(self) -> bool:
-        return any(one.role == "key" for one in self.meanings)
+        return any(meaning.role == "key" for meaning in self.meanings)
 
-    def _check_present(self, one: Meaning) -> None:
-        if one.role == "key":
-            raise InvalidInputError(f"the column {one.column!r} has no key here")
-
-    def _key(self, one: Meaning, value: Any) -> str:
+    def _key(self, meaning: Meaning, value: Any) -> str:
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             return _number_text(value)
-        raise InvalidInputError(f"the column {one.column!r} has {value!r:.40} here, which is not a key")
+        raise InvalidInputError(f"the column {meaning.column!r} has {value!r:.40} here, which is not a key")
 
     def _labels(self, value: Any) -> tuple[str, ...]:
         if self.source.written:
             return tuple(labels_of(value))
         listed = value if isinstance(value, list) else value.tolist() if isinstance(value, np.ndarray) else [value]
-        if any(isinstance(one, _NO_LABELS) for one in listed):
+        if any(isinstance(label, _NO_LABELS) for label in listed):
             raise InvalidInputError(f"labels must be texts or numbers, not {value!r:.40}")
-        return tuple(dict.fromkeys(_number_text(one) for one in listed if not is_missing(one)))
+        return tuple(dict.fromkeys(_number_text(label) for label in listed if not is_missing(label)))
 
     def _attribute(self, value: Any) -> Any:
         if self.source.written:
@@ -129,13 +126,13 @@ class RowReader:
             return str(value)
         return value
 
-    def _vector(self, one: Meaning, value: Any) -> Any:
+    def _vector(self, meaning: Meaning, value: Any) -> Any:
         if self.source.written:
             value = cell_value(value)
         try:
             return np.asarray(value, np.float32)
         except (ValueError, TypeError) as error:
-            raise InvalidInputError(f"the column {one.column!r} has no numbers here: {value!r:.40}") from error
+            raise InvalidInputError(f"the column {meaning.column!r} has no numbers here: {value!r:.40}") from error
 
     def _picture(self, value: Any) -> tuple[bytes, str, str]:
         """Return the bytes of a picture, the path of its file, and its name as a key."""
@@ -163,5 +160,5 @@ def _number_text(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return "\n".join(str(one) for one in value if one is not None)
+        return "\n".join(str(part) for part in value if part is not None)
     return _number_text(value)

@@ -113,18 +113,18 @@ def check_columns(path: Path, count: int) -> None:
 
 def described(source: Source, images: Path | None) -> tuple[Column, ...]:
     """Return the columns of a source, from its first rows; raise InvalidInputError for too many."""
-    found: dict[str, _Examples] = {}
+    by_column: dict[str, _Examples] = {}
     for row in islice(source, SAMPLE):
         if isinstance(row, Failure):
             continue
         for name, value in row.values.items():
-            examples = found.setdefault(name, _Examples()).values
+            examples = by_column.setdefault(name, _Examples()).values
             if not is_missing(value) and len(examples) < _EXAMPLES:
                 examples.append(cell_value(value) if source.written else value)
-        check_columns(source.folder, len(found))
+        check_columns(source.folder, len(by_column))
     folder = images or source.folder
     telling = {name for name, role in source.hints.items() if role == "vector"}
-    return tuple(_column(name, one.values, folder, name in telling) for name, one in found.items())
+    return tuple(_column(name, examples.values, folder, name in telling) for name, examples in by_column.items())
 
 
 def is_missing(value: Any) -> bool:
@@ -139,7 +139,7 @@ def cell_value(cell: str) -> Any:
         return cell
     if value is cell and cell.startswith("[") and cell.endswith("]"):
         with suppress(ValueError):
-            return [float(one) for one in cell[1:-1].split()]
+            return [float(number) for number in cell[1:-1].split()]
     return value
 
 
@@ -165,10 +165,10 @@ def _kind(values: list[Any], folder: Path) -> str:
     if all(isinstance(value, Mapping) for value in values):
         return "picture" if all(value.keys() <= {"bytes", "path"} for value in values) else "object"
     texts = [str(value) for value in values]
-    named = [text for text in texts if posixpath.splitext(text)[1].lower() in SUFFIXES]
-    if len(named) < _NEARLY_ALL * len(texts):
+    files = [text for text in texts if posixpath.splitext(text)[1].lower() in SUFFIXES]
+    if len(files) < _NEARLY_ALL * len(texts):
         return "text"
-    return "path" if any((folder / text).is_file() for text in named) else "lost"
+    return "path" if any((folder / text).is_file() for text in files) else "lost"
 
 
 def _kind_of_lists(name: str, values: list[Any], telling: bool) -> tuple[str, int]:
@@ -177,7 +177,7 @@ def _kind_of_lists(name: str, values: list[Any], telling: bool) -> tuple[str, in
     if count >= _NEARLY_ALL * len(values) and 0 < width <= MAX_DIM:
         telling = telling or any(word in name.lower() for word in _VECTOR_NAMES)
         return ("vector" if telling or width >= _SHORT_VECTOR else "list"), width
-    if all(isinstance(value, list) and all(isinstance(one, str) for one in value) for value in values):
+    if all(isinstance(value, list) and all(isinstance(element, str) for element in value) for value in values):
         return "texts", 0
     return "list", 0
 
@@ -185,7 +185,7 @@ def _kind_of_lists(name: str, values: list[Any], telling: bool) -> tuple[str, in
 def _is_numeric(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.ndim == 1 and value.dtype.kind in "fiu"
-    return all(type(one) in (int, float) for one in value)
+    return all(type(element) in (int, float) for element in value)
 
 
 def _is_picture(data: bytes) -> bool:

@@ -189,14 +189,13 @@ def _notes(space: Space, request: AuditRequest, split: Split, fresh: bool) -> It
 def _in_views(
     versions: Versions, split: Split, views: Sequence[str], ignored: Sequence[str], limit: int
 ) -> list[Finding]:
-    """Return the findings from the nearest items in single views."""
 
     def targets(_: Version, raw: Space) -> list[Target]:
         return [target for target in raw.targets if target.view in views]
 
     def findings(raw: SearchState) -> list[Finding]:
-        chosen = [view for view in views if view in raw.space.views]
-        near = Neighbourhoods(raw, split, chosen)
+        usable_views = [view for view in views if view in raw.space.views]
+        near = Neighbourhoods(raw, split, usable_views)
         return [*doubtful_labels(near, ignored, limit), *outliers(near, limit), *drift(near, limit)]
 
     return versions.answered(RAW, targets, findings)
@@ -207,7 +206,7 @@ def _held_out_copies(versions: Versions, space: Space, split: Split, limit: int)
 
     As in searches, a view whose rows hardly differ between a picture and a changed copy decides, if the space has one.
     """
-    sketches = [one for one in space.sketches if one.view == (space.robust_view or one.view)]
+    sketches = [sketch for sketch in space.sketches if sketch.view == (space.robust_view or sketch.view)]
     if not sketches or not len(split.held_out):
         return []
 
@@ -220,14 +219,14 @@ def _held_out_copies(versions: Versions, space: Space, split: Split, limit: int)
                     rows = joined_view(tx, sketch.view).rows(tx, split.held_out[start : start + _AT_ONCE].tolist())
                 near = copies_in_view(state, sketch.view, rows.rows, rows.ids.tolist(), _COPIES)
                 for item, some in zip(rows.ids.tolist(), near, strict=True):
-                    if (copy := next((one for one in some if one in trained), None)) is not None:
+                    if (copy := next((candidate for candidate in some if candidate in trained), None)) is not None:
                         copies.setdefault(item, copy)
         return copies
 
-    copies = versions.answered(space.name, lambda _, one: [sketch.target for sketch in one.sketches], copies_by_item)
+    copies = versions.answered(space.name, lambda _, own: [sketch.target for sketch in own.sketches], copies_by_item)
     if not copies:
         return []
-    shown = sorted(copies)[:limit]
+    items = sorted(copies)[:limit]
     share = len(copies) / len(split.held_out)
     are = "item is a near copy" if len(copies) == 1 else "items are near copies"
     return [
@@ -236,7 +235,7 @@ def _held_out_copies(versions: Versions, space: Space, split: Split, limit: int)
             count=len(copies),
             sentence=f"{len(copies):,} held-out {are} of training items, {share:.0%} of those held out: they flatter "
             "every evaluation. Delete them, or train with a group for each picture and its copies",
-            keys=split.names(shown),
-            details=tuple(f"a copy of {split.keys[copies[item]]}" for item in shown),
+            keys=split.names(items),
+            details=tuple(f"a copy of {split.keys[copies[item]]}" for item in items),
         )
     ]

@@ -63,10 +63,10 @@ class Split:
         keys, learned = tx.items.keys(), space.training_keys
         having = sorted({item for view in space.views for item in joined_view(tx, view).ids(tx).tolist()})
         trained = [item for item in having if keys[item] in learned]
-        others = [item for item in having if keys[item] not in learned]
-        held_out = sum(item < trained[-1] for item in others) if trained else 0
-        held_out = max(held_out, min(space.held_out, len(others)))
-        return cls(_ids(trained), _ids(others[:held_out]), _ids(others[held_out:]), keys)
+        untrained = [item for item in having if keys[item] not in learned]
+        held_out = sum(item < trained[-1] for item in untrained) if trained else 0
+        held_out = max(held_out, min(space.held_out, len(untrained)))
+        return cls(_ids(trained), _ids(untrained[:held_out]), _ids(untrained[held_out:]), keys)
 
     def names(self, ids: list[int]) -> tuple[str, ...]:
         """Return the keys of items."""
@@ -103,14 +103,14 @@ class Neighbourhoods:
             if not len(rows.ids):
                 continue
             (target,) = self.raw.space.targets_of(view)
-            chosen: Selection | None = None if among is None else self.raw.indexed.searcher(target).selection(among)
+            selection: Selection | None = None if among is None else self.raw.indexed.searcher(target).selection(among)
             probes = self.raw.space.probe(view, rows.rows, [str(target)])
-            only = None if chosen is None else _always(chosen)
+            only = None if selection is None else _always(selection)
             yield view, rows.ids.tolist(), self.raw.indexed.neighbours(probes, rows.ids.tolist(), k, only)[target]
 
 
-def _always(chosen: Selection) -> Callable[[object], Selection]:
-    return lambda _: chosen
+def _always(selection: Selection) -> Callable[[object], Selection]:
+    return lambda _: selection
 
 
 def doubtful_labels(near: Neighbourhoods, ignored: Sequence[str], limit: int) -> Iterator[Finding]:
@@ -123,7 +123,7 @@ def doubtful_labels(near: Neighbourhoods, ignored: Sequence[str], limit: int) ->
     ids = near.drawn([item for item in labels if item in near.split.keys])
     probable: dict[int, list[dict[str, float]]] = defaultdict(list)
     for _, items, lists in near.lists(ids, _VOTERS, np.array(sorted(labels), np.int64)):
-        shares = [vote_shares([found], labels, _VOTERS, True) if len(found.ids) else {} for found in lists]
+        shares = [vote_shares([hits], labels, _VOTERS, True) if len(hits.ids) else {} for hits in lists]
         calibration = _calibrated(items, shares, labels)
         for item, votes in zip(items, shares, strict=True):
             if votes and calibration is not None:
@@ -131,8 +131,8 @@ def doubtful_labels(near: Neighbourhoods, ignored: Sequence[str], limit: int) ->
     doubts = []
     for item, views in probable.items():
         means: Counter[str] = Counter()
-        for found in views:
-            means.update({label: probability / len(views) for label, probability in found.items()})
+        for probabilities in views:
+            means.update({label: probability / len(views) for label, probability in probabilities.items()})
         other = max((label for label in means if label not in labels[item]), key=means.__getitem__, default="")
         own = max(means[label] for label in labels[item])
         if other and means[other] >= _LIKELY and means[other] >= _AGAINST * own:
@@ -140,15 +140,15 @@ def doubtful_labels(near: Neighbourhoods, ignored: Sequence[str], limit: int) ->
     doubts.sort()
     if not doubts:
         return
-    shown = doubts[:limit]
+    worst = doubts[:limit]
     yield Finding(
         kind="doubtful_labels",
         count=len(doubts),
         sentence=f"{_number(len(doubts), 'item has a label', 'items have labels')} that the nearest items in the views "
         "contradict: look at them, and change the wrong labels",
-        keys=near.split.names([item for _, item, _ in shown]),
-        details=tuple(f"{', '.join(labels[item])}; the nearest items are {other}" for _, item, other in shown),
-        values=tuple(other for _, _, other in shown),
+        keys=near.split.names([item for _, item, _ in worst]),
+        details=tuple(f"{', '.join(labels[item])}; the nearest items are {other}" for _, item, other in worst),
+        values=tuple(other for _, _, other in worst),
     )
 
 
@@ -174,27 +174,27 @@ def outliers(near: Neighbourhoods, limit: int) -> Iterator[Finding]:
     ids = near.drawn(list(near.split.keys))
     beyond: dict[int, list[float]] = defaultdict(list)
     for _, items, lists in near.lists(ids, _VOTERS, np.array(ids, np.int64)):
-        mean = {
-            item: float(np.mean(found.distances)) for item, found in zip(items, lists, strict=True) if len(found.ids)
-        }
+        mean = {item: float(np.mean(hits.distances)) for item, hits in zip(items, lists, strict=True) if len(hits.ids)}
+        # Added to all distances, so that equal items, at distance 0, have finite logarithms.
         least = 1e-3 * float(np.median([*mean.values()])) if mean else 0.0
         if not least:
             continue
-        usual = [np.mean([mean[item] for item in found.ids.tolist()]) for found in lists if len(found.ids)]
+        usual = [np.mean([mean[item] for item in hits.ids.tolist()]) for hits in lists if len(hits.ids)]
         logs = np.log((np.array([*mean.values()]) + least) / (np.array(usual) + least))
+        # 1.4826 median absolute deviations are the standard deviation of a normal distribution.
         spread = 1.4826 * float(np.median(np.abs(logs - np.median(logs))))
-        for item, one in zip(mean, ((logs - np.median(logs)) / max(spread, 1e-3)).tolist(), strict=True):
-            beyond[item].append(one)
-    found = sorted((-float(np.mean(views)), item) for item, views in beyond.items() if np.mean(views) > _DEVIATIONS)
-    if not found:
+        for item, score in zip(mean, ((logs - np.median(logs)) / max(spread, 1e-3)).tolist(), strict=True):
+            beyond[item].append(score)
+    scores = sorted((-float(np.mean(views)), item) for item, views in beyond.items() if np.mean(views) > _DEVIATIONS)
+    if not scores:
         return
     yield Finding(
         kind="outliers",
-        count=len(found),
-        sentence=f"{_number(len(found), 'item is', 'items are')} far from all others in the views, such as a blank, "
+        count=len(scores),
+        sentence=f"{_number(len(scores), 'item is', 'items are')} far from all others in the views, such as a blank, "
         "broken or foreign picture: look at each, and delete what does not belong",
-        keys=near.split.names([item for _, item in found[:limit]]),
-        details=tuple(f"{-one:.1f} standard deviations farther than usual" for one, _ in found[:limit]),
+        keys=near.split.names([item for _, item in scores[:limit]]),
+        details=tuple(f"{-score:.1f} standard deviations farther than usual" for score, _ in scores[:limit]),
     )
 
 
@@ -235,10 +235,10 @@ def drift(near: Neighbourhoods, limit: int) -> Iterator[Finding]:
 def _nearest(near: Neighbourhoods, ids: Sequence[int]) -> Iterator[tuple[str, tuple[list[int], Floats]]]:
     """Yield for each view the items with a training item, and the distance of each to its nearest other one."""
     for view, items, lists in near.lists(ids, 1, near.split.trained):
-        some = [(item, found.distances[0]) for item, found in zip(items, lists, strict=True) if len(found.ids)]
+        some = [(item, hits.distances[0]) for item, hits in zip(items, lists, strict=True) if len(hits.ids)]
         if some:
-            yield view, ([item for item, _ in some], np.array([one for _, one in some], np.float64))
+            yield view, ([item for item, _ in some], np.array([distance for _, distance in some], np.float64))
 
 
-def _number(count: int, one: str, several: str) -> str:
-    return f"{count:,} {one if count == 1 else several}"
+def _number(count: int, singular: str, plural: str) -> str:
+    return f"{count:,} {singular if count == 1 else plural}"

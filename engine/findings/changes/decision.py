@@ -19,15 +19,15 @@ LABEL = 4.0
 _SHARE = 4  # at most one in four pairs is assumed to be of either kind
 
 
-def source_distances(one: Page, other: Page) -> tuple[float, float]:
+def source_distances(earlier: Page, later: Page) -> tuple[float, float]:
     """Return the Jaccard distances of the links and of the images (section 5.2 of the paper)."""
-    return jaccard(one.links, other.links), jaccard(one.images, other.images)
+    return jaccard(earlier.links, later.links), jaccard(earlier.images, later.images)
 
 
-def jaccard(one: Collection[object], other: Collection[object]) -> float:
+def jaccard(first: Collection[object], second: Collection[object]) -> float:
     """Return 1 minus the common share of two sets; 0 for two empty sets."""
-    union = len({*one, *other})
-    return 1 - (len(one) + len(other) - union) / union if union else 0.0
+    union = len({*first, *second})
+    return 1 - (len(first) + len(second) - union) / union if union else 0.0
 
 
 def region_distances(rows: NDArray[np.float32], pairs: NDArray[np.int64], grid: int) -> Rows:
@@ -47,12 +47,12 @@ def region_distances(rows: NDArray[np.float32], pairs: NDArray[np.int64], grid: 
     if rows.ndim != 2 or rows.shape[1] % grid**2:
         raise ValueError(f"rows of {rows.shape[-1]} numbers do not fit a grid of {grid} x {grid} cells")
     cells = rows.astype(np.float64).reshape(len(rows), -1, grid * grid)
-    found = np.empty((len(pairs), grid * grid))
+    distances = np.empty((len(pairs), grid * grid))
     for start in range(0, len(pairs), 256):  # differences of all pairs at once would be gigabytes
         part = slice(start, start + 256)
         gaps = cells[pairs[part, 0]] - cells[pairs[part, 1]]
-        found[part] = np.einsum("pcg,pcg->pg", gaps, gaps)
-    return found
+        distances[part] = np.einsum("pcg,pcg->pg", gaps, gaps)
+    return distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +93,8 @@ def decide(pool: Rows, labelled: Rows, important: NDArray[np.bool_], extreme: in
     if not len(order) + len(important):
         raise ValueError("no two successive versions differ in an important region")
     count = min(extreme, max(len(order) // _SHARE, min(1, len(order))))
-    taken = pool[np.concatenate([order[:count], order[len(order) - count :]])]
-    rows = np.vstack([taken, labelled])
+    extremes = pool[np.concatenate([order[:count], order[len(order) - count :]])]
+    rows = np.vstack([extremes, labelled])
     alike = np.concatenate([np.arange(2 * count) < count, ~important])
     costs = np.concatenate([np.ones(2 * count), np.full(len(important), LABEL)])
     scale = rows.mean(axis=0)
@@ -103,9 +103,9 @@ def decide(pool: Rows, labelled: Rows, important: NDArray[np.bool_], extreme: in
     features = np.vstack([np.zeros(rows.shape[1]), np.sqrt(rows / scale)])
     places = 1 + np.arange(len(rows))
     constraints = pairs(np.column_stack([places, np.zeros_like(places)]), alike, weight=costs)
-    found = minimize(diagonal_problem(features, constraints, C * float(costs.sum()), 1.0), Newton())
-    if found.w.any() and found.b:
-        return Decision(found.w / scale, found.b)
+    solution = minimize(diagonal_problem(features, constraints, C * float(costs.sum()), 1.0), Newton())
+    if solution.w.any() and solution.b:
+        return Decision(solution.w / scale, solution.b)
     return Decision(np.eye(len(scale))[0], float(np.median(rows[:, 0])) or 1.0)  # no direction separates the two kinds
 
 

@@ -78,9 +78,9 @@ class Importance:
         rank 1, the squares of the dominant eigenvector; figure 6 of the paper shows that vector's absolute values.
         """
         diagonal = self.form == "diagonal"
-        found = np.diag(self.matrix) if diagonal else np.square(np.linalg.eigh(self.matrix)[1][:, -1])
-        total = found.sum()
-        return np.asarray(found / total if total > 0 else found)
+        weights = np.diag(self.matrix) if diagonal else np.square(np.linalg.eigh(self.matrix)[1][:, -1])
+        total = weights.sum()
+        return np.asarray(weights / total if total > 0 else weights)
 
     def shares(self, regions: Rows) -> Rows:
         """Return the contribution of each region to the squared distance of pairs, (p, g^2), which is their sum."""
@@ -90,7 +90,7 @@ class Importance:
 
 def learn(
     regions: Rows,
-    known: Monotony,
+    monotony: Monotony,
     form: Form = "diagonal",
     labels: Labels | None = None,
     *,
@@ -108,8 +108,8 @@ def learn(
     suppresses.
 
     Args:
-        regions: (p, g^2) region distances of ``known.pairs``.
-        known: the quadruplets.
+        regions: (p, g^2) region distances of ``monotony.pairs``.
+        monotony: the quadruplets.
         form: the form of the metric.
         labels: labels of pairs, or none.
         weights: values of C to choose from, ascending; None: ``WEIGHTS``.
@@ -118,15 +118,15 @@ def learn(
     Raises:
         ValueError: if there are no quadruplets, or no two versions differ.
     """
-    if not len(known):
+    if not len(monotony):
         raise ValueError("too few versions are near each other in time")
     scale = float(regions.sum(axis=1).mean())
     if scale <= 0:
         raise ValueError("no two versions differ")
     usable = labels if labels is not None and labels.of_both_kinds else None
     rows = regions if usable is None else np.vstack([regions, usable.regions])
-    constraints = _with(known.constraints(), usable, len(regions))
-    folds = [(_with(learned, usable, len(regions)), held) for learned, held in _folds(known)]
+    constraints = _with(monotony.constraints(), usable, len(regions))
+    folds = [(_with(learned, usable, len(regions)), held) for learned, held in _folds(monotony)]
     weights = WEIGHTS[form] if weights is None else weights
     problem = _Problem(rows / scale, constraints, folds)
     if form == "diagonal" or as_printed:
@@ -153,8 +153,8 @@ class _Problem:
         if len(weights) > 1 and self.folds:
             orders = [
                 [
-                    satisfied(Metric(one, None, one), self._features(), held)
-                    for one in self._path(learned, form, weights, inner)
+                    satisfied(Metric(matrix, None, matrix), self._features(), held)
+                    for matrix in self._path(learned, form, weights, inner)
                 ]
                 for learned, held in self.folds
             ]
@@ -177,7 +177,7 @@ class _Problem:
         (metric,) = _diagonal(self._features(), constraints, [inner])
         importance = np.sqrt(np.diag(metric) / (np.diag(metric).mean() or 1.0))
         roots = np.sqrt(importance)
-        return [roots[:, None] * one * roots for one in _full(self._features(importance), constraints, form, weights)]
+        return [roots[:, None] * m * roots for m in _full(self._features(importance), constraints, form, weights)]
 
 
 def _with(constraints: Constraints, labels: Labels | None, offset: int) -> Constraints:
@@ -185,32 +185,32 @@ def _with(constraints: Constraints, labels: Labels | None, offset: int) -> Const
     if labels is None:
         return constraints
     rows = 1 + offset + np.arange(len(labels.important))
-    near, far = (one.ravel() for one in np.meshgrid(rows[~labels.important], rows[labels.important]))
+    near, far = (grid.ravel() for grid in np.meshgrid(rows[~labels.important], rows[labels.important]))
     zero = np.zeros_like(near)
     own = quadruplets(np.column_stack([near, zero, far, zero]), margin=2.0)
     parts = [(constraints, 1 - LABELLED), (own, LABELLED)]
     return Constraints(
-        near=np.concatenate([one.near for one, _ in parts]),
-        far=np.concatenate([one.far for one, _ in parts]),
-        margins=np.concatenate([one.margins for one, _ in parts]),
-        weights=np.concatenate([share * one.weights / one.weights.sum() for one, share in parts]),
+        near=np.concatenate([part.near for part, _ in parts]),
+        far=np.concatenate([part.far for part, _ in parts]),
+        margins=np.concatenate([part.margins for part, _ in parts]),
+        weights=np.concatenate([share * part.weights / part.weights.sum() for part, share in parts]),
     )
 
 
-def _folds(known: Monotony) -> list[tuple[Constraints, Constraints]]:
+def _folds(monotony: Monotony) -> list[tuple[Constraints, Constraints]]:
     """Return the quadruplets outside each third of the versions, and those of A inside it."""
-    near, far = known.pairs[known.near], known.pairs[known.far]
+    near, far = monotony.pairs[monotony.near], monotony.pairs[monotony.far]
     first, last = np.minimum(near, far).min(axis=1), np.maximum(near, far).max(axis=1)
-    ends = np.linspace(0, known.pairs.max() + 1, _FOLDS + 1)
-    found = []
+    ends = np.linspace(0, monotony.pairs.max() + 1, _FOLDS + 1)
+    folds = []
     for start, end in pairwise(ends):
         outside = np.flatnonzero((last < start) | (first >= end))
-        inside = np.flatnonzero((first >= start) & (last < end) & (known.margins > 0))
+        inside = np.flatnonzero((first >= start) & (last < end) & (monotony.margins > 0))
         if min(len(outside), len(inside)) >= _FEWEST:
-            held = known.take(inside).constraints()
+            held = monotony.take(inside).constraints()
             order = Constraints(held.near, held.far, np.zeros(len(held)), held.weights)
-            found.append((known.take(outside).constraints(), order))
-    return found
+            folds.append((monotony.take(outside).constraints(), order))
+    return folds
 
 
 def _simplest(weights: Sequence[float], orders: Rows) -> tuple[float, float]:
@@ -221,17 +221,17 @@ def _simplest(weights: Sequence[float], orders: Rows) -> tuple[float, float]:
     means = orders.mean(axis=0)
     best = int(np.argmax(means))
     error = orders[:, best].std(ddof=1) / np.sqrt(len(orders)) if len(orders) > 1 else 0.0
-    chosen = int(np.flatnonzero(means >= means[best] - error)[0])
-    return weights[chosen], float(means[chosen])
+    place = int(np.flatnonzero(means >= means[best] - error)[0])
+    return weights[place], float(means[place])
 
 
 def _diagonal(features: Differences, constraints: Constraints, weights: Sequence[float]) -> list[Rows]:
-    found, start = [], None
+    metrics, start = [], None
     for weight in weights:
         solution = minimize(diagonal_problem(features.rows, constraints, weight, 1.0), Newton(tol=_TOLERANCE), start)
         start = solution.omega
-        found.append(np.diag(solution.w))
-    return found
+        metrics.append(np.diag(solution.w))
+    return metrics
 
 
 def _full(features: Differences, constraints: Constraints, form: Form, weights: Sequence[float]) -> list[Rows]:

@@ -69,7 +69,7 @@ def _found(request: ChangesRequest, series: Series, read: _Read) -> Changes:
     metric, decision = _metric(learned), Decision(np.array(learned.weights), learned.threshold)
     if len(learned.weights) not in (1, 3) or not learned.threshold > 0:
         raise InvalidInputError("learned must have one weight, or three with HTML, and a positive threshold")
-    found = _changes(series, compared, metric, decision)
+    changes = _changes(series, compared, metric, decision)
     return Changes(
         versions=len(series.keys),
         first=series.line.times[0],
@@ -78,8 +78,8 @@ def _found(request: ChangesRequest, series: Series, read: _Read) -> Changes:
         period=period,
         learned=learned,
         importance=tuple(metric.weights().tolist()),
-        changes=tuple(found),
-        questions=tuple(_questions(found, compared)),
+        changes=tuple(changes),
+        questions=tuple(_questions(changes, compared)),
         notes=tuple(notes),
     )
 
@@ -135,33 +135,33 @@ def _structure(pages: list[Page | None], pairs: NDArray[np.int64], request: Chan
     """
     if request.learned is None and None in pages:
         pages = []
-    found = np.zeros((len(pairs), 2 if pages else 0))
-    for place, (one, other) in enumerate(pairs if pages else ()):
+    distances = np.zeros((len(pairs), 2 if pages else 0))
+    for place, (first, second) in enumerate(pairs if pages else ()):
         checkpoint()
-        earlier, later = pages[one], pages[other]
+        earlier, later = pages[first], pages[second]
         if earlier is not None and later is not None:
-            found[place] = source_distances(earlier, later)
-    return found
+            distances[place] = source_distances(earlier, later)
+    return distances
 
 
 def _labels(series: Series, labels: Sequence[PairLabel], start: int) -> dict[tuple[int, int], bool | None]:
     """Return the labels of pairs of versions from a position on, the earlier version first; the last label counts."""
-    found: dict[tuple[int, int], bool | None] = {}
+    by_pair: dict[tuple[int, int], bool | None] = {}
     for label in labels:
-        one, other = sorted((series.position(label.earlier), series.position(label.later)))
-        if one == other:
+        first, second = sorted((series.position(label.earlier), series.position(label.later)))
+        if first == second:
             raise InvalidInputError(f"a label compares {label.earlier!r} with itself: name two versions")
-        if one >= start:
-            found.pop((one, other), None)
-            found[one, other] = label.important
-    return found
+        if first >= start:
+            by_pair.pop((first, second), None)
+            by_pair[first, second] = label.important
+    return by_pair
 
 
 def _learn(
     series: Series, compared: _Compared, request: ChangesRequest, period: Period
 ) -> tuple[LearnedImportance, list[str]]:
     first = max(0, len(series.keys) - MOST)
-    known = monotony(series.line.positions(period)[first:], period.amount)
+    order = monotony(series.line.positions(period)[first:], period.amount)
     important, labelled = compared.important, compared.labelled
     free = [
         place
@@ -170,7 +170,7 @@ def _learn(
     ]
     try:
         labels = Labels(compared.regions[labelled], important)
-        metric = learn(region_distances(compared.rows[first:], known.pairs, series.grid), known, request.form, labels)
+        metric = learn(region_distances(compared.rows[first:], order.pairs, series.grid), order, request.form, labels)
         distances = compared.distances(metric)
         decision = decide(distances[free], distances[labelled], important, request.extreme)
     except ValueError as error:
@@ -184,23 +184,23 @@ def _learn(
         order=metric.order,
         weights=tuple(decision.weights.tolist()),
         threshold=decision.threshold,
-        quadruplets=len(known),
+        quadruplets=len(order),
         labels=len(important),
     )
     notes = [f"the metric is learned from the newest {MOST:,} versions"] if first else []
-    if known.gaps:
+    if order.gaps:
         longest = np.diff(series.line.hours()[first:]).max()
-        gaps = f"{known.gaps} pairs of successive versions are a period or more apart and do not teach the metric"
+        gaps = f"{order.gaps} pairs of successive versions are a period or more apart and do not teach the metric"
         notes.append(f"{gaps}; the longest time is {longest:.0f} hours")
     return learned, notes
 
 
 def _metric(learned: LearnedImportance) -> Importance:
     values, cells = np.array(learned.matrix), learned.grid**2
-    wanted = cells if learned.form == "diagonal" else cells**2
-    if len(values) != wanted or not np.isfinite(values).all():
+    count = cells if learned.form == "diagonal" else cells**2
+    if len(values) != count or not np.isfinite(values).all():
         raise InvalidInputError(
-            f"a {learned.form} metric of {learned.grid} cells a side must have {wanted:,} finite numbers"
+            f"a {learned.form} metric of {learned.grid} cells a side must have {count:,} finite numbers"
         )
     matrix = np.diag(values) if learned.form == "diagonal" else values.reshape(cells, cells)
     return Importance(matrix, learned.form, learned.weight, learned.order)
@@ -212,32 +212,32 @@ def _changes(series: Series, compared: _Compared, metric: Importance, decision: 
     shares = metric.shares(compared.regions[own])
     shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     hours = series.line.hours()
-    found = []
-    for place, (one, other) in enumerate(compared.places[own].tolist()):
+    changes = []
+    for place, (earlier, later) in enumerate(compared.places[own].tolist()):
         identical = not compared.regions[place].any() and not compared.structure[place].any()
         links, images = compared.structure[place].tolist() if compared.structure.shape[1] else (None, None)
-        found.append(
+        changes.append(
             Change(
-                earlier=series.keys[one],
-                later=series.keys[other],
-                time=series.line.times[other],
-                hours=float(hours[other] - hours[one]),
+                earlier=series.keys[earlier],
+                later=series.keys[later],
+                time=series.line.times[later],
+                hours=float(hours[later] - hours[earlier]),
                 importance=float(scores[place]),
                 important=bool(scores[place] > 1),
                 identical=identical,
                 regions=tuple(shares[place].tolist()),
                 links=links,
                 images=images,
-                label=compared.labels.get((one, other)),
+                label=compared.labels.get((earlier, later)),
             )
         )
-    return found
+    return changes
 
 
-def _questions(found: Sequence[Change], compared: _Compared) -> list[int]:
+def _questions(changes: Sequence[Change], compared: _Compared) -> list[int]:
     """Return the changes to label next, the least certain first, without those that a person has labelled."""
     labelled = [tuple(pair) in compared.labels for pair in compared.places[compared.successive].tolist()]
-    candidates = [place for place, change in enumerate(found) if not (change.identical or labelled[place])]
-    scores = np.array([change.importance for change in found])
-    chosen: list[int] = least_sure(scores, np.array(candidates, np.int64))[:QUESTIONS].tolist()
-    return chosen
+    candidates = [place for place, change in enumerate(changes) if not (change.identical or labelled[place])]
+    scores = np.array([change.importance for change in changes])
+    questions: list[int] = least_sure(scores, np.array(candidates, np.int64))[:QUESTIONS].tolist()
+    return questions

@@ -46,7 +46,7 @@ class Monotony:
 
     def constraints(self) -> Constraints:
         """Return the constraints on rows: the first row is zero, the others are the features of ``pairs``."""
-        near, far = (np.column_stack([chosen + 1, np.zeros_like(chosen)]) for chosen in (self.near, self.far))
+        near, far = (np.column_stack([places + 1, np.zeros_like(places)]) for places in (self.near, self.far))
         return Constraints(near, far, self.margins, np.ones(len(self)))
 
 
@@ -67,7 +67,7 @@ def monotony(times: NDArray[np.float64], period: float = PERIOD) -> Monotony:
     if not period > 0 or (np.diff(times) <= 0).any():
         raise ValueError("the times of versions must ascend, and a period must be positive")
     late = _JITTER * period
-    found: list[NDArray[np.int64]] = []
+    parts: list[NDArray[np.int64]] = []
     gaps = 0
     for now in range(len(times) - 1):
         if times[now + 1] - times[now] >= period - late:
@@ -75,11 +75,11 @@ def monotony(times: NDArray[np.float64], period: float = PERIOD) -> Monotony:
             continue
         first = int(np.searchsorted(times, times[now] - _BEFORE * period - late))
         last = int(np.searchsorted(times, times[now] + _AFTER * period + late))
-        earlier, later = (one.ravel() for one in np.mgrid[first : now + 1, now + 1 : last])
+        earlier, later = (grid.ravel() for grid in np.mgrid[first : now + 1, now + 1 : last])
         other = (earlier < now) | (later > now + 1)
         count = int(other.sum())
-        found.append(np.column_stack([np.full((count, 2), [now, now + 1]), earlier[other], later[other]]))
-    items = np.concatenate(found) if found else np.empty((0, 4), np.int64)
+        parts.append(np.column_stack([np.full((count, 2), [now, now + 1]), earlier[other], later[other]]))
+    items = np.concatenate(parts) if parts else np.empty((0, 4), np.int64)
     pairs, places = np.unique(items.reshape(-1, 2), axis=0, return_inverse=True)
     near, far = places.reshape(-1, 2).T
     apart = times[items[:, 3]] - times[items[:, 2]] >= period - late

@@ -51,31 +51,31 @@ class Series:
     def rows(self, tx: Transaction, start: int = 0) -> NDArray[np.float32]:
         """Return the feature rows of the versions from a position on, (n - start, d)."""
         ids = self.ids[start:]
-        found = tx.rows.get(self.view, ids.tolist())
-        return found.rows[np.searchsorted(found.ids, ids)]
+        stored = tx.rows.get(self.view, ids.tolist())
+        return stored.rows[np.searchsorted(stored.ids, ids)]
 
     def pages(self, tx: Transaction, start: int = 0) -> list[Page | None]:
         """Return the page beside each picture from a position on; None for a picture without a page."""
         ids = self.ids[start:].tolist()
-        found = tx.captures.get(ids)
-        return [found[one].page if one in found else None for one in ids]
+        captures = tx.captures.get(ids)
+        return [captures[item].page if item in captures else None for item in ids]
 
     def position(self, name: str) -> int:
         """Return the position of a version by its key or file name; InvalidInputError unless exactly one matches."""
-        found = self._places.get(name, ())
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise InvalidInputError(f"{len(found)} versions have files named {name!r}: use a key")
+        places = self._places.get(name, ())
+        if len(places) == 1:
+            return places[0]
+        if places:
+            raise InvalidInputError(f"{len(places)} versions have files named {name!r}: use a key")
         raise InvalidInputError(f"{name!r} is not a version: use a key, such as {self.keys[0]!r}")
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, ...]]:
         """Positions of versions by the names of their files and by their keys, which take precedence."""
-        found: dict[str, tuple[int, ...]] = {}
+        places: dict[str, tuple[int, ...]] = {}
         for place, path in enumerate(self.paths):
-            found[path.name] = (*found.get(path.name, ()), place)
-        return found | {key: (place,) for place, key in enumerate(self.keys)}
+            places[path.name] = (*places.get(path.name, ()), place)
+        return places | {key: (place,) for place, key in enumerate(self.keys)}
 
 
 def read_series(tx: Transaction, view: str = "", gone: Collection[str] = ()) -> Series:
@@ -97,22 +97,22 @@ def read_series(tx: Transaction, view: str = "", gone: Collection[str] = ()) -> 
         )
     numbers = list(present)
     paths = [PurePath(present[number].source) for number in numbers]
-    known = tx.captures.get(numbers)
-    captures = [known.get(number, Capture()) for number in numbers]
+    stored = tx.captures.get(numbers)
+    captures = [stored.get(number, Capture()) for number in numbers]
     line = timeline(paths, lambda place: captures[place].taken, lambda place: captures[place].modified_ns / 1e9 or None)
     order = line.order.tolist()
     versions = [present[numbers[place]] for place in order]
     notes = list(line.notes)
     if left_out := len(pictures) - len(present):
         notes.append(f"{left_out} versions whose files have disappeared are left out")
-    if unread := sum(not one.stamp for one in captures):
+    if unread := sum(not capture.stamp for capture in captures):
         notes.append(f"{unread} versions have no stored EXIF data and pages: index their files again")
     sizes = Counter((item.width, item.height) for item in versions)
     if len(sizes) > 1:
         ((width, height), most), *_ = sizes.most_common(1)
-        others = len(versions) - most
+        differing = len(versions) - most
         notes.append(
-            f"{others} of {len(versions)} pictures are not {width} x {height} like the others; all are resized to a "
+            f"{differing} of {len(versions)} pictures are not {width} x {height} like the others; all are resized to a "
             "square, so regions may not match"
         )
     return Series(
@@ -132,11 +132,11 @@ def grid_of(view: ViewRecord) -> int:
 
 def _view(tx: Transaction, name: str) -> ViewRecord:
     if name:
-        found = find_view(tx, name)
-        if found.extractor != EXTRACTOR:
-            raise InvalidInputError(f"comparing regions needs a view {EXTRACTOR}, and {name!r} is {found.extractor}")
-        return found
-    views = [one for one in tx.views.all() if one.extractor == EXTRACTOR]
+        record = find_view(tx, name)
+        if record.extractor != EXTRACTOR:
+            raise InvalidInputError(f"comparing regions needs a view {EXTRACTOR}, and {name!r} is {record.extractor}")
+        return record
+    views = [record for record in tx.views.all() if record.extractor == EXTRACTOR]
     if not views:
         raise NotReadyError(
             f"collection {tx.name()!r} has no view {EXTRACTOR} to compare regions by: add one with: ",

@@ -51,15 +51,15 @@ class Period:
 
         Raises InvalidInputError for anything else.
         """
-        found = _PERIOD.fullmatch(text.strip())
-        if not found or not float(found["amount"]) > 0:
+        match = _PERIOD.fullmatch(text.strip())
+        if not match or not float(match["amount"]) > 0:
             raise InvalidInputError(
                 f"a period must be a number of steps, min, h, d or w, such as 4h or 4steps, not {text!r}"
             )
-        unit = found["unit"]
+        unit = match["unit"]
         if unit in _STEPS:
-            return cls(float(found["amount"]), steps=True)
-        return cls(float(found["amount"]) * _UNITS[unit], steps=False)
+            return cls(float(match["amount"]), steps=True)
+        return cls(float(match["amount"]) * _UNITS[unit], steps=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,15 +110,15 @@ def timeline(paths: Sequence[PurePath], taken: Seconds, modified: Seconds) -> Ti
     reasons: list[str] = []
     doubts: list[str] = []
     for source, read in zip(SOURCES, readers, strict=True):
-        known = {place: time for place in range(len(paths)) if (time := read(place)) is not None}
-        untold = _untold(paths, known)
-        if len(set(known.values())) == len(known) >= LEAST_SHARE * len(paths):
-            order = sorted(known, key=lambda place: known[place])
+        times = {place: time for place in range(len(paths)) if (time := read(place)) is not None}
+        untold = _untold(paths, times)
+        if len(set(times.values())) == len(times) >= LEAST_SHARE * len(paths):
+            order = sorted(times, key=lambda place: times[place])
             notes = [f"pictures are ordered by their {source}: {'; '.join(doubts)}"] if doubts else []
             notes += [f"left out: {untold} in their {source}"] if untold else []
-            return Timeline(np.array(order, np.int64), tuple(known[place] for place in order), source, tuple(notes))
+            return Timeline(np.array(order, np.int64), tuple(times[place] for place in order), source, tuple(notes))
         reasons.append(f"{untold} in their {source}")
-        doubts += reasons[-1:] if known else []
+        doubts += reasons[-1:] if times else []
     raise InvalidInputError(
         f"the order of {len(paths)} pictures is not known: {'; '.join(reasons)}. Put the time into each name, "
         "such as 2026-03-09T15-30.png"
@@ -137,11 +137,11 @@ def _taken(path: Path) -> int | None:
         return None
 
 
-def _untold(paths: Sequence[PurePath], known: Mapping[int, datetime]) -> str:
+def _untold(paths: Sequence[PurePath], times: Mapping[int, datetime]) -> str:
     """Return the numbers of pictures without a time and with the time of another, with examples; "" for none."""
-    missing = [path.name for place, path in enumerate(paths) if place not in known]
+    missing = [path.name for place, path in enumerate(paths) if place not in times]
     first: dict[datetime, int] = {}
-    same = [paths[place].name for place, time in known.items() if first.setdefault(time, place) != place]
+    same = [paths[place].name for place, time in times.items() if first.setdefault(time, place) != place]
     counts = ((missing, "without a time"), (same, "with the time of another"))
     parts = [f"{len(names):,} of {len(paths):,} {what} (such as {names[0]})" for names, what in counts if names]
     return " and ".join(parts)
@@ -158,8 +158,8 @@ def named_time(path: PurePath) -> datetime | None:
 
 
 def _dated(name: str) -> datetime | None:
-    for found in _NAME.finditer(name):
-        year, month, day, hour, minute, second = (int(part or 0) for part in found.groups())
+    for match in _NAME.finditer(name):
+        year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
         try:
             return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
         except ValueError:

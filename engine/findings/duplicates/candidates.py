@@ -61,18 +61,18 @@ def candidates(
     """
     by_code, by_view = _by_fingerprints(codes, side), [_by_view(view, side) for view in views]
     first, second, score = (
-        np.concatenate(column) for column in zip(*(one[:3] for one in by_code + by_view), strict=True)
+        np.concatenate(column) for column in zip(*(part[:3] for part in by_code + by_view), strict=True)
     )
-    only_view = np.arange(len(first)) >= sum(len(one.first) for one in by_code)
+    only_view = np.arange(len(first)) >= sum(len(part.first) for part in by_code)
     first, second = np.minimum(first, second), np.maximum(first, second)
     order = np.lexsort([score, only_view, second, first])
     first, second, score, only_view = first[order], second[order], score[order], only_view[order]
     new = np.ones(len(first), bool)
     new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
     places = np.flatnonzero(new)[np.argsort(score[new], kind="stable")]
-    kept = ~only_view[places] | (np.cumsum(only_view[places]) <= MOST_NEIGHBORS)
-    chosen = places[kept]
-    return Candidates(first[chosen], second[chosen], score[chosen], int((~kept).sum()))
+    mask = ~only_view[places] | (np.cumsum(only_view[places]) <= MOST_NEIGHBORS)
+    places = places[mask]
+    return Candidates(first[places], second[places], score[places], int((~mask).sum()))
 
 
 def _by_fingerprints(codes: NDArray[np.uint8], side: NDArray[np.bool_] | None) -> list[Candidates]:
@@ -93,16 +93,16 @@ def _joined(
     upright: NDArray[np.uint8] | None = None,
 ) -> Candidates:
     """Return the pairs of an upright picture of the left and a turned one of the right, within the largest radius."""
-    own = turned[left, 0] if upright is None else upright[left]
-    others = None if upright is None and left is right else turned[right].reshape(-1, turned.shape[2])
+    left_codes = turned[left, 0] if upright is None else upright[left]
+    right_codes = None if upright is None and left is right else turned[right].reshape(-1, turned.shape[2])
     for radius in radii:
         try:
-            found = near_pairs(own, radius, others, most=_MOST_JOINED, report=_joining)
+            pairs = near_pairs(left_codes, radius, right_codes, most=_MOST_JOINED, report=_joining)
         except TooManyPairsError:
             continue
-        first, second = left[found.first], right[found.second // (1 if others is None else turned.shape[1])]
+        first, second = left[pairs.first], right[pairs.second // (1 if right_codes is None else turned.shape[1])]
         different = first != second
-        return Candidates(first[different], second[different], found.distance[different] / (RADII[0] + 1))
+        return Candidates(first[different], second[different], pairs.distance[different] / (RADII[0] + 1))
     none = np.empty(0, np.int64)
     return Candidates(none, none, np.empty(0))
 
@@ -116,17 +116,18 @@ def _by_view(view: ViewNeighbors, side: NDArray[np.bool_] | None) -> Candidates:
     """Return each picture with its nearest neighbours, as far as they are nearer than nearly all random pairs."""
     places, rows = view.places, _comparable(view.rows)
     asking = np.arange(len(places)) if side is None else np.flatnonzero(~side[places])
-    known = asking if side is None else np.flatnonzero(side[places])
-    if not len(asking) or not len(known):
+    database = asking if side is None else np.flatnonzero(side[places])
+    if not len(asking) or not len(database):
         none = np.empty(0, np.int64)
         return Candidates(none, none, np.empty(0))
     draws = np.random.default_rng(0)
-    pairs = draws.choice(asking, _SAMPLE), draws.choice(known, _SAMPLE)
+    pairs = draws.choice(asking, _SAMPLE), draws.choice(database, _SAMPLE)
     near = np.quantile(np.linalg.norm(rows[pairs[0]] - rows[pairs[1]], axis=1)[pairs[0] != pairs[1]], _NEAR)
-    found = all_neighbors(rows[asking], rows[known], _NEIGHBORS + (side is None), report=_joining)
-    a, b, away = np.repeat(asking, found.ids.shape[1]), known[found.ids.ravel()], found.distances.ravel()
-    kept = (a != b) & ((away <= near) | (len(places) <= _SMALL))
-    return Candidates(places[a[kept]], places[b[kept]], away[kept] / max(float(near), 1e-9))
+    # Within one collection, the nearest neighbour of a picture is the picture itself: ask for one more.
+    hits = all_neighbors(rows[asking], rows[database], _NEIGHBORS + (side is None), report=_joining)
+    a, b, away = np.repeat(asking, hits.ids.shape[1]), database[hits.ids.ravel()], hits.distances.ravel()
+    mask = (a != b) & ((away <= near) | (len(places) <= _SMALL))
+    return Candidates(places[a[mask]], places[b[mask]], away[mask] / max(float(near), 1e-9))
 
 
 def _comparable(rows: Rows) -> Rows:
@@ -143,8 +144,8 @@ def _comparable(rows: Rows) -> Rows:
 
 def by_place(pairs: Candidates, count: int) -> Sequence[list[int]]:
     """Return the places that each of ``count`` pictures is a candidate with, the nearest first."""
-    found: list[list[int]] = [[] for _ in range(count)]
+    neighbours: list[list[int]] = [[] for _ in range(count)]
     for a, b in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True):
-        found[a].append(b)
-        found[b].append(a)
-    return found
+        neighbours[a].append(b)
+        neighbours[b].append(a)
+    return neighbours

@@ -60,13 +60,13 @@ class Compared:
     def __init__(self, own: Source, other: Source | None = None) -> None:
         self._sources = [own] if other is None else [own, other]
         parts = [_pictures(source) for source in self._sources]
-        self.pictures: Sequence[StoredPicture] = [one for part, _ in parts for one in part]
+        self.pictures: Sequence[StoredPicture] = [picture for part, _ in parts for picture in part]
         """The facts about each picture."""
         self.unreadable: int = sum(failed for _, failed in parts)
         """Number of pictures left out because their thumbnails cannot be read."""
         self.other: NDArray[np.bool_] = np.repeat([False, True][: len(parts)], [len(part) for part, _ in parts])
         """(n,) whether a picture is of the other source."""
-        packed = b"".join(one.codes for one in self.pictures)
+        packed = b"".join(picture.codes for picture in self.pictures)
         self.codes = np.frombuffer(packed, np.uint8).reshape(-1, *_CODES)
         """(n, 8, 8) the fingerprints."""
         self.narrow: set[int] = set[int]()
@@ -88,20 +88,20 @@ class Compared:
     def views(self) -> list[ViewNeighbors]:
         """Return the rows of the pictures in the views that see most copies."""
         with self._sources[0].read() as tx:
-            chosen = _chosen(tx.views.all(), alone=len(self._sources) == 1)
-        found = []
-        for view in chosen:
+            views = _chosen(tx.views.all(), alone=len(self._sources) == 1)
+        neighbours = []
+        for view in views:
             parts = [_rows(source, view, self._places(number)) for number, source in enumerate(self._sources)]
             if all(part is not None for part in parts):
                 places, rows = zip(*(part for part in parts if part is not None), strict=True)
-                found.append(ViewNeighbors(np.concatenate(places), np.concatenate(rows)))
-        return found
+                neighbours.append(ViewNeighbors(np.concatenate(places), np.concatenate(rows)))
+        return neighbours
 
     def load(self, places: Iterable[int]) -> None:
         """Read the thumbnails of pictures, for ``small``."""
-        wanted = [place for place in dict.fromkeys(places) if place not in self._jpegs]
+        missing = [place for place in dict.fromkeys(places) if place not in self._jpegs]
         for number, source in enumerate(self._sources):
-            of_source = {self.pictures[place].id: place for place in wanted if self.other[place] == bool(number)}
+            of_source = {self.pictures[place].id: place for place in missing if self.other[place] == bool(number)}
             with source.read() as tx:
                 self._jpegs |= {of_source[item]: jpeg for item, jpeg in tx.fingerprints.thumbnails(of_source)}
 
@@ -159,42 +159,42 @@ class Compared:
 
     def taken(self, places: Iterable[int]) -> dict[int, int]:
         """Return when pictures were taken, in seconds, by place, as far as their EXIF data states it."""
-        found: dict[int, int] = {}
-        wanted = list(places)
+        times: dict[int, int] = {}
+        places = list(places)
         for number, source in enumerate(self._sources):
-            of_source = {self.pictures[place].id: place for place in wanted if self.other[place] == bool(number)}
+            of_source = {self.pictures[place].id: place for place in places if self.other[place] == bool(number)}
             with source.read() as tx:
                 captures = tx.captures.get(of_source)
-            found |= {of_source[item]: one.taken for item, one in captures.items() if one.taken is not None}
-        return found
+            times |= {of_source[item]: capture.taken for item, capture in captures.items() if capture.taken is not None}
+        return times
 
     def annotated(self, places: Iterable[int]) -> set[int]:
         """Return the places of pictures that a person has annotated: with chosen labels, attributes or a text."""
-        found, wanted = set[int](), list(places)
+        annotated, places = set[int](), list(places)
         for number, source in enumerate(self._sources):
-            of_source = {self.pictures[place].id: place for place in wanted if self.other[place] == bool(number)}
+            of_source = {self.pictures[place].id: place for place in places if self.other[place] == bool(number)}
             with source.read() as tx:
-                given = tx.items.with_given_labels(list(of_source))
+                ids = tx.items.with_given_labels(list(of_source))
                 items = tx.items.by_id(list(of_source))
-            given |= {item for item, one in items.items() if one.attributes or (one.text and not one.text_from_labels)}
-            found |= {of_source[item] for item in given}
-        return found
+            ids |= {item for item, row in items.items() if row.attributes or (row.text and not row.text_from_labels)}
+            annotated |= {of_source[item] for item in ids}
+        return annotated
 
     def sources(self, places: Iterable[int]) -> dict[int, str]:
         """Return the paths of the files of pictures, by place."""
-        found, wanted = dict[int, str](), list(places)
+        paths, places = dict[int, str](), list(places)
         for number, source in enumerate(self._sources):
-            of_source = {self.pictures[place].id: place for place in wanted if self.other[place] == bool(number)}
+            of_source = {self.pictures[place].id: place for place in places if self.other[place] == bool(number)}
             with source.read() as tx:
-                found |= {of_source[item]: path for item, path in tx.items.each("source", of_source)}
-        return found
+                paths |= {of_source[item]: path for item, path in tx.items.each("source", of_source)}
+        return paths
 
     def collection(self, place: int) -> str:
         """Return the name of the other collection if the picture is from there, otherwise ""."""
         return self._sources[1].name if self.other[place] else ""
 
     def _places(self, number: int) -> dict[int, int]:
-        return {one.id: place for place, one in enumerate(self.pictures) if self.other[place] == bool(number)}
+        return {picture.id: place for place, picture in enumerate(self.pictures) if self.other[place] == bool(number)}
 
     def _preview(self, place: int) -> Image | None:
         source = self._sources[int(self.other[place])]
@@ -219,44 +219,44 @@ class Compared:
 def _pictures(source: Source) -> tuple[list[StoredPicture], int]:
     """Return the pictures of a source with their fingerprints, and the number of those that have none."""
     with source.read() as tx:
-        found = tx.fingerprints.pictures(source.ids)
-    lacking = [one for one in found if not one.codes]
-    made = dict[int, bytes]()
+        pictures = tx.fingerprints.pictures(source.ids)
+    lacking = [row for row in pictures if not row.codes]
+    codes = dict[int, bytes]()
     for some in batches(lacking, _AT_ONCE):
         checkpoint()
-        made |= _made(source, some)
-        report_progress(len(made), len(lacking))
-    if made:
+        codes |= _made(source, some)
+        report_progress(len(codes), len(lacking))
+    if codes:
         with suppress(BusyError, StorageError):  # another call stores them; a home may be read-only
-            _store(source.catalog, {one.id: one for one in lacking}, made)
-    complete = [one if one.codes else one._replace(codes=made.get(one.id, b"")) for one in found]
-    usable = [one for one in complete if one.codes]
+            _store(source.catalog, {row.id: row for row in lacking}, codes)
+    complete = [row if row.codes else row._replace(codes=codes.get(row.id, b"")) for row in pictures]
+    usable = [row for row in complete if row.codes]
     return usable, len(complete) - len(usable)
 
 
 def _made(source: Source, pictures: Sequence[StoredPicture]) -> dict[int, bytes]:
     with source.read() as tx:
-        jpegs = dict(tx.fingerprints.thumbnails(one.id for one in pictures))
-    made = {}
+        jpegs = dict(tx.fingerprints.thumbnails(picture.id for picture in pictures))
+    codes = {}
     for item, jpeg in jpegs.items():
         with suppress(ImageError):
-            made[item] = packed_fingerprints(jpeg)
-    return made
+            codes[item] = packed_fingerprints(jpeg)
+    return codes
 
 
-def _store(catalog: Catalog, read: dict[int, StoredPicture], made: dict[int, bytes]) -> None:
+def _store(catalog: Catalog, read: dict[int, StoredPicture], codes: dict[int, bytes]) -> None:
     """Store fingerprints of pictures that have not changed since they were read."""
     with catalog.write() as tx:
-        now = {one.id: one for one in tx.fingerprints.pictures(made)}
-        same = (item for item, one in now.items() if one == read[item])
-        tx.fingerprints.put({item: made[item] for item in same})
+        now = {picture.id: picture for picture in tx.fingerprints.pictures(codes)}
+        same = (item for item, picture in now.items() if picture == read[item])
+        tx.fingerprints.put({item: codes[item] for item in same})
 
 
 def _chosen(views: Sequence[ViewRecord], alone: bool) -> list[ViewRecord]:
     """Return the views to look for neighbours in: first those that see most copies; ``alone``: of one collection."""
     seeing = [view for name in _SEEING for view in views if view.extractor == name]
-    others = [view for view in views if view.extractor not in (*_SEEING, "text") and view.revision] if alone else []
-    return [*seeing, *others][:_MOST_VIEWS]
+    rest = [view for view in views if view.extractor not in (*_SEEING, "text") and view.revision] if alone else []
+    return [*seeing, *rest][:_MOST_VIEWS]
 
 
 def _rows(
@@ -265,13 +265,13 @@ def _rows(
     """Return the places and the rows of the pictures of a source that have a row; None without such a view."""
     with source.read() as tx:
         same = [
-            one
-            for one in tx.views.all()
-            if (one.extractor, one.params, one.dim) == (view.extractor, view.params, view.dim)
+            record
+            for record in tx.views.all()
+            if (record.extractor, record.params, record.dim) == (view.extractor, view.params, view.dim)
         ]
         if not same:
             return None
-        found = tx.rows.get(same[0], None if source.ids is None else places)
-    known = np.array([place in places for place in found.ids.tolist()], bool)
-    ids = found.ids[known].tolist()
-    return np.array([places[item] for item in ids], np.int64), found.rows[known]
+        stored = tx.rows.get(same[0], None if source.ids is None else places)
+    present = np.array([place in places for place in stored.ids.tolist()], bool)
+    ids = stored.ids[present].tolist()
+    return np.array([places[item] for item in ids], np.int64), stored.rows[present]

@@ -92,13 +92,13 @@ class Search:
         best = {name: min(places, key=rank) for name, places in self._classes.members.items()}
         of = [best[name] for name in self._classes.of]
         neighbors: list[list[int]] = [[] for _ in of]
-        for place, others in enumerate(by_place(self.pairs, len(of))):
-            neighbors[of[place]] += [of[one] for one in others]
+        for place, near in enumerate(by_place(self.pairs, len(of))):
+            neighbors[of[place]] += [of[other] for other in near]
         grouper = Grouper(neighbors, self._keeps, self._joins, self._apart_of(of), self._compare)
         with one_blas_thread():
             copies = grouper.groups(sorted(best.values(), key=rank))
         grouped = {group.keeper for group in copies} | set(grouper.keeper_of)
-        copies += [Group(one, []) for one in best.values() if one not in grouped]
+        copies += [Group(keeper, []) for keeper in best.values() if keeper not in grouped]
         groups = [whole for group in copies if (whole := self._with_classes(group, of, best)).members]
         described = [self._described("copies", *self._chosen(group, keeping)) for group in groups]
         described.sort(key=lambda group: (-group.size, group.keeper.key))
@@ -120,38 +120,38 @@ class Search:
                 maps[place] = self._inspector.place(group.keeper, place, verdict.alignment)
             elif verdict is _IDENTICAL:
                 maps[place] = maps[group.keeper]
-        keeper, *others = keeping.choose([group.keeper, *group.members], maps)
+        keeper, *members = keeping.choose([group.keeper, *group.members], maps)
         if keeper != group.keeper and (moved := verdicts[keeper].alignment) is not None:
             # Each member was confirmed against the first keeper, and that one against the best.
             self._stand(keeper, group.keeper, moved.inverted(), verdicts[keeper])
-            for place in others:
-                if place != group.keeper and (found := verdicts[place].alignment) is not None:
-                    self._stand(keeper, place, moved.inverted().after(found), verdicts[place])
-        return Group(keeper, others), keeping.reason(keeper, others, maps)
+            for place in members:
+                if place != group.keeper and (alignment := verdicts[place].alignment) is not None:
+                    self._stand(keeper, place, moved.inverted().after(alignment), verdicts[place])
+        return Group(keeper, members), keeping.reason(keeper, members, maps)
 
     def _stand(self, keeper: int, place: int, alignment: Alignment, verdict: _Verdict) -> None:
         """Keep the verdict on a picture whose keeper another one has become; ``alignment`` aligns the two."""
         small = self.compared.small(keeper), self.compared.small(place)
         if small[0] is not None and small[1] is not None:
             pictures = self.compared.pictures
-            seen = look(pictures[keeper], pictures[place], (small[0], small[1]), alignment)
-            self._verdicts[keeper, place] = _Verdict(True, False, verdict.probability, seen, alignment)
+            relation = look(pictures[keeper], pictures[place], (small[0], small[1]), alignment)
+            self._verdicts[keeper, place] = _Verdict(True, False, verdict.probability, relation, alignment)
 
     def _seen(self) -> list[int]:
         """Return the places that can be in a group."""
-        seen = {*self.pairs.first.tolist(), *self.pairs.second.tolist()}
-        seen |= {place for places in self._classes.members.values() if len(places) > 1 for place in places}
-        return sorted(seen)
+        members = {*self.pairs.first.tolist(), *self.pairs.second.tolist()}
+        members |= {place for places in self._classes.members.values() if len(places) > 1 for place in places}
+        return sorted(members)
 
     def _between_classes(self, pairs: Candidates, identical: Sequence[Pair]) -> Candidates:
         """Return the pairs of different classes, the identical ones of two sources first."""
         of = np.array(self._classes.of, np.int64)
-        kept = of[pairs.first] != of[pairs.second] if len(of) else np.zeros(0, bool)
+        different = of[pairs.first] != of[pairs.second] if len(of) else np.zeros(0, bool)
         equal = np.array(identical, np.int64).reshape(-1, 2)
         return Candidates(
-            np.concatenate([equal[:, 0], pairs.first[kept]]),
-            np.concatenate([equal[:, 1], pairs.second[kept]]),
-            np.concatenate([np.zeros(len(equal)), pairs.score[kept]]),
+            np.concatenate([equal[:, 0], pairs.first[different]]),
+            np.concatenate([equal[:, 1], pairs.second[different]]),
+            np.concatenate([np.zeros(len(equal)), pairs.score[different]]),
             pairs.left_out,
         )
 
@@ -171,8 +171,8 @@ class Search:
         draws, count = np.random.default_rng(seed), len(self.compared)
         some = draws.choice(count, min(count, _FITTED_ON), replace=False).tolist() if count else []
         beside = by_place(self.pairs, count)
-        near = [(place, one) for place in some for one in beside[place][:_BESIDE]]
-        random = [(place, one) for place in some for one in draws.choice(count, _RANDOM).tolist() if one != place]
+        near = [(place, other) for place in some for other in beside[place][:_BESIDE]]
+        random = [(place, other) for place in some for other in draws.choice(count, _RANDOM).tolist() if other != place]
         self.compared.load([place for pair in near + random for place in pair])
         # The rule is for photographs: pages of one layout agree in their thumbnails as copies do.
         drawn = {place for place in {place for pair in near + random for place in pair} if self._inspector.drawn(place)}
@@ -180,7 +180,7 @@ class Search:
         small = (self.compared.small(place) for place in some if place not in drawn)
         pictures = [picture for picture in small if picture is not None]
         of_random, of_near = (
-            [found for found in over(pairs, lambda pair: self._aligned(*pair)) if found is not None]
+            [alignment for alignment in over(pairs, lambda pair: self._aligned(*pair)) if alignment is not None]
             for pairs in (random, near)
         )
         return fitted(pictures, of_random, of_near, seed)
@@ -196,14 +196,12 @@ class Search:
     def _compare(self, pairs: Sequence[Pair]) -> list[_Verdict]:
         new = [pair for pair in pairs if pair not in self._verdicts]
         for some in batches(new, _SHARED * _AT_ONCE):
-            for verdicts in over(list(batches(some, _AT_ONCE)), self._verdicts_on):
+            parts = list(batches(some, _AT_ONCE))
+            for verdicts in over(parts, lambda part: {pair: self._verdict(*pair) for pair in part}):
                 self._verdicts |= verdicts
             self._done += len(some)
             report_progress(min(self._done, len(self.pairs.first)), len(self.pairs.first))
         return [self._verdicts[pair] for pair in pairs]
-
-    def _verdicts_on(self, pairs: Sequence[Pair]) -> dict[Pair, _Verdict]:
-        return {pair: self._verdict(*pair) for pair in pairs}
 
     def _verdict(self, keeper: int, place: int) -> _Verdict:
         if self._is_identical(keeper, place):
@@ -224,8 +222,8 @@ class Search:
         if not same and not near:
             return _Verdict(False, False, probability, Look(()))
         pictures = self.compared.pictures
-        seen = look(pictures[keeper], pictures[place], (small[0], small[1]), alignment)
-        return _Verdict(same, near, probability, seen, alignment)
+        relation = look(pictures[keeper], pictures[place], (small[0], small[1]), alignment)
+        return _Verdict(same, near, probability, relation, alignment)
 
     def _decided(self, keeper: int, place: int, alignment: Alignment) -> tuple[bool, bool, float]:
         """Return whether two aligned pictures are the same, whether they are of one moment, and how likely the same."""
@@ -263,12 +261,12 @@ class Search:
     def _described(self, kind: str, group: Group, reason: str) -> DuplicateGroup:
         places = [group.keeper, *group.members]
         sources = self.compared.sources(places)
-        shown = [self._member(kind, group.keeper, place, sources) for place in group.members]
+        members = [self._member(kind, group.keeper, place, sources) for place in group.members]
         return DuplicateGroup(
             kind="burst" if kind == "burst" else "copies",
             keeper=self._shown(group.keeper, sources),
             reason=reason,
-            members=tuple(sorted(shown, key=lambda picture: (-picture.confidence, picture.key))),
+            members=tuple(sorted(members, key=lambda picture: (-picture.confidence, picture.key))),
         )
 
     def _member(self, kind: str, keeper: int, place: int, sources: dict[int, str]) -> DuplicatePicture:
@@ -293,13 +291,13 @@ class Search:
 
     def _shown(self, place: int, sources: dict[int, str], verdict: _Verdict | None = None) -> DuplicatePicture:
         picture = self.compared.pictures[place]
-        seen = Look(()) if verdict is None else verdict.look
+        relation = Look(()) if verdict is None else verdict.look
         return DuplicatePicture(
             key=picture.key,
             collection=self.compared.collection(place),
-            relations=seen.relations,
-            degrees=seen.degrees,
-            share=seen.share,
+            relations=relation.relations,
+            degrees=relation.degrees,
+            share=relation.share,
             confidence=1.0 if verdict is None else round(verdict.probability, 4),
             width=picture.width,
             height=picture.height,
@@ -335,13 +333,13 @@ def _judged_places(compared: Compared, judged: Sequence[PairJudgement]) -> tuple
     """Return the pairs of places that are judged the same, and those that are judged different, the lesser first."""
     if not judged or compared.side is not None:
         return [], set()
-    names = {name for one in judged for name in (one.first, one.second)}
-    places = {normal(one.key): place for place, one in enumerate(compared.pictures) if normal(one.key) in names}
+    names = {name for judgement in judged for name in (judgement.first, judgement.second)}
+    places = {normal(item.key): place for place, item in enumerate(compared.pictures) if normal(item.key) in names}
     same, apart = list[Pair](), set[Pair]()
-    for one in judged:
-        if one.first in places and one.second in places:
-            first, second = sorted((places[one.first], places[one.second]))
-            if one.same:
+    for judgement in judged:
+        if judgement.first in places and judgement.second in places:
+            first, second = sorted((places[judgement.first], places[judgement.second]))
+            if judgement.same:
                 same.append((first, second))
             else:
                 apart.add((first, second))
@@ -351,31 +349,31 @@ def _judged_places(compared: Compared, judged: Sequence[PairJudgement]) -> tuple
 def _classes(compared: Compared, same: Iterable[Pair], apart: set[Pair]) -> Classes:
     """Return the classes of pictures: equal files of a side, and pairs judged the same."""
     equal: dict[tuple[str, bool], list[int]] = defaultdict(list)
-    for place, one in enumerate(compared.pictures):
-        if one.content_hash:
-            equal[one.content_hash, bool(compared.other[place])].append(place)
-    return classes(len(compared), [one for one in equal.values() if len(one) > 1], same, apart)
+    for place, picture in enumerate(compared.pictures):
+        if picture.content_hash:
+            equal[picture.content_hash, bool(compared.other[place])].append(place)
+    return classes(len(compared), [places for places in equal.values() if len(places) > 1], same, apart)
 
 
 def _identical_across(compared: Compared) -> list[Pair]:
     """Return pairs of equal files of two sources, whatever their pictures look like, one for each picture."""
     if compared.side is None:
         return []
-    known = {one.content_hash: place for place, one in enumerate(compared.pictures) if compared.other[place]}
+    by_hash = {picture.content_hash: place for place, picture in enumerate(compared.pictures) if compared.other[place]}
     return [
-        (place, known[one.content_hash])
-        for place, one in enumerate(compared.pictures)
-        if not compared.other[place] and one.content_hash and one.content_hash in known
+        (place, by_hash[picture.content_hash])
+        for place, picture in enumerate(compared.pictures)
+        if not compared.other[place] and picture.content_hash and picture.content_hash in by_hash
     ]
 
 
 def _chosen(groups: Sequence[DuplicateGroup], request: DuplicatesRequest) -> list[DuplicateGroup]:
     """Return the groups with a wanted relation, at most as many as wanted."""
-    wanted, found = set(request.relations), []
+    relations, matching = set(request.relations), []
     for group in groups:
-        members = [one for one in group.members if not wanted or wanted & set(one.relations)]
+        members = [member for member in group.members if not relations or relations & set(member.relations)]
         if members:
-            found.append(
+            matching.append(
                 DuplicateGroup(kind=group.kind, keeper=group.keeper, reason=group.reason, members=tuple(members))
             )
-    return found[: request.limit] if request.limit else found
+    return matching[: request.limit] if request.limit else matching

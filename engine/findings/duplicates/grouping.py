@@ -53,7 +53,7 @@ def classes(count: int, equal: Iterable[Sequence[int]], same: Iterable[Pair], ap
     def join(first: int, second: int) -> None:
         a, b = sorted((of[first], of[second]))
         left, right = inside.get(a, [a]), inside.get(b, [b])
-        if a == b or (apart and any((min(one), max(one)) in apart for one in ((x, y) for x in left for y in right))):
+        if a == b or (apart and any((min(pair), max(pair)) in apart for pair in ((x, y) for x in left for y in right))):
             return
         inside[a] = sorted(left + right)
         inside.pop(b, None)
@@ -65,10 +65,10 @@ def classes(count: int, equal: Iterable[Sequence[int]], same: Iterable[Pair], ap
     for places in equal:
         for place in places[1:]:
             join(places[0], place)
-    made = Classes(of)
+    joined = Classes(of)
     for place, name in enumerate(of):
-        made.members[name].append(place)
-    return made
+        joined.members[name].append(place)
+    return joined
 
 
 class Grouper:
@@ -98,7 +98,7 @@ class Grouper:
 
     def groups(self, order: Sequence[int]) -> list[Group]:
         """Return the groups with members, in an order of the places, the best keeper first."""
-        found = []
+        groups = []
         for some in batches(order, _AT_ONCE):
             self._compare(list(self._coming(some)))
             for keeper in some:
@@ -106,8 +106,8 @@ class Grouper:
                     members = self._members(keeper)
                     if members:
                         self.keeper_of[keeper] = keeper
-                        found.append(Group(keeper, members))
-        return found
+                        groups.append(Group(keeper, members))
+        return groups
 
     def _coming(self, keepers: Sequence[int]) -> Iterator[Pair]:
         """Yield the pairs that the groups of some keepers need first, so that threads can share them."""
@@ -115,23 +115,23 @@ class Grouper:
         for keeper in keepers:
             if keeper not in self.keeper_of and self._keeps(keeper):
                 before.add(keeper)
-                for one in dict.fromkeys(self._neighbors[keeper]):
-                    if one not in before and self._is_free(one):
-                        yield keeper, one
+                for other in dict.fromkeys(self._neighbors[keeper]):
+                    if other not in before and self._is_free(other):
+                        yield keeper, other
 
     def _members(self, keeper: int) -> list[int]:
         members, tried, waiting = list[int](), {keeper}, list(self._neighbors[keeper])
         while waiting:
-            fresh = [one for one in dict.fromkeys(waiting) if one not in tried and self._is_free(one)]
+            fresh = [place for place in dict.fromkeys(waiting) if place not in tried and self._is_free(place)]
             tried.update(fresh)
             waiting = []
-            for one, verdict in zip(fresh, self._compare([(keeper, one) for one in fresh]), strict=True):
-                if verdict.same and not any(self._are_apart(one, known) for known in (keeper, *members)):
-                    members.append(one)
-                    self.keeper_of[one] = keeper
-                    waiting += self._neighbors[one]  # copies of a copy, each compared with the keeper
+            for place, verdict in zip(fresh, self._compare([(keeper, place) for place in fresh]), strict=True):
+                if verdict.same and not any(self._are_apart(place, member) for member in (keeper, *members)):
+                    members.append(place)
+                    self.keeper_of[place] = keeper
+                    waiting += self._neighbors[place]  # copies of a copy, each compared with the keeper
                 elif verdict.near:
-                    self.near.append((keeper, one))
+                    self.near.append((keeper, place))
         return members
 
     def _is_free(self, place: int) -> bool:
@@ -144,14 +144,14 @@ class Grouper:
         """Return the pictures of one moment, around the best-ranked of them; copies are present by their keepers."""
         beside: dict[int, list[int]] = defaultdict(list)
         for pair in self.near:
-            first, second = (self.keeper_of.get(one, one) for one in pair)
+            first, second = (self.keeper_of.get(place, place) for place in pair)
             if first != second and not self._are_apart(first, second):
                 beside[first].append(second)
                 beside[second].append(first)
-        found, taken = [], set[int]()
+        bursts, grouped = [], set[int]()
         for keeper in sorted(beside, key=rank):  # type: ignore[arg-type]  # ranks of one kind
-            members = [one for one in dict.fromkeys(beside[keeper]) if one not in taken]
-            if keeper not in taken and members:
-                taken.update((keeper, *members))
-                found.append(Group(keeper, members))
-        return found
+            members = [place for place in dict.fromkeys(beside[keeper]) if place not in grouped]
+            if keeper not in grouped and members:
+                grouped.update((keeper, *members))
+                bursts.append(Group(keeper, members))
+        return bursts

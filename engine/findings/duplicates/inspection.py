@@ -72,7 +72,7 @@ class Inspector:
             return False
         images = self._whole(first), self._whole(second)
         if images[0] is None or images[1] is None:
-            self.unread |= {one for one, image in zip((first, second), images, strict=True) if image is None}
+            self.unread |= {picture for picture, image in zip((first, second), images, strict=True) if image is None}
             return False
         return same_drawing(images[0], images[1], place)
 
@@ -82,10 +82,10 @@ class Inspector:
         views = self._compared.preview(first), self._compared.preview(second)
         if views[0] is None or views[1] is None or _each_shows_more(views[0], views[1], place):
             return False
-        found = marks(views[0], views[1], place)
-        if found.share > _MARKED or (found.share > _LETTERED and abs(found.first - found.second) <= _ONE_SIDED):
+        marking = marks(views[0], views[1], place)
+        if marking.share > _MARKED or (marking.share > _LETTERED and abs(marking.first - marking.second) <= _ONE_SIDED):
             return False
-        if found.share > _ANYTHING and self._even(first) and self._even(second) and not _is_laid(found):
+        if marking.share > _ANYTHING and self._even(first) and self._even(second) and not _is_laid(marking):
             return False
         text, other = self._text(first), self._text(second)
         if text is None or other is None:
@@ -97,13 +97,13 @@ class Inspector:
 
     def _same_size(self, first: int, second: int, place: Map) -> bool:
         """Return whether the pixels of two pictures, one mapped to the other, have the same size."""
-        one, other = (self._compared.pictures[place] for place in (first, second))
-        area = abs(float(np.linalg.det(place[:2, :2]))) * one.width * one.height / (other.width * other.height)
+        picture, other = (self._compared.pictures[place] for place in (first, second))
+        area = abs(float(np.linalg.det(place[:2, :2]))) * picture.width * picture.height / (other.width * other.height)
         return abs(math.sqrt(area) - 1) <= _SAME_SIZE
 
     def place(self, first: int, second: int, alignment: Alignment) -> Map:
         """Return the map of the second of two pictures to the first."""
-        shapes = [small.luma.shape for one in (first, second) if (small := self._compared.small(one)) is not None]
+        shapes = [small.luma.shape for item in (first, second) if (small := self._compared.small(item)) is not None]
         return unit_map(alignment.matrix, shapes[1], shapes[0])
 
     def _is_drawn(self, place: int) -> bool:

@@ -29,11 +29,11 @@ class DuplicateJudgements:
         if names[0] == names[1]:
             raise InvalidInputError(f"{first!r} is one item: judge two different ones")
         with self._catalog.write() as tx:
-            known = tx.items.ids_of((first, second))
-            if unknown := [key for key in (first, second) if key not in known]:
+            ids = tx.items.ids_of((first, second))
+            if unknown := [key for key in (first, second) if key not in ids]:
                 raise NotFoundError(f"no item {unknown[0]!r} in collection {tx.name()!r}")
-            made = PairJudgement(first=names[0], second=names[1], same=same, person=person)
-            return tx.pair_judgements.add(made, now())
+            judgement = PairJudgement(first=names[0], second=names[1], same=same, person=person)
+            return tx.pair_judgements.add(judgement, now())
 
     def undo(self, person: str) -> PairJudgement:
         """Delete and return the last judgement of a person; what it replaced counts again.
@@ -42,7 +42,7 @@ class DuplicateJudgements:
         """
         check_person(person)
         with self._catalog.write() as tx:
-            own = [one for one in tx.pair_judgements.all() if one.person == person]
+            own = [judgement for judgement in tx.pair_judgements.all() if judgement.person == person]
             if not own:
                 raise NotFoundError(f"{person} has judged no pair of pictures in collection {tx.name()!r}")
             tx.pair_judgements.delete(own[-1].id)
@@ -57,7 +57,7 @@ class DuplicateJudgements:
 def counting(judgements: Iterable[PairJudgement]) -> list[PairJudgement]:
     """Return the last judgement of each pair, in the order in which people made them."""
     last: dict[tuple[str, str], PairJudgement] = {}
-    for one in judgements:
-        last.pop((one.first, one.second), None)
-        last[one.first, one.second] = one
+    for judgement in judgements:
+        last.pop((judgement.first, judgement.second), None)
+        last[judgement.first, judgement.second] = judgement
     return list(last.values())

@@ -54,12 +54,12 @@ def look(
     keeper: StoredPicture,
     other: StoredPicture,
     small: tuple[SmallPicture, SmallPicture],
-    found: Alignment,
+    alignment: Alignment,
 ) -> Look:
     """Return the relations of a picture to its keeper; ``small`` are their thumbnails, in this order, aligned."""
     first, second = small
-    degrees = _degrees(found.degrees)
-    area = abs(float(np.linalg.det(found.matrix[:, :2]))) * second.luma.size / first.luma.size
+    degrees = _degrees(alignment.degrees)
+    area = abs(float(np.linalg.det(alignment.matrix[:, :2]))) * second.luma.size / first.luma.size
     share = area if abs(area - 1) > _CROPPED else 1.0
     pixels = other.width * other.height / max(1.0, share * keeper.width * keeper.height)
     grey = first.chroma >= COLOURED and second.chroma <= COLOURLESS
@@ -69,8 +69,8 @@ def look(
         "greyscale": grey,
         "cropped": share != 1.0,
         "rotated": degrees != 0.0,
-        "mirrored": found.mirrored,
-        "edited": found.agreement.light > _LIGHTER or found.agreement.low < _MARKED or recoloured,
+        "mirrored": alignment.mirrored,
+        "edited": alignment.agreement.light > _LIGHTER or alignment.agreement.low < _MARKED or recoloured,
     }
     relations = tuple(name for name, holds in signs.items() if holds)
     return Look(relations or ("recompressed",), degrees, round(share, 2))
@@ -120,11 +120,11 @@ class Keeping:
             best.insert(rank, place)
         return best
 
-    def reason(self, keeper: int, others: Sequence[int], maps: Mapping[int, Map]) -> str:
+    def reason(self, keeper: int, members: Sequence[int], maps: Mapping[int, Map]) -> str:
         """Return the first respect in which the keeper comes before all others, or else before some."""
         for enough in (all, any):
             for measure, words in _RESPECTS:
-                if enough(measure(self, keeper, other, maps) > 0 for other in others):
+                if enough(measure(self, keeper, other, maps) > 0 for other in members):
                     return words(self, keeper)
         return "the first by name"
 
@@ -171,8 +171,8 @@ class Keeping:
         views = self.compared.preview(first), self.compared.preview(second)
         if views[0] is None or views[1] is None or first not in maps or second not in maps:
             return 0.0
-        found = marks(views[0], views[1], np.linalg.inv(maps[first]) @ maps[second])
-        return 0.0 if abs(found.first - found.second) < _LAID else found.second - found.first
+        marking = marks(views[0], views[1], np.linalg.inv(maps[first]) @ maps[second])
+        return 0.0 if abs(marking.first - marking.second) < _LAID else marking.second - marking.first
 
     def _details(self, first: int, second: int, maps: Mapping[int, Map]) -> Signed:
         """Prefer the one with more pixels of what both show, unless it was enlarged; then the other one."""
@@ -226,22 +226,22 @@ class Keeping:
         """Return the number of pixels of what both show, in the first picture for one in the second; 1 if unknown."""
         if first not in maps or second not in maps:
             return 1.0
-        one, other = (self.compared.pictures[place] for place in (first, second))
+        picture, other = (self.compared.pictures[place] for place in (first, second))
         areas = [max(abs(float(np.linalg.det(maps[place][:2, :2]))), 1e-9) for place in (first, second)]
-        return one.width * one.height / areas[0] * areas[1] / (other.width * other.height)
+        return picture.width * picture.height / areas[0] * areas[1] / (other.width * other.height)
 
     def _extra(self, first: int, second: int, maps: Mapping[int, Map]) -> list[tuple[float, bool]]:
         if first not in maps or second not in maps or maps[first] is maps[second]:
             return [(0.0, False)] * 2
         views = {place: self.compared.preview(place) for place in (first, second)}
-        found = []
-        for one, other in ((first, second), (second, first)):
-            own, beside = views[one], views[other]
+        extras = []
+        for place, other in ((first, second), (second, first)):
+            own, beside = views[place], views[other]
             if own is None or beside is None:
                 return [(0.0, False)] * 2
-            share, scene = extra_share(own, beside, np.linalg.inv(maps[one]) @ maps[other])
-            found.append((share if share >= FULLER else 0.0, scene))
-        return found
+            share, scene = extra_share(own, beside, np.linalg.inv(maps[place]) @ maps[other])
+            extras.append((share if share >= FULLER else 0.0, scene))
+        return extras
 
     def _untidy(self, place: int) -> int:
         path = PurePath(self.compared.pictures[place].key)

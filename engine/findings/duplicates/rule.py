@@ -42,24 +42,24 @@ class Rule:
     intercept: float
     threshold: float
 
-    def probability(self, found: Alignment) -> float:
+    def probability(self, alignment: Alignment) -> float:
         """Return the probability that two aligned pictures are the same photograph; 0 if they share too little."""
-        agreement = found.agreement
+        agreement = alignment.agreement
         if agreement.cells < _FEWEST_CELLS or agreement.covered < _LEAST_COVERED:
             return 0.0
         logit = float(_measures(agreement) @ self.weights) + self.intercept
         return 1 / (1 + math.exp(-max(-500.0, min(500.0, logit))))
 
-    def accepts(self, found: Alignment) -> bool:
+    def accepts(self, alignment: Alignment) -> bool:
         """Return whether the pictures of an alignment are the same photograph."""
-        return self.probability(found) >= self.threshold
+        return self.probability(alignment) >= self.threshold
 
     @staticmethod
-    def is_near(found: Alignment) -> bool:
+    def is_near(alignment: Alignment) -> bool:
         """Return whether the pictures of an alignment, which are not copies, show one moment."""
-        agreement = found.agreement
+        agreement = alignment.agreement
         enough = agreement.cells >= _FEWEST_CELLS and agreement.covered >= _LEAST_COVERED
-        return enough and agreement.middle >= _NEAR and found.points >= _POINTS
+        return enough and agreement.middle >= _NEAR and alignment.points >= _POINTS
 
 
 USUAL = Rule((2.7, 0.6), -10.1, 0.8)
@@ -90,26 +90,26 @@ def fitted(pictures: Sequence[SmallPicture], random: Sequence[Alignment], near: 
     pairs then fits the weights, and the other half chooses the threshold. The same arguments give the same rule;
     ``USUAL`` for too few pictures or pairs.
     """
-    copies, others, close = map(_rows, (_altered(pictures, seed), random, near))
-    if min(len(pictures), len(copies), len(others)) < FEWEST:
+    copies, negatives, close = map(_rows, (_altered(pictures, seed), random, near))
+    if min(len(pictures), len(copies), len(negatives)) < FEWEST:
         return USUAL
-    weights, _ = _weights(copies, others)
+    weights, _ = _weights(copies, negatives)
     likely = np.quantile(copies @ weights, _DOUBTFUL)
-    others = np.concatenate([others, close])
-    others = np.concatenate([others[others @ weights < likely], _rows(_retaken(pictures, seed))])
-    if len(others) < FEWEST:
+    negatives = np.concatenate([negatives, close])
+    negatives = np.concatenate([negatives[negatives @ weights < likely], _rows(_retaken(pictures, seed))])
+    if len(negatives) < FEWEST:
         return USUAL
     draws = np.random.default_rng(seed)
-    (learned, held), (known, unseen) = (_halves(one, draws) for one in (copies, others))
-    weights, intercept = _weights(learned, known)
-    positive, negative = (1 / (1 + np.exp(-(one @ weights + intercept))) for one in (held, unseen))
+    (learned, held), (negatives, unseen) = (_halves(rows, draws) for rows in (copies, negatives))
+    weights, intercept = _weights(learned, negatives)
+    positive, negative = (1 / (1 + np.exp(-(rows @ weights + intercept))) for rows in (held, unseen))
     return Rule((float(weights[0]), float(weights[1])), intercept, _threshold(positive, negative))
 
 
-def _rows(found: Iterable[Alignment]) -> Measures:
+def _rows(alignments: Iterable[Alignment]) -> Measures:
     """Return the measures of the alignments that show enough, (n, 2)."""
-    usable = (one.agreement for one in found if one.agreement.cells >= _FEWEST_CELLS)
-    return np.array([_measures(one) for one in usable], np.float64).reshape(-1, 2)
+    usable = (alignment.agreement for alignment in alignments if alignment.agreement.cells >= _FEWEST_CELLS)
+    return np.array([_measures(alignment) for alignment in usable], np.float64).reshape(-1, 2)
 
 
 def _altered(pictures: Sequence[SmallPicture], seed: int) -> Iterator[Alignment]:
@@ -137,12 +137,12 @@ def _measures(agreement: Agreement) -> Measures:
     return -np.log(1.005 - np.array([agreement.middle, agreement.low]))
 
 
-def _weights(copies: Measures, others: Measures) -> tuple[Measures, float]:
+def _weights(copies: Measures, negatives: Measures) -> tuple[Measures, float]:
     from sklearn.linear_model import LogisticRegression  # deferred: the import takes half a second
 
-    labels = np.repeat([1, 0], [len(copies), len(others)])
+    labels = np.repeat([1, 0], [len(copies), len(negatives)])
     model = LogisticRegression(C=_STEEPEST, class_weight="balanced", max_iter=1_000)
-    model.fit(np.concatenate([copies, others]), labels)
+    model.fit(np.concatenate([copies, negatives]), labels)
     return np.maximum(model.coef_[0], 0.0), float(model.intercept_[0])
 
 
@@ -157,6 +157,7 @@ def _threshold(positive: Measures, negative: Measures) -> float:
     It is the least one at which the accepted pairs have the precision, both classes counting alike, or a stricter one
     that altered copies pass nearly all: photographs of one moment come between them and other pairs.
     """
+    # Each threshold but the least is just above a pair of different photographs, which it refuses.
     strict = min(_MOST, float(np.quantile(positive, 1 - _KEPT)))
     for threshold in np.sort(np.concatenate([[_LEAST], negative[negative >= _LEAST] + 1e-9])):
         true, false = (positive >= threshold).mean(), (negative >= threshold).mean()

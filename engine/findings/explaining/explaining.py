@@ -68,30 +68,30 @@ def explain(state: SearchState, request: ExplainRequest) -> list[Explanation]:
     """
     search, alone = request.search, partial(answer, state)
     lists = alone(search)
-    keys = {one.target: request.keys or [hit.key for hit in one.hits[: request.hits]] for one in lists}
-    wanted = tuple(dict.fromkeys(chain(*keys.values())))
+    keys = {hit_list.target: request.keys or [hit.key for hit in hit_list.hits[: request.hits]] for hit_list in lists}
+    asked_keys = tuple(dict.fromkeys(chain(*keys.values())))
     with state.version.read() as tx:
-        ids = tx.items.ids_of(wanted)
+        ids = tx.items.ids_of(asked_keys)
     fused = _fused(state, search)
     places = _places(state, search, ids.values(), fused)
-    _check_found(state.version, search, ids, wanted, places)
+    _check_found(state.version, search, ids, asked_keys, places)
     if fused is not None:
         judgement: _Judgement = _OfColumns(fused, Evidence(state))
     else:
-        judgement = _OfLists(search, wanted, alone)
+        judgement = _OfLists(search, asked_keys, alone)
     agreements = _agreements(state.version, search.queries[0], places, request.parts)
     explained = []
-    for one in lists:
-        ranks = {hit.key: rank for rank, hit in enumerate(one.hits, 1)}
-        for key in keys[one.target]:
+    for hit_list in lists:
+        ranks = {hit.key: rank for rank, hit in enumerate(hit_list.hits, 1)}
+        for key in keys[hit_list.target]:
             item = ids[key]
-            measure, amounts = judgement.amounts(one, key, item, places)
+            measure, amounts = judgement.amounts(hit_list, key, item, places)
             if not amounts:  # the target of this list lacks the item
                 continue
             explained.append(
                 Explanation(
                     key=key,
-                    target=one.target,
+                    target=hit_list.target,
                     rank=ranks.get(key),
                     measure=measure,
                     total=sum(amounts.values()),
@@ -123,22 +123,22 @@ def _places(state: SearchState, search: SearchRequest, items: Iterable[int], fus
     (query,) = search.queries
     views = views_of(state.version, state.space, query, search.strategy.names)
     if fused is not None:
-        views = [view for view in views if any(one.place[0] == view for one in fused.columns)]
+        views = [view for view in views if any(column.place[0] == view for column in fused.columns)]
     read, names = query if query.view else described(state.version, query, views), search.strategy.names
     k, only = None if isinstance(search.strategy, Weighted) else search.k, passing(state, search.filter)
     return {view: in_view(state, replace(read, view=view), names, items, k, only) for view in views}
 
 
 def _check_found(
-    version: Version, search: SearchRequest, ids: Mapping[str, int], wanted: Iterable[str], places: Mapping[str, InView]
+    version: Version, search: SearchRequest, ids: Mapping[str, int], keys: Iterable[str], places: Mapping[str, InView]
 ) -> None:
     """Raise an error for a key that the search cannot find in any target, with the reason."""
-    for key in wanted:
-        if any(ids.get(key) in target.locations for one in places.values() for target in one.targets.values()):
+    for key in keys:
+        if any(ids.get(key) in target.locations for place in places.values() for target in place.targets.values()):
             continue
-        if any(one.own == ids.get(key) for one in places.values() if one.own is not None):
+        if any(place.own == ids.get(key) for place in places.values() if place.own is not None):
             raise InvalidInputError(f"item {key!r} is the query, which is never its own hit")
-        views = dict.fromkeys(view_of(name) for one in places.values() for name in one.targets)
+        views = dict.fromkeys(view_of(name) for place in places.values() for name in place.targets)
         errors = [without_row(version, view, [key]).get(key) for view in views]
         if errors and errors[0] is not None and None not in errors:
             raise errors[0]
@@ -149,7 +149,7 @@ class _Judgement(ABC):
     """The scores or lists that decide the places of items."""
 
     @abstractmethod
-    def amounts(self, one: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
+    def amounts(self, hit_list: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
         """Return the measure of the place of an item in a list, and what each place adds to it."""
 
     @abstractmethod
@@ -164,21 +164,21 @@ class _OfColumns(_Judgement):
     fused: Fused
     evidence: Evidence
 
-    def amounts(self, one: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
+    def amounts(self, hit_list: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
         """Return the logits of matches, or the scores, each times its share of the weights."""
         by_match = self.fused.way == MATCH
-        found: dict[_Place, tuple[float, float]] = {}
+        terms: dict[_Place, tuple[float, float]] = {}
         for column, part, weight in zip(self.fused.columns, self.fused.parts, self.fused.weights, strict=True):
             if (at := _at(column, item)) is not None:
                 match = self.evidence.match(column) if by_match else None
                 value = part[at : at + 1] if match is None else match.evidence(part[at : at + 1])
-                found[_place(column)] = weight, float(value[0])
-        copies = [_place(one) for one in self.fused.columns if item in one.copies]
+                terms[_place(column)] = weight, float(value[0])
+        copies = [_place(column) for column in self.fused.columns if item in column.copies]
         if by_match and copies:
             return "match", dict.fromkeys(copies, CERTAIN / len(copies))
-        whole = sum(weight for weight, _ in found.values())
+        whole = sum(weight for weight, _ in terms.values())
         return "match" if by_match else "score", {
-            place: weight * value / whole for place, (weight, value) in found.items()
+            place: weight * value / whole for place, (weight, value) in terms.items()
         }
 
     def of(self, place: _Place, key: str, item: int) -> tuple[float | None, float | None]:
@@ -220,12 +220,12 @@ class _OfLists(_Judgement):
         every = Nearest(targets=strategy.names, merge=False)
         hits: dict[_Place, dict[str, Hit]] = defaultdict(dict)
         lists = self.alone(apart)
-        found = tuple(dict.fromkeys(hit.key for one in lists for hit in one.hits))
-        for keys in dict.fromkeys([found, tuple(dict.fromkeys([*found, *self.wanted]))]):
+        hit_keys = tuple(dict.fromkeys(hit.key for hit_list in lists for hit in hit_list.hits))
+        for keys in dict.fromkeys([hit_keys, tuple(dict.fromkeys([*hit_keys, *self.wanted]))]):
             if keys:
                 among = SearchRequest([query], every, k=len(keys), space=self.search.space, filter=Filter(keys=keys))
                 lists += self.alone(among)
-        for hit in (hit for one in lists for hit in one.hits):
+        for hit in (hit for hit_list in lists for hit in hit_list.hits):
             hits[_Place(query.view, hit.target)].setdefault(hit.key, hit)
         return hits
 
@@ -234,7 +234,7 @@ class _OfLists(_Judgement):
         hit = self.hits.get(place, {}).get(key)
         return (None, None) if hit is None else (hit.distance, hit.match)
 
-    def amounts(self, one: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
+    def amounts(self, hit_list: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
         """Return the logit of the match, or the squared distance; of weighted notions, what each adds."""
         strategy, view = self.search.strategy, self.search.queries[0].view
         if isinstance(strategy, Weighted):
@@ -244,19 +244,19 @@ class _OfLists(_Judgement):
                 for (name, target), weight in zip(located, strategy.weights.values(), strict=True)
                 if item in target.locations
             }
-        place = self._only_place(one, key)
+        place = self._only_place(hit_list, key)
         distance, match = (None, None) if place is None else self.of(place, key, item)
         if place is None or distance is None:
             return "distance", {}
         return ("match", {place: _logit(match)}) if match is not None else ("distance", {place: distance**2})
 
-    def _only_place(self, one: HitList, key: str) -> _Place | None:
+    def _only_place(self, hit_list: HitList, key: str) -> _Place | None:
         """Return the target in which a list of one view has an item: its own or, in a merged list, the nearest."""
         view = self.search.queries[0].view
-        if one.target:
-            return _Place(view, one.target)
-        shown = [hit for hit in one.hits if hit.key == key]
-        among_targets = shown or [found[key] for found in self.hits.values() if key in found]
+        if hit_list.target:
+            return _Place(view, hit_list.target)
+        listed = [hit for hit in hit_list.hits if hit.key == key]
+        among_targets = listed or [by_key[key] for by_key in self.hits.values() if key in by_key]
         nearest = min(among_targets, key=lambda hit: hit.distance, default=None)
         return None if nearest is None else _Place(view, nearest.target)
 
@@ -269,14 +269,13 @@ def _logit(match: float) -> float:
 def _contributions(
     judgement: _Judgement, places: Mapping[str, InView], key: str, item: int, amounts: Amounts
 ) -> list[Contribution]:
-    """Return a contribution for each view and target."""
-    made = []
-    for view, found in places.items():
-        for name, target in found.targets.items():
+    contributions = []
+    for view, view_places in places.items():
+        for name, target in view_places.targets.items():
             place, located = _Place(view, name), target.locations.get(item)
             distance, match = judgement.of(place, key, item)
             take_room(_BYTES + 2 * len((located and located.differing_bits) or ()))
-            made.append(
+            contributions.append(
                 Contribution(
                     view=view,
                     target=name,
@@ -290,17 +289,17 @@ def _contributions(
                     bits=target.bits,
                 )
             )
-    return made
+    return contributions
 
 
 def _agreements(
     version: Version, read: Query, places: Mapping[str, InView], most: int
 ) -> Mapping[int, Sequence[Agreement]]:
     """Return what agrees most, by item, in each view that the search compares with itself."""
-    found: dict[int, list[Agreement]] = defaultdict(list)
+    by_item: dict[int, list[Agreement]] = defaultdict(list)
     for view in places.values():
         if view.compared is not None:
             of_view = Agreements(version, read, view.own, most).of(view.compared)
             for item, agreements in of_view.items():
-                found[item] += agreements
-    return found
+                by_item[item] += agreements
+    return by_item

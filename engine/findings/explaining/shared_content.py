@@ -54,19 +54,19 @@ class Agreements:
 
     def of(self, compared: Compared) -> dict[int, list[Agreement]]:
         """Return the agreements of each item in a view, one for each of the view's parts that has parts of its own."""
-        found: dict[int, list[Agreement]] = defaultdict(list)
+        by_item: dict[int, list[Agreement]] = defaultdict(list)
         end = 0
         for record in self._version.joined_view(compared.view).parts:
             start, end = end, end + record.dim
-            made = self._of_view(
+            agreements = self._of_view(
                 record,
                 compared.query[start:end],
                 {item: row[start:end] for item, row in compared.items.items()},
                 {item: squares[start:end] for item, squares in compared.squares.items()},
             )
-            for item, agreement in made.items():
-                found[item].append(agreement)
-        return found
+            for item, agreement in agreements.items():
+                by_item[item].append(agreement)
+        return by_item
 
     def _of_view(
         self,
@@ -85,7 +85,7 @@ class Agreements:
         for number, part in enumerate(parts):
             groups[list(part.columns)] = number
         places = self._places(record.name, extractor, items)
-        made = {}
+        agreements = {}
         for item, row in items.items():
             checkpoint()
             first, second = _shares(query), _shares(row)
@@ -93,8 +93,8 @@ class Agreements:
             columns = [_summed(groups, values, len(parts)) for values in (first, second, common)]
             apart = _summed(groups, squares[item], len(parts)) if item in squares else None
             of_both = places.get(None, {}), places.get(item, {})
-            made[item] = self._agreement(record.name, parts, columns, apart, of_both)
-        return made
+            agreements[item] = self._agreement(record.name, parts, columns, apart, of_both)
+        return agreements
 
     def _agreement(
         self,
@@ -106,9 +106,9 @@ class Agreements:
     ) -> Agreement:
         """Return the agreement of one item; ``columns`` are the shares of the query, of the item, and of both."""
         order = np.argsort(-columns[2], kind="stable")
-        chosen = order[: self._most]
+        largest = order[: self._most]
         listed = []
-        for number in chosen.tolist():
+        for number in largest.tolist():
             part, (first, second) = parts[number], [of_one.get(number, ()) for of_one in places]
             take_room(_BYTES * (1 + len(first) + len(second)))
             listed.append(
@@ -135,15 +135,15 @@ class Agreements:
         """Return the agreement of the words of texts; none without the text of the query, as for a vector."""
         with self._version.read() as tx:
             texts = tx.items.texts([*items, *(() if self._own is None else (self._own,))])
-        asked = texts.get(self._own, "") if self._own is not None else extractor.query_text(self._query.text or "")
-        first, made = extractor.word_weights(asked), {}
+        text = texts.get(self._own, "") if self._own is not None else extractor.query_text(self._query.text or "")
+        first, agreements = extractor.word_weights(text), {}
         for item in items if first else ():
             second = extractor.word_weights(texts.get(item, ""))
             words = [*first, *(word for word in second if word not in first)]
-            shares = [np.array([one.get(word, 0.0) for word in words]) for one in (first, second)]
+            shares = [np.array([weights.get(word, 0.0) for word in words]) for weights in (first, second)]
             parts = [Part(word, ()) for word in words]
-            made[item] = self._agreement(view, parts, [*shares, np.minimum(*shares)], None, ({}, {}))
-        return made
+            agreements[item] = self._agreement(view, parts, [*shares, np.minimum(*shares)], None, ({}, {}))
+        return agreements
 
     def _places(
         self, view: str, extractor: Extractor, items: Mapping[int, Any]
@@ -156,12 +156,12 @@ class Agreements:
             if self._own is not None:
                 pictures[None] = tx.items.thumbnail(self._own)
             pictures |= {item: tx.items.thumbnail(item) for item in items}
-        known = {one: picture for one, picture in pictures.items() if picture is not None}
-        tasks = [PictureTask(picture, {view: extractor}) for picture in known.values()]
-        found = self._version.loaded.pictures.run(read_points, tasks, checkpoint)
+        readable = {item: picture for item, picture in pictures.items() if picture is not None}
+        tasks = [PictureTask(picture, {view: extractor}) for picture in readable.values()]
+        points = self._version.loaded.pictures.run(read_points, tasks, checkpoint)
         return {
-            one: _by_part(rows[view])
-            for one, rows in zip(known, found, strict=True)
+            item: _by_part(rows[view])
+            for item, rows in zip(readable, points, strict=True)
             if not isinstance(rows, ImageError)
         }
 
@@ -179,11 +179,11 @@ def _summed(groups: NDArray[np.intp], values: Floats, count: int) -> Floats:
 
 def _by_part(rows: NDArray[np.float32]) -> dict[int, tuple[Place, ...]]:
     """Return the key points of each part, the largest first, from rows of x, y, diameter and part."""
-    found: dict[int, list[Place]] = defaultdict(list)
+    by_part: dict[int, list[Place]] = defaultdict(list)
     for x, y, size, part in rows[np.argsort(-rows[:, 2], kind="stable")].tolist():
-        if len(found[int(part)]) < MOST_PLACES:
-            found[int(part)].append(Place(x=x, y=y, size=size))
-    return {part: tuple(places) for part, places in found.items()}
+        if len(by_part[int(part)]) < MOST_PLACES:
+            by_part[int(part)].append(Place(x=x, y=y, size=size))
+    return {part: tuple(places) for part, places in by_part.items()}
 
 
 class Location(NamedTuple):
@@ -228,22 +228,22 @@ def in_view(
 
     Without k, there are no near copies. Raises the errors of ``query_probes``.
     """
-    (asked,) = query_probes(state, [query], names)
-    (version, indexed), (own,), wanted = state, asked.own, list(items)
-    copies = {} if k is None else near_copies(state, [query], asked, k)[0]
+    (group,) = query_probes(state, [query], names)
+    (version, indexed), (own,), items = state, group.own, list(items)
+    copies = {} if k is None else near_copies(state, [query], group, k)[0]
     targets, squares = {}, {}
-    for target, (probe, *_) in asked.probes.items():
+    for target, (probe, *_) in group.probes.items():
         checkpoint()
-        targets[str(target)] = found = _in_target(indexed, target, probe, own, wanted, copies, only)
-        if indexed.space.name == RAW and found.locations:
-            vectors = indexed.indexes[target].index.get(list(found.locations))
-            squares = dict(zip(found.locations, (vectors.astype(np.float64) - probe) ** 2, strict=True))
-    if asked.rows is None or all(target.view != query.view for target in asked.probes):
+        targets[str(target)] = located = _in_target(indexed, target, probe, own, items, copies, only)
+        if indexed.space.name == RAW and located.locations:
+            vectors = indexed.indexes[target].index.get(list(located.locations))
+            squares = dict(zip(located.locations, (vectors.astype(np.float64) - probe) ** 2, strict=True))
+    if group.rows is None or all(target.view != query.view for target in group.probes):
         return InView(targets, own, None)
     with version.read() as tx:
-        stored = version.joined_view(query.view).rows(tx, wanted)
+        stored = version.joined_view(query.view).rows(tx, items)
     rows = dict(zip(stored.ids.tolist(), stored.rows, strict=True))
-    return InView(targets, own, Compared(query.view, asked.rows[0], rows, squares))
+    return InView(targets, own, Compared(query.view, group.rows[0], rows, squares))
 
 
 def _in_target(
@@ -251,20 +251,20 @@ def _in_target(
     target: Target,
     probe: NDArray[np.generic],
     own: int | None,
-    wanted: Sequence[int],
+    items: Sequence[int],
     copies: Copies,
     only: Selector,
 ) -> InTarget:
     """Return the places of the wanted items by an exact search of the target; near copies come before all others."""
-    chosen = None if only is None else only(target)
-    found = _up_to(indexed.searcher(target), probe, np.unique([*wanted, *copies]).astype(np.int64), chosen)
-    keep = (found.ids[0] >= 0) & (found.ids[0] != (-1 if own is None else own))
-    ids, distances = found.ids[0][keep], found.distances[0][keep]
+    selection = None if only is None else only(target)
+    neighbours = _up_to(indexed.searcher(target), probe, np.unique([*items, *copies]).astype(np.int64), selection)
+    keep = (neighbours.ids[0] >= 0) & (neighbours.ids[0] != (-1 if own is None else own))
+    ids, distances = neighbours.ids[0][keep], neighbours.distances[0][keep]
     near = np.isin(ids, list(copies))
     closeness = np.array([copies[item] for item in ids[near].tolist()])
     place_of = {item: place for place, item in enumerate(ids.tolist())}
     locations = {}
-    for item in wanted:
+    for item in items:
         if item not in place_of:
             continue
         distance, copy = distances[place_of[item]], item in copies
@@ -272,19 +272,19 @@ def _in_target(
         bits = _differing(indexed, target, probe, item) if target.codes else None
         locations[item] = Location(float(distance), 1 + int(nearer), copy, bits)
     present = indexed.indexes[target].index.ids()
-    if chosen is not None:
-        present = np.intersect1d(present, chosen.ids)
+    if selection is not None:
+        present = np.intersect1d(present, selection.ids)
     return InTarget(len(present) - (own in present), target.dim if target.codes else 0, locations)
 
 
-def _up_to(searcher: Searcher, probe: NDArray[np.generic], ids: Ids, chosen: Selection | None) -> Neighbors:
+def _up_to(searcher: Searcher, probe: NDArray[np.generic], ids: Ids, selection: Selection | None) -> Neighbors:
     """Return all chosen items up to the farthest of those with these ids, the nearest first."""
     if not searcher.capabilities.exact:
-        return searcher.search(probe[None], max(1, len(searcher)), chosen)
-    among = ids if chosen is None else np.intersect1d(ids, chosen.ids)
+        return searcher.search(probe[None], max(1, len(searcher)), selection)
+    among = ids if selection is None else np.intersect1d(ids, selection.ids)
     distances = searcher.search(probe[None], max(1, len(among)), among).distances
     radius = float(distances[np.isfinite(distances)].max(initial=0))
-    return searcher.within(probe[None], radius * (1 + _ROUNDING), chosen)
+    return searcher.within(probe[None], radius * (1 + _ROUNDING), selection)
 
 
 def _differing(indexed: IndexedSpace, target: Target, probe: NDArray[np.generic], item: int) -> tuple[int, ...]:

@@ -87,9 +87,9 @@ def _components(vectors: NDArray[np.float32], count: int, seed: int) -> tuple[ND
     if bool((vectors == vectors[0]).all()):
         return np.zeros((len(vectors), 2)), 0.0
     fitted = PCA(min(count, *vectors.shape), random_state=seed)
-    found = np.asarray(fitted.fit_transform(vectors), np.float64)
-    missing = max(0, 2 - found.shape[1])
-    return np.pad(found, ((0, 0), (0, missing))), min(float(fitted.explained_variance_ratio_[:2].sum()), 1.0)
+    components = np.asarray(fitted.fit_transform(vectors), np.float64)
+    missing = max(0, 2 - components.shape[1])
+    return np.pad(components, ((0, 0), (0, missing))), min(float(fitted.explained_variance_ratio_[:2].sum()), 1.0)
 
 
 def _by_neighbors(rows: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
@@ -97,7 +97,8 @@ def _by_neighbors(rows: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
 
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
     spread = rows[:, :2] if rows[:, :2].std() > 0 else np.random.default_rng(seed).normal(size=(len(rows), 2))
-    near = affinity.PerplexityBasedNN(rows, perplexity, method=_neighbor_method(len(rows)), random_state=seed, n_jobs=1)
+    method = "exact" if len(rows) < 1_000 else "annoy"
+    near = affinity.PerplexityBasedNN(rows, perplexity, method=method, random_state=seed, n_jobs=1)
     checkpoint()
     start = initialization.rescale(spread, inplace=False)
     embedding = TSNEEmbedding(start, near, random_state=seed, n_jobs=1)
@@ -105,10 +106,6 @@ def _by_neighbors(rows: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     embedding.optimize(_EARLY, exaggeration=_EXAGGERATION, momentum=0.5, callbacks=_checked(0), **options)
     embedding.optimize(_LATER, momentum=0.8, callbacks=_checked(_EARLY), **options)
     return np.asarray(embedding, np.float64)
-
-
-def _neighbor_method(count: int) -> str:
-    return "exact" if count < 1_000 else "annoy"
 
 
 def _checked(first: int) -> Callable[[int, float, Any], None]:
@@ -158,9 +155,9 @@ def kept_neighborhoods(vectors: NDArray[np.float32], points: NDArray[np.float32]
 def _distances(rows: NDArray[np.float64], some: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the squared distances of some rows, (m,), to all rows, (m, n); infinite to themselves."""
     lengths = np.einsum("nd,nd->n", rows, rows)
-    found: NDArray[np.float64] = lengths[some, None] + lengths - 2 * rows[some] @ rows.T
-    found[np.arange(len(some)), some] = np.inf
-    return found
+    distances: NDArray[np.float64] = lengths[some, None] + lengths - 2 * rows[some] @ rows.T
+    distances[np.arange(len(some)), some] = np.inf
+    return distances
 
 
 class Plan(NamedTuple):
@@ -217,10 +214,10 @@ def made(catalog: Catalog, plan: Plan, progress: Progress | None) -> tuple[MapRe
     with reporting(lambda done, total: say("placing items", done, total)):
         plane = placed(vectors, plan.record.method, plan.seed)
     say("measuring the map", 0, 1)
-    kept = kept_neighborhoods(vectors, plane.points, plan.seed)
+    neighborhoods = kept_neighborhoods(vectors, plane.points, plan.seed)
     say("measuring the map", 1, 1)
     (left, bottom), (right, top) = plane.points.min(axis=0).tolist(), plane.points.max(axis=0).tolist()
-    summary = kept._asdict() | {"seed": plan.seed, "items": len(ids), "explained": plane.explained}
+    summary = neighborhoods._asdict() | {"seed": plan.seed, "items": len(ids), "explained": plane.explained}
     summary |= {"left": left, "right": right, "bottom": bottom, "top": top}
     summary["seconds"] = round(time.perf_counter() - start, 3)
     return MapRecord(**{**vars(plan.record), "summary": summary}), Places(ids, plane.points)
@@ -249,20 +246,20 @@ def _vectors(
     catalog: Catalog, plan: Plan, report: Callable[[int], None]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the ids, (n,), and the vectors, (n, d), of the items that still exist."""
-    found, parts, done = list[NDArray[np.int64]](), list[NDArray[np.float32]](), 0
+    id_parts, vector_parts, done = list[NDArray[np.int64]](), list[NDArray[np.float32]](), 0
     width = plan.target.dim
     reduced = None
     if 4 * width * len(plan.ids) > MOST_BYTES:
         reduced = GaussianRandomProjection(max(2, MOST_BYTES // (4 * len(plan.ids))), random_state=plan.seed)
         reduced.fit(np.zeros((1, width), np.float32))
     for ids, vectors in _batches(catalog, plan):
-        found.append(ids)
-        parts.append(vectors if reduced is None else reduced.transform(vectors).astype(np.float32))
+        id_parts.append(ids)
+        vector_parts.append(vectors if reduced is None else reduced.transform(vectors).astype(np.float32))
         done += len(ids)
         report(done)
     if not done:
         raise NotReadyError("the items of the map were deleted during its computation: compute it again")
-    return np.concatenate(found), np.concatenate(parts)
+    return np.concatenate(id_parts), np.concatenate(vector_parts)
 
 
 def _batches(catalog: Catalog, plan: Plan) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:

@@ -66,19 +66,19 @@ class Questions:
         rng, size = np.random.default_rng(request.seed), QUESTIONS[request.kind]
         with self._catalog.read() as tx:
             answers = tx.answers.page(request.notion)
-            known = tx.items.ids_of({key for one in answers for key in (one.anchor, *one.near, *one.far)})
+            ids = tx.items.ids_of({key for answer in answers for key in (answer.anchor, *answer.near, *answer.far)})
             if request.view:
                 joined_view(tx, request.view)
-        again = _asked_of_others(answers, request, set(known))
+        again = _asked_of_others(answers, request, set(ids))
         if again and rng.random() < _REPEATED:
             return again[int(rng.integers(len(again)))]
-        items = self._items(request.view, set(known.values()), int(rng.spawn(1)[0].integers(1 << 31)))
+        items = self._items(request.view, set(ids.values()), int(rng.spawn(1)[0].integers(1 << 31)))
         if len(items.keys) <= size:
             what = f"with view {request.view!r} there are" if request.view else "there are"
             raise NotReadyError(f"a {request.kind} question needs {size + 1} items, and {what} {len(items.keys)}")
         anchor, *candidates = _chosen(items, answers, size, rng)
-        chosen = tuple(items.keys[place] for place in candidates)
-        return Question(notion=request.notion, anchor=items.keys[anchor], candidates=chosen)
+        keys = tuple(items.keys[place] for place in candidates)
+        return Question(notion=request.notion, anchor=items.keys[anchor], candidates=keys)
 
     def answer(self, answer: Answer) -> Answer:
         """Store an answer, and return it with its id and time.
@@ -88,8 +88,8 @@ class Questions:
         answer.check()
         with self._catalog.write() as tx:
             keys = (answer.anchor, *answer.near, *answer.far)
-            known = tx.items.ids_of(keys)
-            if unknown := [key for key in keys if key not in known]:
+            ids = tx.items.ids_of(keys)
+            if unknown := [key for key in keys if key not in ids]:
                 raise NotFoundError(f"no item {unknown[0]!r} in collection {tx.name()!r}")
             return tx.answers.add(replace(answer, feedback=""), now())
 
@@ -113,11 +113,11 @@ class Questions:
         with self._catalog.read() as tx:
             return tx.answers.page(notion, person, after, limit)
 
-    def _items(self, view: str, known: set[int], seed: int) -> _Items:
-        """Return the items with a row of a view, or all items: the known ones, and others drawn by the seed."""
+    def _items(self, view: str, answered: set[int], seed: int) -> _Items:
+        """Return the items with a row of a view, or all items: those in answers, and others drawn by the seed."""
         if not view:
             with self._catalog.read() as tx:
-                return _Items(_keys_of(tx, _drawn(np.array(tx.items.ids(), np.int64), known, seed)), None)
+                return _Items(_keys_of(tx, _drawn(np.array(tx.items.ids(), np.int64), answered, seed)), None)
 
         def targets(_: Version, raw: Space) -> Sequence[Target]:
             return raw.targets_for(view)
@@ -126,19 +126,19 @@ class Questions:
             version, indexed = state
             (target,) = indexed.space.targets_for(view)
             index = indexed.indexes[target].index
-            ids = _drawn(index.ids(), known, seed)
+            ids = _drawn(index.ids(), answered, seed)
             with version.read() as tx:
                 return _Items(_keys_of(tx, ids), np.asarray(index.get(ids), np.float32))
 
         return self._versions().answered(RAW, targets, held)
 
 
-def _drawn(ids: NDArray[np.int64], known: set[int], seed: int) -> NDArray[np.int64]:
-    """Return all of a few ids; of many, the known ones and a random sample."""
+def _drawn(ids: NDArray[np.int64], answered: set[int], seed: int) -> NDArray[np.int64]:
+    """Return all of a few ids; of many, those in answers and a random sample."""
     if len(ids) <= MOST_DRAWN:
         return ids
     sample = np.random.default_rng(seed).choice(ids, MOST_DRAWN, replace=False)
-    return np.union1d(sample, np.intersect1d(ids, sorted(known)).astype(np.int64))
+    return np.union1d(sample, np.intersect1d(ids, sorted(answered)).astype(np.int64))
 
 
 def _keys_of(tx: Transaction, ids: NDArray[np.int64]) -> list[str]:
@@ -158,17 +158,17 @@ def _check(request: QuestionRequest) -> None:
 
 def _asked_of_others(answers: Sequence[Answer], request: QuestionRequest, keys: set[str]) -> list[Question]:
     """Return the questions of the requested kind that other people have answered and this person has not."""
-    seen: dict[tuple[str, frozenset[str]], None] = {}
+    questions: dict[tuple[str, frozenset[str]], None] = {}
     own = set()
     for answer in answers:
         candidates = frozenset((*answer.near, *answer.far))
         if answer.person == request.person:
             own.add((answer.anchor, candidates))
         elif answer.kind == request.kind and {answer.anchor, *candidates} <= keys:
-            seen[answer.anchor, candidates] = None
+            questions[answer.anchor, candidates] = None
     return [
         Question(notion=request.notion, anchor=anchor, candidates=tuple(sorted(candidates)))
-        for anchor, candidates in seen
+        for anchor, candidates in questions
         if (anchor, candidates) not in own
     ]
 
@@ -178,17 +178,17 @@ def _chosen(items: _Items, answers: Sequence[Answer], size: int, rng: np.random.
     if items.features is not None:
         places = {key: place for place, key in enumerate(items.keys)}
         triplets = _placed((triplet for answer in answers for triplet in answer.triplets), places)
-        unsure = [(one.anchor, *one.near, *one.far) for one in answers if not one.triplets and one.kind == SINGLE]
-        asked = np.concatenate([triplets, _placed(unsure, places)])
+        unsure = [(a.anchor, *a.near, *a.far) for a in answers if not a.triplets and a.kind == SINGLE]
+        asked_triplets = np.concatenate([triplets, _placed(unsure, places)])
         with suppress(ValueError):  # the person has answered every drawn question: choose at random
-            (found,) = choose(
-                Metric.of(items.features, triplets), size=size, seed=int(rng.integers(1 << 31)), asked=asked
+            (question,) = choose(
+                Metric.of(items.features, triplets), size=size, seed=int(rng.integers(1 << 31)), asked=asked_triplets
             )
-            return [found.anchor, *found.candidates]
+            return [question.anchor, *question.candidates]
     return [int(place) for place in rng.choice(len(items.keys), size + 1, replace=False)]
 
 
 def _placed(triplets: Iterable[tuple[str, ...]], places: Mapping[str, int]) -> NDArray[np.int64]:
     """Return triplets of keys as positions of items, (n, 3), without triplets of other items."""
-    found = [[places[key] for key in triplet] for triplet in triplets if all(key in places for key in triplet)]
-    return np.array(found, np.int64).reshape(-1, 3)
+    rows = [[places[key] for key in triplet] for triplet in triplets if all(key in places for key in triplet)]
+    return np.array(rows, np.int64).reshape(-1, 3)

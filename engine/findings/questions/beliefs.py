@@ -55,7 +55,7 @@ class Places:
         rows = _leading(rows - rows.mean(axis=0))
         rows = rows / np.sqrt(_unit(rows))
         covariance = rows.T @ rows / len(rows)
-        least = max(_LEAST * float(np.trace(covariance)) / rows.shape[1], 1e-12)
+        least = max(_LEAST * float(np.trace(covariance)) / rows.shape[1], 1e-12)  # equal rows have no variance
         prior = np.linalg.inv(covariance + least * np.eye(rows.shape[1]))
         belief = cls(rows, np.broadcast_to(prior, (len(rows), *prior.shape)).copy())
         belief.learn(triplets)
@@ -79,8 +79,8 @@ class Places:
     def distances(self, anchors: Items, candidates: Items) -> tuple[Values, Values]:
         """Return the means, (m, c), and covariances, (m, c, c), of the squared distances of anchors' candidates."""
         gaps = self.positions[anchors][:, None] - self.positions[candidates]
-        named, places = np.unique(np.column_stack([anchors, candidates]), return_inverse=True)
-        inverse = np.linalg.inv(self.information[named])[places.reshape(len(anchors), -1)]
+        items, places = np.unique(np.column_stack([anchors, candidates]), return_inverse=True)
+        inverse = np.linalg.inv(self.information[items])[places.reshape(len(anchors), -1)]
         spread, own = inverse[:, 0], inverse[:, 1:]
         traces = np.trace(spread, axis1=1, axis2=2)[:, None] + np.trace(own, axis1=2, axis2=3)
         covariances = 4 * gaps @ spread @ gaps.transpose(0, 2, 1)
@@ -235,8 +235,8 @@ def _learned(slopes: Values, start: Values) -> tuple[Values, Values]:
         information = np.eye(len(start)) + slopes.T @ (slopes * (chance * (1 - chance))[:, None])
         step = np.linalg.solve(information, slopes.T @ (1 - chance) - (weights - start))
         lengths = (0.5**half for half in range(_HALVINGS))
-        found = next((weights + length * step for length in lengths if loss(weights + length * step) < least), weights)
-        if least - loss(found) <= _SETTLED * least:
+        point = next((weights + length * step for length in lengths if loss(weights + length * step) < least), weights)
+        if least - loss(point) <= _SETTLED * least:
             break
-        weights, least = found, loss(found)
+        weights, least = point, loss(point)
     return weights, information

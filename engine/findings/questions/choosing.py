@@ -39,8 +39,8 @@ def information_gain(mean: Values, variance: Values) -> Values:
     """
     at, spread = mean / np.sqrt(_PROBIT), variance / _PROBIT
     total = np.exp(-np.square(at) / (2 * _WIDTH * (1 + spread)))
-    known = np.sqrt(_WIDTH / (spread + _WIDTH)) * np.exp(-np.square(at) / (2 * (spread + _WIDTH)))
-    return np.asarray(np.maximum(total - known, 0.0))
+    expected = np.sqrt(_WIDTH / (spread + _WIDTH)) * np.exp(-np.square(at) / (2 * (spread + _WIDTH)))
+    return np.asarray(np.maximum(total - expected, 0.0))
 
 
 class Belief(Protocol):
@@ -139,16 +139,16 @@ def choose(belief: Belief, *, size: int = 2, count: int = 1, seed: int = 0, aske
     gains = _drawn(candidates, generator) if belief.blind else _gains(*belief.distances(anchors, candidates))
     if size == 2:
         gains[_known(anchors, candidates, checked_triplets(asked, belief.count))] = -1.0
-    chosen, values = _grown(gains, size)
+    places, values = _grown(gains, size)
     best = np.argsort(-values, kind="stable")[:count]
     if values[best[0]] < 0:
         raise ValueError("all drawn questions were asked before: use another seed")
-    shown = np.take_along_axis(candidates, chosen, axis=1)
+    items = np.take_along_axis(candidates, places, axis=1)
     # random places, so that a habit of the person does not favour a candidate
-    shown = generator.permuted(shown, axis=1)
+    items = generator.permuted(items, axis=1)
     values[:] = np.where(belief.blind & (values >= 0), 0.0, values)
     return [
-        Question(int(anchors[row]), tuple(shown[row].tolist()), float(values[row])) for row in best if values[row] >= 0
+        Question(int(anchors[row]), tuple(items[row].tolist()), float(values[row])) for row in best if values[row] >= 0
     ]
 
 
@@ -158,9 +158,9 @@ def _candidates(belief: Belief, anchors: Items, size: int, generator: np.random.
     total = min(near + max(_ELSEWHERE, size), belief.count - 1)
     around = belief.nearest(anchors, near) if near else np.empty((len(anchors), 0), dtype=np.int64)
     drawn = generator.choice(belief.count, min(total + 1, belief.count), replace=False)
-    known = (drawn[:, None] == around[:, None]).any(axis=2) | (drawn == anchors[:, None])
-    others = drawn[np.argsort(known, axis=1, kind="stable")]
-    return np.hstack([around, others])[:, :total]
+    repeated = (drawn[:, None] == around[:, None]).any(axis=2) | (drawn == anchors[:, None])
+    fresh = drawn[np.argsort(repeated, axis=1, kind="stable")]
+    return np.hstack([around, fresh])[:, :total]
 
 
 def _drawn(candidates: Items, generator: np.random.Generator) -> Gains:
@@ -182,11 +182,11 @@ def _gains(means: Gains, covariances: Gains) -> Gains:
     return gains
 
 
-def _known(anchors: Items, candidates: Items, asked: Items) -> NDArray[np.bool_]:
+def _known(anchors: Items, candidates: Items, triplets: Items) -> NDArray[np.bool_]:
     """Return which pairs of each anchor's candidates were asked before, (m, c, c)."""
     first, second = candidates[:, :, None], candidates[:, None, :]
-    asked = asked[np.isin(asked[:, 0], anchors)]
-    return np.isin(_keys(anchors[:, None, None], first, second), _keys(*asked.T))
+    triplets = triplets[np.isin(triplets[:, 0], anchors)]
+    return np.isin(_keys(anchors[:, None, None], first, second), _keys(*triplets.T))
 
 
 def _keys(anchors: Items, first: Items, second: Items) -> Items:
@@ -197,14 +197,14 @@ def _keys(anchors: Items, first: Items, second: Items) -> Items:
 def _grown(gains: Gains, size: int) -> tuple[Items, Gains]:
     """Return each anchor's best pair of candidates, extended one by one, (m, size), with the sums of gains."""
     rows = np.arange(len(gains))
-    chosen = np.empty((len(gains), size), dtype=np.int64)
-    chosen[:, 0], chosen[:, 1] = np.unravel_index(gains.reshape(len(gains), -1).argmax(axis=1), gains.shape[1:])
-    sums = gains[rows, chosen[:, 0]] + gains[rows, chosen[:, 1]]
-    values = gains[rows, chosen[:, 0], chosen[:, 1]]
-    sums[rows[:, None], chosen[:, :2]] = -np.inf
+    places = np.empty((len(gains), size), dtype=np.int64)
+    places[:, 0], places[:, 1] = np.unravel_index(gains.reshape(len(gains), -1).argmax(axis=1), gains.shape[1:])
+    sums = gains[rows, places[:, 0]] + gains[rows, places[:, 1]]
+    values = gains[rows, places[:, 0], places[:, 1]]
+    sums[rows[:, None], places[:, :2]] = -np.inf
     for place in range(2, size):
-        chosen[:, place] = sums.argmax(axis=1)
-        values = values + sums[rows, chosen[:, place]]
-        sums = sums + gains[rows, chosen[:, place]]
-        sums[rows, chosen[:, place]] = -np.inf
-    return chosen, values
+        places[:, place] = sums.argmax(axis=1)
+        values = values + sums[rows, places[:, place]]
+        sums = sums + gains[rows, places[:, place]]
+        sums[rows, places[:, place]] = -np.inf
+    return places, values

@@ -60,10 +60,10 @@ class NotionAnswers:
 
 def by_notion(answers: Iterable[Answer]) -> list[NotionAnswers]:
     """Return a summary of the answers in each notion, in the order of names. The last answer of a person counts."""
-    given: dict[str, list[Answer]] = defaultdict(list)
+    grouped: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
-        given[answer.notion].append(answer)
-    return [_summary(notion, given[notion]) for notion in sorted(given)]
+        grouped[answer.notion].append(answer)
+    return [_summary(notion, grouped[notion]) for notion in sorted(grouped)]
 
 
 def _summary(notion: str, answers: list[Answer]) -> NotionAnswers:
@@ -71,16 +71,16 @@ def _summary(notion: str, answers: list[Answer]) -> NotionAnswers:
     for answer in answers:
         for anchor, near, far in answer.triplets:
             nearest[anchor, frozenset((near, far))][answer.person] = near
-    several = {compared: nearer for compared, nearer in nearest.items() if len(nearer) > 1}
+    repeated = {compared: nearer for compared, nearer in nearest.items() if len(nearer) > 1}
     return NotionAnswers(
         notion=notion,
         answers=len(answers),
         triplets=sum(len(answer.triplets) for answer in answers),
         people=dict(sorted(Counter(answer.person for answer in answers).items())),
-        compared=len(several),
+        compared=len(repeated),
         disputes=tuple(
             Dispute(anchor=anchor, nearer=_sides(items, nearer))
-            for (anchor, items), nearer in several.items()
+            for (anchor, items), nearer in repeated.items()
             if len(set(nearer.values())) > 1
         ),
     )

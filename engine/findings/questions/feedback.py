@@ -88,15 +88,15 @@ class Feedback:
         weights = weights_of(likes, unlikes)
         with self._catalog.write() as tx:
             keys = _stored_keys(tx, weights)
-            kept = {one.key: one for one in counting(tx.judgements.all(name))}
-            if (count := len(kept.keys() | set(keys.values()))) > MOST_JUDGED:
+            judgements = {judgement.key: judgement for judgement in counting(tx.judgements.all(name))}
+            if (count := len(judgements.keys() | set(keys.values()))) > MOST_JUDGED:
                 raise InvalidInputError(
                     f"feedback {name!r} would have judgements of {count:,} items, and at most {MOST_JUDGED:,} count in "
                     "a search: choose another name"
                 )
-            for given, weight in weights.items():
-                judgement = Judgement(key=keys[given], weight=weight, person=person)
-                old = kept.get(judgement.key)
+            for key, weight in weights.items():
+                judgement = Judgement(key=keys[key], weight=weight, person=person)
+                old = judgements.get(judgement.key)
                 if old is None or (old.weight, old.person) != (weight, person):
                     tx.judgements.add(name, judgement, now())
             return counting(tx.judgements.all(name))
@@ -126,10 +126,10 @@ class Feedback:
         a key that nobody has judged.
         """
         with self._catalog.write() as tx:
-            judgements, chosen = _all(tx, name), set(map(normal, one_or_several(keys)))
-            if unknown := sorted(chosen - {normal(judgement.key) for judgement in judgements}):
+            judgements, normal_keys = _all(tx, name), set(map(normal, one_or_several(keys)))
+            if unknown := sorted(normal_keys - {normal(judgement.key) for judgement in judgements}):
                 raise NotFoundError(f"nobody has judged {unknown[0]!r} in feedback {name!r}")
-            going = [judgement for judgement in judgements if not chosen or normal(judgement.key) in chosen]
+            going = [judgement for judgement in judgements if not normal_keys or normal(judgement.key) in normal_keys]
             tx.judgements.delete([judgement.id for judgement in going])
             return len(counting(going))
 
@@ -190,17 +190,17 @@ class Feedback:
         if not name:
             return request
         with self._catalog.read() as tx:
-            kept = counting(_all(tx, name))
-            ids = tx.items.ids_of(judgement.key for judgement in kept)
+            judgements = counting(_all(tx, name))
+            ids = tx.items.ids_of(judgement.key for judgement in judgements)
             own = set(tx.items.ids_of(query.key for query in request.queries if query.key is not None).values())
-        deleted = [judgement.key for judgement in kept if judgement.key not in ids]
+        deleted = [judgement.key for judgement in judgements if judgement.key not in ids]
         if deleted:
-            warn_of(left_out(f"judgements of feedback {name!r}", len(deleted), len(kept), deleted))
+            warn_of(left_out(f"judgements of feedback {name!r}", len(deleted), len(judgements), deleted))
         queries = [query for query in request.queries if query.inputs()]
-        if not queries and len(deleted) == len(kept):
+        if not queries and len(deleted) == len(judgements):
             raise NotReadyError(f"no item that feedback {name!r} has judgements of is left: judge others")
         views = dict.fromkeys(query.view for query in request.queries) or ("",)
-        judged = [judgement for judgement in kept if judgement.key in ids and ids[judgement.key] not in own]
+        judged = [judgement for judgement in judgements if judgement.key in ids and ids[judgement.key] not in own]
         queries += [Query(view, key=judgement.key, weight=judgement.weight) for view in views for judgement in judged]
         return replace(request, queries=queries, feedback="")
 

@@ -179,9 +179,9 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
             ValueError: for NaN, wrong shapes, parameters out of range, a wrong number of views, a view of fewer than 2
                 rows, missing labels, or supervision of a kind that the learner does not take.
         """
-        views, given = self._validated(X, y)
+        views, supervision = self._validated(X, y)
         with one_blas_thread():
-            self._fit(views, given)
+            self._fit(views, supervision)
         for view, width in enumerate(self.view_widths_):
             if not self.embedded(np.zeros((1, width)), view).shape[1]:
                 raise ValueError(f"nothing can be learned from the rows of view {view}: no dimension is left")
@@ -189,8 +189,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
 
     def again(self) -> Self:
         """Return an unfitted copy that keeps the choices of this fit, to fit it faster on some of the items."""
-        found: Self = clone(self)
-        return found
+        learner: Self = clone(self)
+        return learner
 
     def add_view(self, X: MultiView, y: Any = None) -> Self:
         """Fit one further view, the last of ``X``; the fit of the other views stays as it is.
@@ -211,13 +211,13 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         check_is_fitted(self)
         widths, columns = self.view_widths_, self.n_features_in_
         try:
-            views, given = self._validated(X, y)
+            views, supervision = self._validated(X, y)
             if self.view_widths_[:-1] != widths:
                 raise ValueError(
                     f"views of widths {widths} were fitted: give them and one more, not {self.view_widths_}"
                 )
             with one_blas_thread():
-                self._add_view(views, given)
+                self._add_view(views, supervision)
         except Exception:
             self.view_widths_, self.n_features_in_ = widths, columns
             raise
@@ -368,9 +368,9 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         return learner
 
     @abstractmethod
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        """Fit validated views: float64, zeros for missing rows. ``given`` has a mask, and classes if the learner needs
-        them."""
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        """Fit validated views: float64, zeros for missing rows. ``supervision`` has a mask, and classes if the learner
+        needs them."""
 
     @abstractmethod
     def _project(self, rows: Rows, view: int) -> Rows: ...
@@ -379,39 +379,39 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         return self._project(rows, view)
 
     def _validated(self, X: MultiView, y: Any) -> tuple[list[Rows], Supervision]:
-        given = Supervision.of(y)
-        needs_classes = self._needs_classes(given)
-        if needs_classes and given.classes is None:
+        supervision = Supervision.of(y)
+        needs_classes = self._needs_classes(supervision)
+        if needs_classes and supervision.classes is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        views, mask = self._validated_views(X, given.mask)
-        classes = checked_classes(given.classes, self.capabilities.multilabel) if needs_classes else None
-        check_consistent_length(views[0], classes, *(given.notion_classes or {}).values())
-        given = replace(given, classes=classes, mask=mask)
+        views, mask = self._validated_views(X, supervision.mask)
+        classes = checked_classes(supervision.classes, self.capabilities.multilabel) if needs_classes else None
+        check_consistent_length(views[0], classes, *(supervision.notion_classes or {}).values())
+        supervision = replace(supervision, classes=classes, mask=mask)
         if needs_classes and self.needs_labels:
             refuse_missing(self.name, classes)
         elif needs_classes:
             # A learner that uses labels without needing them is semi-supervised; for the others -1 is a class like any.
-            given = without_marks(given)
-        refuse_mixed(given.classes)
-        return views, given
+            supervision = without_marks(supervision)
+        refuse_mixed(supervision.classes)
+        return views, supervision
 
-    def _needs_classes(self, given: Supervision) -> bool:
+    def _needs_classes(self, supervision: Supervision) -> bool:
         """Return whether the learner learns from classes, considering its other supervision.
 
         Raises:
             ValueError: for supervision of a kind that this learner does not take.
         """
-        if given.neighbors is not None and not self.capabilities.takes_neighbors:
+        if supervision.neighbors is not None and not self.capabilities.takes_neighbors:
             raise ValueError("pairs of similar items are for learners that take them, such as multi-npp or hybrid")
         can = self.capabilities
-        if given.comparisons is not None and not (can.takes_comparisons or can.orders_items):
+        if supervision.comparisons is not None and not (can.takes_comparisons or can.orders_items):
             raise ValueError("comparisons of items are for learners that take them, such as fantope or lmnn")
         if not can.takes_taxonomy:
-            refuse_taxonomy(self.name, given)
+            refuse_taxonomy(self.name, supervision)
         if not (can.notions or can.orders_items):
-            refuse_notions(self.name, given)
-        others = (given.neighbors, None if can.orders_items else given.comparisons, given.notion_classes)
-        return self.needs_labels and all(one is None for one in others)
+            refuse_notions(self.name, supervision)
+        rest = supervision.neighbors, None if can.orders_items else supervision.comparisons, supervision.notion_classes
+        return self.needs_labels and all(part is None for part in rest)
 
     def _validated_views(self, X: MultiView, mask: Any = None) -> tuple[list[Rows], Mask]:
         """Check the parameters, divide ``X`` into views, check the rows, and remember the widths of the views."""

@@ -46,8 +46,8 @@ class Capabilities:
         views."""
         least, most = self.least_views, self.most_views
         if len(names) < least or (most is not None and len(names) > most):
-            wanted = f"at least {least}" if most is None else f"exactly {least}" if least == most else f"{least}-{most}"
-            raise ValueError(f"{learner} learns from {wanted} views; you named {len(names)} ({', '.join(names)})")
+            number = f"at least {least}" if most is None else f"exactly {least}" if least == most else f"{least}-{most}"
+            raise ValueError(f"{learner} learns from {number} views; you named {len(names)} ({', '.join(names)})")
 
 
 def main_position(steps: Sequence[Capabilities]) -> int:

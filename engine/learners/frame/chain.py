@@ -29,12 +29,12 @@ def fingerprints(rows: NDArray[np.float32] | Rows) -> Fingerprints:
 
     A state stores the numbers instead of the rows, which would be as large as the collection.
     """
-    found = np.empty(len(rows), np.uint64)
+    hashes = np.empty(len(rows), np.uint64)
     factors = _factors(rows.shape[1])
     for part in slices(len(rows), rows.shape[1]):
         numbers = rows[part].astype(np.float32) + np.float32(0)  # -0 becomes 0, which it equals
-        found[part] = numbers.view(np.uint32).astype(np.uint64) @ factors
-    return found
+        hashes[part] = numbers.view(np.uint32).astype(np.uint64) @ factors
+    return hashes
 
 
 @lru_cache(maxsize=64)
@@ -68,9 +68,9 @@ class KnownViews:
         if view >= len(self.known):
             return _NONE, _NONE
         if view not in self._tables:
-            self._tables[view] = {one: place for place, one in reversed(list(enumerate(self.known[view].tolist())))}
+            self._tables[view] = {value: place for place, value in reversed(list(enumerate(self.known[view].tolist())))}
         table = self._tables[view]
-        positions = np.array([table.get(one, -1) for one in fingerprints(rows).tolist()], dtype=np.intp)
+        positions = np.array([table.get(value, -1) for value in fingerprints(rows).tolist()], dtype=np.intp)
         return np.flatnonzero(positions >= 0), positions
 
 
@@ -218,37 +218,37 @@ class Chain(MultiViewLearner):
         codes = hasher.transform_queries(rows, view) if queries else hasher.transform(rows, view=view)
         return codes, hasher.unhashed(rows, view, queries)
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
         first = list(views)
         self.known_rows_ = ()  # known rows of an earlier fit have different embeddings
-        self._run("fit", self.steps, views, given)
+        self._run("fit", self.steps, views, supervision)
         if any(step.left_out_ for step in self.steps):
-            self.know_rows([rows[present] for rows, present in zip(first, given.mask.T, strict=True)])
+            self.know_rows([rows[present] for rows, present in zip(first, supervision.mask.T, strict=True)])
 
-    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+    def _add_view(self, views: list[Rows], supervision: Supervision) -> None:
         steps = copy.deepcopy(list(self.steps))  # if a step raises, the steps before it must stay unchanged
-        self._run("add_view", steps, views, given)
+        self._run("add_view", steps, views, supervision)
         self.steps = steps
 
     def know_rows(self, views: Sequence[NDArray[Any]]) -> None:
         """Remember the (n_v, d_v) training rows of further views, as inputs of the first step, in their order."""
         self.known_rows_ = [*self.known_rows_, *map(fingerprints, views)]
 
-    def _run(self, method: str, steps: Sequence[MultiViewLearner], views: list[Rows], given: Supervision) -> None:
+    def _run(self, method: str, steps: Sequence[MultiViewLearner], views: list[Rows], supervision: Supervision) -> None:
         # Views of an earlier fit may have further rows now, which its models did not leave out.
-        known = [KnownViews(self.known_rows_).among(rows, view)[1] for view, rows in enumerate(views)]
+        positions = [KnownViews(self.known_rows_).among(rows, view)[1] for view, rows in enumerate(views)]
         for number, step in enumerate(steps):
             try:
-                getattr(step, method)(views, given_to(steps, number, given))
+                getattr(step, method)(views, given_to(steps, number, supervision))
             except (ValueError, ArithmeticError) as error:
                 raise ValueError(f"{_described(step)} cannot be fitted: {error}") from error
-            views = [_training_rows(step, rows, view, given.mask[:, view], known) for view, rows in enumerate(views)]
+            views = [_training_rows(step, rows, v, supervision.mask[:, v], positions) for v, rows in enumerate(views)]
 
-    def _needs_classes(self, given: Supervision) -> bool:
-        needed = [step._needs_classes(given_to(self.steps, n, given)) for n, step in enumerate(self.steps)]
+    def _needs_classes(self, supervision: Supervision) -> bool:
+        needed = [step._needs_classes(given_to(self.steps, n, supervision)) for n, step in enumerate(self.steps)]
         # The chain refuses supervision that no step takes. A step that takes only a part has already refused the rest,
         # with a message that names the step.
-        super()._needs_classes(given)
+        super()._needs_classes(supervision)
         return any(needed)
 
     def _project(self, rows: Rows, view: int) -> Rows:
@@ -266,16 +266,16 @@ class Chain(MultiViewLearner):
         """Return rows of one view after the first of the steps."""
         if self._views.known is not self.known_rows_:  # loading a state and adding a view replace them
             self._views = KnownViews(self.known_rows_)
-        known, positions = self._views.among(rows, view)
-        others = np.delete(np.arange(len(rows)), known)
+        trained, positions = self._views.among(rows, view)
+        new = np.delete(np.arange(len(rows)), trained)
         for step in steps:
-            if not len(known) or not step.left_out_:
+            if not len(trained) or not step.left_out_:
                 rows = step.embedded(rows, view, queries)
                 continue
             before, rows = rows, np.empty((len(rows), step.left_out_[view].shape[1]), rows.dtype)
-            rows[known] = step.left_out_[view][positions[known]]
-            if len(others):
-                rows[others] = step.embedded(before[others], view, queries)
+            rows[trained] = step.left_out_[view][positions[trained]]
+            if len(new):
+                rows[new] = step.embedded(before[new], view, queries)
         return rows
 
     def to_state(self) -> dict[str, Any]:
@@ -288,41 +288,41 @@ class Chain(MultiViewLearner):
         return {"learner": self.name, "params": params, "fitted": fitted, "steps": steps}
 
 
-def given_to(steps: Sequence[MultiViewLearner], number: int, given: Supervision) -> Supervision:
+def given_to(steps: Sequence[MultiViewLearner], number: int, supervision: Supervision) -> Supervision:
     """Return the part of the chain's supervision that one step takes.
 
     Comparisons are for the last step that takes them. The steps before it prepare its rows without them, because two
     steps that fit the same comparisons would count them twice.
     """
     step = steps[number].capabilities
-    later = any(one.capabilities.takes_comparisons for one in steps[number + 1 :])
+    later = any(other.capabilities.takes_comparisons for other in steps[number + 1 :])
     return replace(
-        given,
-        neighbors=given.neighbors if step.takes_neighbors else None,
-        comparisons=given.comparisons if step.orders_items or (step.takes_comparisons and not later) else None,
-        taxonomy=given.taxonomy if step.takes_taxonomy else None,
-        notion_classes=given.notion_classes if step.notions else None,
+        supervision,
+        neighbors=supervision.neighbors if step.takes_neighbors else None,
+        comparisons=supervision.comparisons if step.orders_items or (step.takes_comparisons and not later) else None,
+        taxonomy=supervision.taxonomy if step.takes_taxonomy else None,
+        notion_classes=supervision.notion_classes if step.notions else None,
         shared_space=Chain(steps[:number]).capabilities.cross_view,
     )
 
 
 def _training_rows(
-    step: MultiViewLearner, rows: Rows, view: int, present: NDArray[np.bool_], known: Sequence[NDArray[np.intp]]
+    step: MultiViewLearner, rows: Rows, view: int, present: NDArray[np.bool_], positions: Sequence[NDArray[np.intp]]
 ) -> Rows:
     """Return the embeddings of the rows of a view for the next step, each by a model without the row if there is one.
 
-    ``known`` has, for each view of an earlier fit, the positions of the rows in that fit, -1 for other rows.
+    ``positions`` has, for each view of an earlier fit, the positions of the rows in that fit, -1 for other rows.
     """
     if view >= len(step.left_out_):
         return np.asarray(step.transform(rows, view=view))
     left_out = step.left_out_[view]
-    if not len(known[view]):
+    if not len(positions[view]):
         embeddings = np.zeros((len(rows), left_out.shape[1]), rows.dtype)
         embeddings[present] = left_out
         return embeddings
     embeddings = np.asarray(step.transform(rows, view=view))
-    again = present & (known[view] >= 0)
-    embeddings[again] = left_out[known[view][again]]
+    again = present & (positions[view] >= 0)
+    embeddings[again] = left_out[positions[view][again]]
     return embeddings
 
 
@@ -330,5 +330,5 @@ def _described(step: MultiViewLearner) -> str:
     """Return a step's name, with the settings that may be the reason for its error."""
     usual = type(step)().settings()
     own = {name: value for name, value in step.settings().items() if name not in ("random_state", "views")}
-    given = ", ".join(f"{name}={value!r}" for name, value in own.items() if repr(value) != repr(usual[name]))
-    return f"{step.name} with {given[:200]}" if given else step.name
+    settings = ", ".join(f"{name}={value!r}" for name, value in own.items() if repr(value) != repr(usual[name]))
+    return f"{step.name} with {settings[:200]}" if settings else step.name

@@ -80,7 +80,7 @@ def _not_stored(value: Any) -> str:
     """Return the type of a value that a collection cannot store; "" if it can store the whole tree."""
     match value:
         case np.ndarray():
-            texts = value.dtype.hasobject and all(isinstance(one, str | int | float) for one in value.flat)
+            texts = value.dtype.hasobject and all(isinstance(entry, str | int | float) for entry in value.flat)
             return "an array of objects" if value.dtype.hasobject and not texts else ""
         case dict():
             return next(filter(None, map(_not_stored, value.values())), "")
@@ -95,8 +95,8 @@ def _two_views() -> tuple[list[NDArray[np.float64]], NDArray[np.str_]]:
     generator = np.random.default_rng(0)
     centers = [generator.normal(size=(len(_CLASSES), width)) for width in _WIDTHS]
     views = [
-        np.repeat(one, _OF_CLASS, axis=0) + _NOISE * generator.normal(size=(len(_CLASSES) * _OF_CLASS, one.shape[1]))
-        for one in centers
+        np.repeat(mean, _OF_CLASS, axis=0) + _NOISE * generator.normal(size=(len(_CLASSES) * _OF_CLASS, mean.shape[1]))
+        for mean in centers
     ]
     return views, np.repeat(_CLASSES, _OF_CLASS)
 

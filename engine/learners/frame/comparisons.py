@@ -71,8 +71,8 @@ class Comparisons:
         if self.items.size and not 0 <= self.items.min() <= self.items.max() < count:
             raise ValueError(f"comparisons name rows by position, from 0 to {count - 1}")
         places = np.full(count, -1, dtype=np.int64)
-        chosen = np.arange(count)[rows]
-        places[chosen] = np.arange(len(chosen))
+        members = np.arange(count)[rows]
+        places[members] = np.arange(len(members))
         moved = replace(self, items=places[self.items])
         return moved.take(np.flatnonzero((moved.items >= 0).all(axis=1)))
 
@@ -125,8 +125,8 @@ class Taxonomy:
                 raise ValueError(f"{name!r} is below {parent!r}, which is not in the taxonomy")
         if len(self.parents) > MAX_NODES:
             raise ValueError(f"a taxonomy has at most {MAX_NODES:,} nodes, not {len(self.parents):,}")
-        if found := cycle(self.parents):
-            raise ValueError(f"{found[0]!r} is below itself: {' below '.join(found[:_SHOWN])}")
+        if circle := cycle(self.parents):
+            raise ValueError(f"{circle[0]!r} is below itself: {' below '.join(circle[:_SHOWN])}")
         if len(self.leaves) < 2:
             raise ValueError(f"a taxonomy needs at least 2 leaves, not {len(self.leaves)}")
 
@@ -148,7 +148,7 @@ class Taxonomy:
             order.append(stack.pop())
             stack += children.get(order[-1], ())
         leaves = [node for node in order if node not in children]
-        found = np.zeros((len(leaves), len(leaves)), np.int64)
+        heights = np.zeros((len(leaves), len(leaves)), np.int64)
         height, first = dict.fromkeys(leaves, 0), {leaf: place for place, leaf in enumerate(leaves)}
         last = {leaf: place + 1 for leaf, place in first.items()}
         for node in reversed(order):
@@ -157,10 +157,10 @@ class Taxonomy:
                 first[node], last[node] = min(first[child] for child in below), max(last[child] for child in below)
                 for child in below:  # the leaves of the child, and all other leaves of the node
                     own = slice(first[child], last[child])
-                    found[own, first[node] : own.start] = height[node]
-                    found[own, own.stop : last[node]] = height[node]
+                    heights[own, first[node] : own.start] = height[node]
+                    heights[own, own.stop : last[node]] = height[node]
         places = np.argsort(np.array(leaves, object))
-        return found[np.ix_(places, places)]
+        return heights[np.ix_(places, places)]
 
     @cached_property
     def families(self) -> NDArray[np.int64]:
@@ -187,16 +187,16 @@ def cycle(parents: Mapping[str, str]) -> list[str]:
 
     ``parents`` is the parent of each node, "" for nodes on the first level. The function visits each node once.
     """
-    known = {""}
+    clear = {""}
     for start in parents:
         node, path = start, dict[str, None]()
-        while node not in known and node not in path:
+        while node not in clear and node not in path:
             path[node] = None
             node = parents[node]
         if node in path:
-            found = [*path, node]
-            return found[found.index(node) :]
-        known.update(path)
+            nodes = [*path, node]
+            return nodes[nodes.index(node) :]
+        clear.update(path)
     return []
 
 
@@ -216,20 +216,20 @@ class MixedComparisons:
     @property
     def notions(self) -> NDArray[Any] | None:
         """(n,) the notion of each comparison; None: all are in one notion."""
-        found = [one.notions for one in self.sets if one.notions is not None]
-        return np.concatenate(found) if found else None
+        notions = [part.notions for part in self.sets if part.notions is not None]
+        return np.concatenate(notions) if notions else None
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "MixedComparisons":
         """Return the chosen comparisons, by mask or position; sets without a chosen comparison are empty."""
         ends = np.cumsum([0, *map(len, self.sets)])
         places = np.arange(len(self))[chosen]
         members = [places[(places >= first) & (places < last)] - first for first, last in pairwise(ends)]
-        return MixedComparisons(tuple(one.take(which) for one, which in zip(self.sets, members, strict=True)))
+        return MixedComparisons(tuple(part.take(which) for part, which in zip(self.sets, members, strict=True)))
 
     def among(self, rows: NDArray[np.bool_] | NDArray[np.intp], count: int) -> "MixedComparisons":
         """Return the comparisons whose rows are all among the chosen; arguments and errors as for
         :class:`Comparisons`."""
-        return MixedComparisons(tuple(one.among(rows, count) for one in self.sets))
+        return MixedComparisons(tuple(part.among(rows, count) for part in self.sets))
 
     def agreement(self, embedded: NDArray[Any]) -> float:
         """Return the mean agreement of the sets, with equal weights; NaN if no set has an agreement.
@@ -237,9 +237,9 @@ class MixedComparisons:
         Args:
             embedded: (m, D) rows.
         """
-        found = np.array([one.agreement(embedded) for one in self.sets if len(one)])
-        found = found[np.isfinite(found)]
-        return float(found.mean()) if len(found) else float("nan")
+        agreements = np.array([part.agreement(embedded) for part in self.sets if len(part)])
+        agreements = agreements[np.isfinite(agreements)]
+        return float(agreements.mean()) if len(agreements) else float("nan")
 
 
 AnyComparisons = Comparisons | MixedComparisons

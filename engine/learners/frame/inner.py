@@ -47,12 +47,12 @@ class InnerProduct(Step):
     def __init__(self, view_slices: Sequence[int] | None = None) -> None:
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        super()._fit(views, given)
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        super()._fit(views, supervision)
         self.query_column_ = True
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, _ = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, supervision, view)
         return {"radii_": float(np.sqrt(2.0) * np.linalg.norm(rows, axis=1).max()) or 1.0}
 
     def _map(self, rows: Rows, view: int) -> Rows:

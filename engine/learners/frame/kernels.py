@@ -81,20 +81,20 @@ class KernelMap(Step):
         most = min(self.n_landmarks, size.items)
         return tuple(most if self._is_for(view) else width for view, width in enumerate(size.widths))
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, _ = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, supervision, view)
         nothing = np.zeros((0, 0))
         if not self._is_for(view):
             return {"landmarks_": nothing, "maps_": nothing, "scales_": 1.0}
-        chosen, few = np.arange(len(rows)), len(rows) > self.n_landmarks
+        places, few = np.arange(len(rows)), len(rows) > self.n_landmarks
         random = check_random_state(self.random_state)
         if few:
-            chosen = np.sort(random.permutation(len(rows))[: self.n_landmarks])
+            places = np.sort(random.permutation(len(rows))[: self.n_landmarks])
         if self.kernel == "precomputed":
             if rows.shape[1] != len(rows):
                 raise ValueError(f"a precomputed kernel of {len(rows)} rows must be square, not of shape {rows.shape}")
-            return {"landmarks_": chosen, "maps_": inverse_root(rows[np.ix_(chosen, chosen)]), "scales_": 1.0}
-        landmarks = cluster_means(rows, chosen, random) if few and self.landmarks == "kmeans" else rows[chosen]
+            return {"landmarks_": places, "maps_": inverse_root(rows[np.ix_(places, places)]), "scales_": 1.0}
+        landmarks = cluster_means(rows, places, random) if few and self.landmarks == "kmeans" else rows[places]
         scale = self._scale(landmarks)
         root = inverse_root(self._kernel(landmarks, landmarks, scale))
         return {"landmarks_": landmarks, "maps_": root, "scales_": scale}
@@ -114,14 +114,14 @@ class KernelMap(Step):
             return np.asarray(rows @ landmarks.T)
         return np.exp(-self._distances(rows, landmarks) / scale)
 
-    def _distances(self, rows: Rows, others: Rows) -> Rows:
+    def _distances(self, rows: Rows, landmarks: Rows) -> Rows:
         if self.kernel == "rbf":
-            middle = others.mean(axis=0)  # far from the origin, products would lose the differences between rows
-            return np.asarray(euclidean_distances(rows - middle, others - middle, squared=True), dtype=np.float64)
-        if min(rows.min(), others.min()) < 0:
+            middle = landmarks.mean(axis=0)  # far from the origin, products would lose the differences between rows
+            return np.asarray(euclidean_distances(rows - middle, landmarks - middle, squared=True), dtype=np.float64)
+        if min(rows.min(), landmarks.min()) < 0:
             raise ValueError("kernel chi2 compares histograms, but there are negative values: use kernel rbf")
-        parts = slices(len(rows), others.size)  # a block compares each of its values with every value of a column
-        return -np.concatenate([additive_chi2_kernel(rows[part], others) for part in parts])
+        parts = slices(len(rows), landmarks.size)  # a block compares each of its values with every value of a column
+        return -np.concatenate([additive_chi2_kernel(rows[part], landmarks) for part in parts])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -141,15 +141,15 @@ _ROUNDS = 3  # more rounds change neither the clusters nor the accuracy of later
 _ROWS = 20_000  # the maximum number of rows to cluster, drawn at random
 
 
-def cluster_means(rows: Rows, chosen: NDArray[np.intp], random: np.random.RandomState) -> Rows:
+def cluster_means(rows: Rows, places: NDArray[np.intp], random: np.random.RandomState) -> Rows:
     """Return the means of the clusters that form around the chosen rows, (m, d), after a few rounds of Lloyd's k-means.
 
     Zhang, Tsang and Kwok, "Improved Nystroem low-rank approximation and error analysis" (ICML 2008): the error of
     encoding each row by its nearest landmark, which k-means lowers, bounds the error of Nystroem's approximation. A
     chosen row that is not nearest to any row stays as it is.
     """
-    middle = rows[chosen].mean(axis=0)  # single precision holds rows only near the origin
-    means = rows[chosen] - middle
+    middle = rows[places].mean(axis=0)  # single precision holds rows only near the origin
+    means = rows[places] - middle
     if len(rows) > _ROWS:
         rows = rows[random.permutation(len(rows))[:_ROWS]]
     rows = rows - middle

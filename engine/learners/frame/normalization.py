@@ -47,12 +47,12 @@ class Normalization(SeparateLearner, MultiViewLearner):
         self.columns = columns
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
         refuse_unknown(self.views, len(views))
-        super()._fit(views, given)
+        super()._fit(views, supervision)
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, _ = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, supervision, view)
         if self.columns is None:
             return self._fit_columns(rows)
         first, end = self._range()
@@ -168,8 +168,8 @@ class Scale(Step):
         super().__init__(views, view_slices)
         self.widths = widths
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, _ = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, supervision, view)
         if not self._is_for(view):
             return {"scales_": np.ones(rows.shape[1])}
         widths = [rows.shape[1]] if self.widths is None else [int(width) for width in self.widths]

@@ -109,10 +109,10 @@ class GroupedSettings(ABCMeta):
     def __call__(cls, *arguments: Any, **settings: Any) -> Any:
         """Return an instance; fields of a group replace those of the group's value."""
         flat = {name: settings.pop(name) for name in cls._fields() if name in settings}
-        made = super().__call__(*arguments, **settings)
+        instance = super().__call__(*arguments, **settings)
         with suppress(ValueError):  # of a group of a wrong type, which ``fit`` reports: constructors raise no errors
-            made.set_params(**flat)
-        return made
+            instance.set_params(**flat)
+        return instance
 
     @property
     def __signature__(cls) -> inspect.Signature:
@@ -152,13 +152,13 @@ def check_settings(learner: Any, names: Mapping[str, str] | None = None) -> None
 def setting_types(learner: Any) -> dict[str, Any]:
     """Return the annotations of the settings of a learner's class by name, in their order."""
     hints = get_type_hints(learner.__init__, include_extras=True)
-    found: dict[str, Any] = {}
+    kinds: dict[str, Any] = {}
     for name, kind in hints.items():
         if name in learner.groups:
-            found |= get_type_hints(type(learner.groups[name]), include_extras=True)
+            kinds |= get_type_hints(type(learner.groups[name]), include_extras=True)
         elif name != "return":
-            found[name] = kind
-    return found
+            kinds[name] = kind
+    return kinds
 
 
 def takes(kind: Any, value: Any, bounds: bool = True) -> bool:
@@ -169,12 +169,12 @@ def takes(kind: Any, value: Any, bounds: bool = True) -> bool:
     if origin is Annotated:
         return takes(parts[0], value, bounds) and (not bounds or parts[1].takes(value))
     if origin is Literal:
-        return any(isinstance(value, type(known)) and value == known for known in parts)
+        return any(isinstance(value, type(choice)) and value == choice for choice in parts)
     if origin is Mapping:
         return isinstance(value, Mapping)
     if origin is Sequence:
-        several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
-        return several and all(takes(parts[0], one, bounds) for one in value)
+        is_list = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
+        return is_list and all(takes(parts[0], entry, bounds) for entry in value)
     return _PLAIN[kind](value) if kind in _PLAIN else isinstance(value, kind)
 
 
@@ -183,8 +183,8 @@ def words(kind: Any, bounds: bool = True) -> str:
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         alternatives = [words(part, bounds) for part in parts if part in _WORDS or get_origin(part) is not None]
-        *others, last = alternatives
-        return f"{', '.join(others)} or {last}" if others else last
+        *first, last = alternatives
+        return f"{', '.join(first)} or {last}" if first else last
     if origin is Annotated:
         plain = isinstance(parts[1], Between) and not bounds
         return words(parts[0]) if plain else parts[1].words(words(parts[0]))
@@ -234,13 +234,13 @@ def group(learner: Any, name: str) -> Any:
 
 def flattened(learner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return a learner's parameters by name, with the fields of each group instead of the group."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in params.items():
         if name in learner.groups:
-            found |= vars(group(learner, name))
+            flat |= vars(group(learner, name))
         else:
-            found[name] = value
-    return found
+            flat[name] = value
+    return flat
 
 
 def grouped(learner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -248,11 +248,11 @@ def grouped(learner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
 
     If the new value of the group is not of its type, its fields are left out, and ``fit`` reports the type.
     """
-    found = dict(params)
+    merged = dict(params)
     for name, usual in learner.groups.items():
-        changed = {one.name: found.pop(one.name) for one in fields(usual) if one.name in found}
-        given = found.get(name)
-        if changed and (given is None or isinstance(given, type(usual))):
-            value = replace(group(learner, name) if given is None else given, **changed)
-            found[name] = None if value == usual else value
-    return found
+        changed = {field.name: merged.pop(field.name) for field in fields(usual) if field.name in merged}
+        current = merged.get(name)
+        if changed and (current is None or isinstance(current, type(usual))):
+            value = replace(group(learner, name) if current is None else current, **changed)
+            merged[name] = None if value == usual else value
+    return merged

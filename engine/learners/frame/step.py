@@ -28,11 +28,11 @@ class Step(SeparateLearner, MultiViewLearner):
         self.views = views
         self.view_slices = view_slices
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
         refuse_unknown(self.views, len(views))
-        super()._fit(views, given)
+        super()._fit(views, supervision)
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
         return {}
 
     def _is_for(self, view: int) -> bool:

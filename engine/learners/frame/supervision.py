@@ -54,26 +54,26 @@ class Supervision:
         return y if isinstance(y, Supervision) else cls(classes=y)
 
 
-def refuse_notions(learner: str, given: Supervision) -> None:
+def refuse_notions(learner: str, supervision: Supervision) -> None:
     """Refuse supervision in several notions, for a learner of one notion; ``learner`` is its name.
 
     Raises:
         ValueError: for comparisons or class labels by notion.
     """
-    if given.comparisons is not None and given.comparisons.notions is not None:
+    if supervision.comparisons is not None and supervision.comparisons.notions is not None:
         raise ValueError(f"{learner} learns one notion: use joint, or leave out the notions (their column)")
-    if given.notion_classes is not None:
-        names = ", ".join(map(str, given.notion_classes))
+    if supervision.notion_classes is not None:
+        names = ", ".join(map(str, supervision.notion_classes))
         raise ValueError(f"{learner} learns one notion, but there are labels in several ({names}): use joint")
 
 
-def refuse_taxonomy(learner: str, given: Supervision) -> None:
+def refuse_taxonomy(learner: str, supervision: Supervision) -> None:
     """Refuse a tree of classes, for a learner that does not use it; ``learner`` is its name.
 
     Raises:
         ValueError: for a tree.
     """
-    if given.taxonomy is not None:
+    if supervision.taxonomy is not None:
         raise ValueError(f"{learner} does not learn from a taxonomy: use lmnn or fantope, or leave out the taxonomy")
 
 
@@ -153,24 +153,24 @@ def refuse_missing(learner: str, classes: Any) -> None:
         )
 
 
-def without_marks(given: Supervision) -> Supervision:
+def without_marks(supervision: Supervision) -> Supervision:
     """Return supervision that states which items are labelled, if its classes mark unlabelled items.
 
     The marks are those of scikit-learn's semi-supervised learners: -1, and also None and NaN. A text "-1" is a class.
     The result has no classes if no item is labelled.
     """
-    labels = np.asarray(given.classes)
-    if given.labelled is not None or sp.issparse(given.classes) or labels.ndim != 1:
-        return given
+    labels = np.asarray(supervision.classes)
+    if supervision.labelled is not None or sp.issparse(supervision.classes) or labels.ndim != 1:
+        return supervision
     marked = missing_labels(labels)
     if labels.dtype.kind != "U":
         marked[~marked] = np.asarray(labels[~marked] == -1, bool)
     if not marked.any():
-        return given
+        return supervision
     if marked.all():
-        return replace(given, classes=None)
+        return replace(supervision, classes=None)
     # Any class stands in for a mark, because marks of objects cannot be sorted; ``labelled`` states that it is unknown.
-    return replace(given, classes=np.where(marked, labels[~marked][0], labels), labelled=~marked)
+    return replace(supervision, classes=np.where(marked, labels[~marked][0], labels), labelled=~marked)
 
 
 def neighbor_matrix(neighbors: Any, count: int) -> Any:
@@ -233,8 +233,8 @@ def rows_of_classes(
     Raises:
         ValueError: if these rows are of fewer than two of the classes.
     """
-    known = np.isin(labels, classes)
-    codes = np.searchsorted(classes, labels[known])
+    mask = np.isin(labels, classes)
+    codes = np.searchsorted(classes, labels[mask])
     if len(np.unique(codes)) < 2:
         raise ValueError("the rows of a view are of fewer than 2 classes")
-    return rows[known], codes
+    return rows[mask], codes

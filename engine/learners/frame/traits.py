@@ -22,7 +22,7 @@ from crossview.engine.runtime.threads import over
 class AddsViews(Protocol):
     """The protocol of learners that can add a view to their fit; they need not name this class among their bases."""
 
-    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+    def _add_view(self, views: list[Rows], supervision: Supervision) -> None:
         """Fit the last of the views, validated as for ``_fit``; the fit of the other views stays as it is."""
         ...
 
@@ -36,10 +36,10 @@ class SeparateLearner(ABC):
 
     capabilities: ClassVar[Capabilities] = Capabilities(adds_views=True)
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
         def fit(view: int) -> dict[str, Any]:
             checkpoint()
-            return self._fit_view(views, given, view)
+            return self._fit_view(views, supervision, view)
 
         numbers = range(len(views))
         # Views that share a generator draw from it in turn, so only views with a seed may be fitted at the same time.
@@ -48,13 +48,13 @@ class SeparateLearner(ABC):
         for name in fitted[0]:
             setattr(self, name, [attributes[name] for attributes in fitted])
 
-    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+    def _add_view(self, views: list[Rows], supervision: Supervision) -> None:
         checkpoint()
-        for name, value in self._fit_view(views, given, len(views) - 1).items():
+        for name, value in self._fit_view(views, supervision, len(views) - 1).items():
             setattr(self, name, [*getattr(self, name), value])
 
     @abstractmethod
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
         """Fit one of the views, validated as for ``_fit``; ``present_rows`` returns its rows and their classes.
 
         Returns:

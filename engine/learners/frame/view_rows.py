@@ -64,9 +64,9 @@ def cut(X: NDArray[Any], widths: Sequence[int]) -> list[NDArray[Any]]:
     return np.split(X, np.cumsum(widths)[:-1], axis=1)
 
 
-def present_rows(views: list[Rows], given: Supervision, view: int) -> tuple[Rows, Any]:
+def present_rows(views: list[Rows], supervision: Supervision, view: int) -> tuple[Rows, Any]:
     """Return the rows of the items that have a view, and the classes of these items; None without classes."""
-    present, labels = given.mask[:, view], given.classes
+    present, labels = supervision.mask[:, view], supervision.classes
     if present.all():
         return views[view], labels
     return views[view][present], None if labels is None else labels[present]

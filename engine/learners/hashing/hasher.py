@@ -94,29 +94,30 @@ class StageHasher(SeparateLearner):
     shared_space_: bool
     offsets_: list[NDArray[np.float64]]
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self.shared_space_ = given.shared_space
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        self.shared_space_ = supervision.shared_space
         self._check_widths()
         if self.shared_space_:
-            joined = np.vstack([rows[present] for rows, present in zip(views, given.mask.T, strict=True)])
-            views, given = [joined], replace(given, mask=np.ones((len(joined), 1), bool))
-        super()._fit(views, given)
+            joined = np.vstack([rows[present] for rows, present in zip(views, supervision.mask.T, strict=True)])
+            views, supervision = [joined], replace(supervision, mask=np.ones((len(joined), 1), bool))
+        super()._fit(views, supervision)
 
-    def _add_view(self, views: list[Rows], given: Supervision) -> None:
-        if given.shared_space != self.shared_space_:
+    def _add_view(self, views: list[Rows], supervision: Supervision) -> None:
+        if supervision.shared_space != self.shared_space_:
             raise ValueError(
-                f"shared_space={given.shared_space} but the hasher was fitted with shared_space={self.shared_space_}"
+                f"shared_space={supervision.shared_space} but the hasher was fitted with "
+                f"shared_space={self.shared_space_}"
             )
         self._check_widths()
         if not self.shared_space_:
-            super()._add_view(views, given)
+            super()._add_view(views, supervision)
 
     def _check_widths(self) -> None:
         if self.shared_space_ and len(set(self.view_widths_)) > 1:
             raise ValueError(f"one hash for all views needs views of equal width, not {self.view_widths_}")
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, _ = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, supervision, view)
         return {"offsets_": rows.mean(axis=0)}
 
     def _scores(self, rows: Rows, view: int) -> Rows:

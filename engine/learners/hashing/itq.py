@@ -53,8 +53,8 @@ class ITQ(StageHasher, Hasher):
         """The minimum number of columns of rows: one for each bit."""
         return self.n_bits or 1
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, _ = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, supervision, view)
         return fitted_projection(rows, self.n_bits, self.random_state, rotated_components)
 
     def _scores(self, rows: Rows, view: int) -> Rows:
@@ -90,7 +90,7 @@ def rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:
     return turned
 
 
-def turned_to(rows: Rows, others: Rows) -> NDArray[np.float64]:
-    """Return the (B, B) rotation R that brings (n, B) rows R nearest to other rows: the Procrustes solution."""
-    left, _, right = np.linalg.svd(rows.T @ others)
+def turned_to(rows: Rows, targets: Rows) -> NDArray[np.float64]:
+    """Return the (B, B) rotation R that brings (n, B) rows R nearest to the targets: the Procrustes solution."""
+    left, _, right = np.linalg.svd(rows.T @ targets)
     return np.asarray(left @ right)

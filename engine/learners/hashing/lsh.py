@@ -40,8 +40,8 @@ class LSH(StageHasher, Hasher):
     random_state: Seed = None
     view_slices: Sequence[int] | None = None
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, _ = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, supervision, view)
         return fitted_projection(rows, self.n_bits, self.random_state, random_directions)
 
     def _scores(self, rows: Rows, view: int) -> Rows:

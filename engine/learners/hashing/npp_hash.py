@@ -40,20 +40,21 @@ _PENALTIES = np.logspace(-6, 1, 15)
 
 
 def by_classes(
-    views: Sequence[Rows], given: Supervision, alpha: float | None, random_state: int
+    views: Sequence[Rows], supervision: Supervision, alpha: float | None, random_state: int
 ) -> tuple[list[Predictor], list[Rows]]:
     """Return, for each view, a predictor of the probabilities of classes, and its predictions that leave each training
     row out.
 
     Args:
         views: (n, d_v) arrays.
-        given: classes or label sets, and the views of each item.
+        supervision: classes or label sets, and the views of each item.
         alpha, random_state: settings of :class:`ClassPosteriors`.
 
     Raises:
         ValueError: as ``ClassPosteriors.fit``.
     """
-    model = ClassPosteriors(alpha=alpha, random_state=random_state).fit(list(views), replace(given, neighbors=None))
+    labels = replace(supervision, neighbors=None)
+    model = ClassPosteriors(alpha=alpha, random_state=random_state).fit(list(views), labels)
     state = model.to_state()
     left_out = state["fitted"].pop("left_out_")
     predictors = []
@@ -210,50 +211,50 @@ class NPPHash(Hasher):
         """
         check_is_fitted(self)
         checked = self._checked_rows(rows, view).astype(float, copy=False)
-        found = predicted(self.predictors_[view], checked)
+        vectors = predicted(self.predictors_[view], checked)
         if (model := self._instances()) is not None:
-            found = np.hstack([found, np.sqrt(_INSTANCE_WEIGHT) * model.embedded(checked, view)])
-        found /= self.reach_
-        squares = (found * found).sum(axis=1, keepdims=True)
-        found /= np.sqrt(np.maximum(squares, 1.0))
-        rest, none = np.sqrt(np.maximum(1.0 - squares, 0.0)), np.zeros((len(found), 1))
-        return np.hstack([found, rest, none] if queries else [found, none, rest])
+            vectors = np.hstack([vectors, np.sqrt(_INSTANCE_WEIGHT) * model.embedded(checked, view)])
+        vectors /= self.reach_
+        squares = (vectors * vectors).sum(axis=1, keepdims=True)
+        vectors /= np.sqrt(np.maximum(squares, 1.0))
+        rest, none = np.sqrt(np.maximum(1.0 - squares, 0.0)), np.zeros((len(vectors), 1))
+        return np.hstack([vectors, rest, none] if queries else [vectors, none, rest])
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
         random = check_random_state(self.random_state)
-        if given.neighbors is None:
-            self.predictors_, left_out = by_classes(views, given, self.alpha, random.randint(1 << 31))
+        if supervision.neighbors is None:
+            self.predictors_, left_out = by_classes(views, supervision, self.alpha, random.randint(1 << 31))
             self.classes_ = self.predictors_[0]["fitted"]["classes_"]
-            targets = _members(given.classes, self.classes_)
+            targets = _members(supervision.classes, self.classes_)
         else:
-            items = [np.flatnonzero(column) for column in given.mask.T]
-            similar = similarity_of(None, given.neighbors, len(given.mask))
+            items = [np.flatnonzero(column) for column in supervision.mask.T]
+            similar = similarity_of(None, supervision.neighbors, len(supervision.mask))
             pair_relations(similar, items)  # raises if no pair or every pair is similar
             targets = groups(similar, self.n_bits, random)
             fitted = [by_targets(rows[of], targets[of]) for rows, of in zip(views, items, strict=True)]
-            self.predictors_, left_out = [one for one, _ in fitted], [rows for _, rows in fitted]
+            self.predictors_, left_out = [predictor for predictor, _ in fitted], [rows for _, rows in fitted]
             self.classes_ = np.empty(0, np.intp)
         drawn = [rows[draw_rows(len(rows), self.max_rows, random)] for rows in left_out]
-        bits = self._learn_instances(views, given, targets.shape[1])
+        bits = self._learn_instances(views, supervision, targets.shape[1])
         self._learn(np.vstack(drawn), np.unique(targets.round(_DIGITS), axis=0), self.n_bits - bits, random)
         if bits:
             self.reach_ = float(np.hypot(self.reach_, 2.0 * np.sqrt(_INSTANCE_WEIGHT)))
 
-    def _learn_instances(self, views: list[Rows], given: Supervision, classes: int) -> int:
+    def _learn_instances(self, views: list[Rows], supervision: Supervision, classes: int) -> int:
         """Learn instance embeddings and their codes, beside a number of classes; return the number of their bits, 0
         without any."""
         self.instance_state_, self.instance_codes_ = {}, {}
         needed = max(1, math.ceil(_NAMING * math.log2(classes)))
         bits = min(round(self.instances * self.n_bits), self.n_bits - needed)
-        if bits < 1 or (given.mask.sum(axis=1) > 1).sum() < 2:
+        if bits < 1 or (supervision.mask.sum(axis=1) > 1).sum() < 2:
             return 0
         # With its own generator, so that the bits of classes do not depend on those of instances.
         random = check_random_state(self.random_state)
         model = Instances(random_state=random.randint(1 << 31))
-        model.fit(list(views), Supervision(mask=given.mask, groups=given.groups))
-        rows = [one[present] for one, present in zip(views, given.mask.T, strict=True)]
-        drawn = [one[draw_rows(len(one), self.max_rows, random)] for one in rows]
-        embedded = np.vstack([model.embedded(one, view) for view, one in enumerate(drawn)])
+        model.fit(list(views), Supervision(mask=supervision.mask, groups=supervision.groups))
+        rows = [view[present] for view, present in zip(views, supervision.mask.T, strict=True)]
+        drawn = [own[draw_rows(len(own), self.max_rows, random)] for own in rows]
+        embedded = np.vstack([model.embedded(own, view) for view, own in enumerate(drawn)])
         examples = Examples(embedded, embedded, np.full(len(embedded), 1 / len(embedded)))
         codes, _ = learn_codes(examples, bits, self.contrast * _INSTANCE_CONTRAST, self.max_iter, random)
         self.instance_state_ = model.to_state()
@@ -267,12 +268,12 @@ class NPPHash(Hasher):
         }
         return bits
 
-    def _learn(self, predictions: Rows, known: Rows, bits: int, random: np.random.RandomState) -> None:
+    def _learn(self, predictions: Rows, targets: Rows, bits: int, random: np.random.RandomState) -> None:
         """Learn codes of some bits from (m, K) predictions of rows and from (g, K) known groups."""
-        shares = np.repeat([(1 - _KNOWN) / len(predictions), _KNOWN / len(known)], [len(predictions), len(known)])
-        examples = Examples(predictions, np.vstack([predictions, known]), shares)
-        self.contrast_ = self.contrast * max(_contrast(known), 1.0 / np.sqrt(bits))
-        most, classes = self.max_iter, known.shape[1]
+        shares = np.repeat([(1 - _KNOWN) / len(predictions), _KNOWN / len(targets)], [len(predictions), len(targets)])
+        examples = Examples(predictions, np.vstack([predictions, targets]), shares)
+        self.contrast_ = self.contrast * max(_contrast(targets), 1.0 / np.sqrt(bits))
+        most, classes = self.max_iter, targets.shape[1]
         directions = None if bits >= classes - 1 else distant_codes(classes, bits, random).T
         codes, errors = learn_codes(
             examples, bits, self.contrast_, most, random, lambda turn: report_progress(turn, most), directions
@@ -284,36 +285,36 @@ class NPPHash(Hasher):
         self.reach_ = 2.0 * float(np.linalg.norm(examples.items, axis=1).max()) or 1.0
         self.objective_, self.n_iter_ = np.array(errors), len(errors) - 1
 
-    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+    def _add_view(self, views: list[Rows], supervision: Supervision) -> None:
         instances = Instances.from_state(self.instance_state_) if self._instances() is not None else None
         if instances is not None:
-            if (given.mask[:, -1] & given.mask[:, :-1].any(axis=1)).sum() > 1:
-                instances.add_view(list(views), Supervision(mask=given.mask))
+            if (supervision.mask[:, -1] & supervision.mask[:, :-1].any(axis=1)).sum() > 1:
+                instances.add_view(list(views), Supervision(mask=supervision.mask))
             else:
                 instances.add_blank(views[-1].shape[1])
-        self._add_predictor(views, given)
+        self._add_predictor(views, supervision)
         if instances is not None:
             self.instance_state_ = instances.to_state()
 
-    def _add_predictor(self, views: list[Rows], given: Supervision) -> None:
-        new, mask = len(views) - 1, given.mask
-        if given.neighbors is None and len(self.classes_):
-            alone = replace(given, mask=mask[:, new:])
+    def _add_predictor(self, views: list[Rows], supervision: Supervision) -> None:
+        new, mask = len(views) - 1, supervision.mask
+        if supervision.neighbors is None and len(self.classes_):
+            alone = replace(supervision, mask=mask[:, new:])
             seed = check_random_state(self.random_state).randint(1 << 31)
             added, _ = by_classes(views[new:], alone, self.alpha, seed)
             if np.array_equal(added[0]["fitted"]["classes_"], self.classes_):
                 self.predictors_ = [*self.predictors_, *added]
                 return
         items = [np.flatnonzero(column) for column in mask.T]
-        pairs = pair_relations(similarity_of(given.classes, given.neighbors, len(mask)), items)
-        found = [predicted(self.predictors_[v], views[v][items[v]]) for v in range(new)]
-        counted = [np.column_stack([rows, np.ones(len(rows))]) for rows in found]
+        pairs = pair_relations(similarity_of(supervision.classes, supervision.neighbors, len(mask)), items)
+        predictions = [predicted(self.predictors_[v], views[v][items[v]]) for v in range(new)]
+        counted = [np.column_stack([rows, np.ones(len(rows))]) for rows in predictions]
         sums = np.sum([pairs[new, v].attracted.sums(rows) for v, rows in enumerate(counted)], axis=0)
         reached = sums[:, -1] > 0
         if not reached.any():
             raise ValueError("no row of the added view is similar to a row of the fitted views")
-        wanted = sums[reached, :-1] / sums[reached, -1:]
-        self.predictors_ = [*self.predictors_, by_targets(views[new][items[new]][reached], wanted)[0]]
+        targets = sums[reached, :-1] / sums[reached, -1:]
+        self.predictors_ = [*self.predictors_, by_targets(views[new][items[new]][reached], targets)[0]]
 
     @property
     def _codes(self) -> ProductCodes:
@@ -350,9 +351,9 @@ class NPPHash(Hasher):
         return np.asarray(scores > 0, dtype=float)
 
 
-def _contrast(known: Rows) -> float:
+def _contrast(targets: Rows) -> float:
     """Return the root mean square of the cosines of (g, K) groups about their mean: 1 / sqrt(K - 1) for K classes."""
-    centred = known - known.mean(axis=0)
+    centred = targets - targets.mean(axis=0)
     lengths = np.linalg.norm(centred, axis=1, keepdims=True)
     directions = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
     moments = directions.T @ directions / len(directions)
@@ -362,7 +363,7 @@ def _contrast(known: Rows) -> float:
 def _members(classes: Any, names: NDArray[Any]) -> Rows:
     """Return the sets of classes of the items that have any, (n, K)."""
     if np.ndim(classes) == 2:
-        found = np.asarray(classes[:, names].toarray() != 0, dtype=float)
+        members = np.asarray(classes[:, names].toarray() != 0, dtype=float)
     else:
-        found = np.asarray(np.asarray(classes)[:, None] == names[None, :], dtype=float)
-    return found[found.any(axis=1)]
+        members = np.asarray(np.asarray(classes)[:, None] == names[None, :], dtype=float)
+    return members[members.any(axis=1)]

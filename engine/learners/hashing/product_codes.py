@@ -100,7 +100,7 @@ class Examples:
 
 
 def learn_codes(
-    given: Examples,
+    examples: Examples,
     n_bits: int,
     contrast: float,
     max_iter: int,
@@ -115,7 +115,7 @@ def learn_codes(
     projections of the rows about the mean query. Further rows get their codes by the same steps.
 
     Args:
-        given: the examples.
+        examples: the rows of queries and items.
         n_bits: B, which may exceed D.
         contrast: as in ``ProductCodes``.
         max_iter: maximum number of turns; they end earlier when no code changes.
@@ -123,33 +123,33 @@ def learn_codes(
         report: function to call with the number of each completed turn.
         directions: (B, D) directions of the projections at the start; None: those of ITQ of the queries.
     """
-    mean = given.shares @ given.items
-    centred = given.items - mean
-    covariance = (centred * given.shares[:, None]).T @ centred
-    asking = directed(given.queries, covariance, contrast)
+    mean = examples.shares @ examples.items
+    centred = examples.items - mean
+    covariance = (centred * examples.shares[:, None]).T @ centred
+    asking = directed(examples.queries, covariance, contrast)
     equal = np.full(len(asking), 1.0 / len(asking))
-    middle = given.queries.mean(axis=0)
-    start = _start(given.queries - middle, n_bits, random) if directions is None else directions
-    codes, stored = (signs((rows - middle) @ start.T) for rows in (given.queries, given.items))
-    errors = [_error((codes, asking, equal), (stored, centred, given.shares))]
+    middle = examples.queries.mean(axis=0)
+    start = _start(examples.queries - middle, n_bits, random) if directions is None else directions
+    codes, stored = (signs((rows - middle) @ start.T) for rows in (examples.queries, examples.items))
+    errors = [_error((codes, asking, equal), (stored, centred, examples.shares))]
     for turn in range(1, max_iter + 1):
         checkpoint()
         before = codes, stored
         stored = signs(_seen(codes, asking, equal).scores(centred, stored))
-        codes = signs(_seen(stored, centred, given.shares).scores(asking, codes))
-        errors.append(_error((codes, asking, equal), (stored, centred, given.shares)))
+        codes = signs(_seen(stored, centred, examples.shares).scores(asking, codes))
+        errors.append(_error((codes, asking, equal), (stored, centred, examples.shares)))
         report(turn)
         if all(map(np.array_equal, before, (codes, stored))):
             break
-    found = _seen(stored, centred, given.shares), _seen(codes, asking, equal)
-    return ProductCodes(*found, mean, covariance, contrast), errors
+    sides = _seen(stored, centred, examples.shares), _seen(codes, asking, equal)
+    return ProductCodes(*sides, mean, covariance, contrast), errors
 
 
 def directed(rows: Rows, covariance: Matrix, contrast: float) -> Rows:
     """Return u(q) of (n, D) queries; zeros for queries that have equal products with all items."""
     spread = np.sqrt(np.maximum(((rows @ covariance) * rows).sum(axis=1, keepdims=True), 0.0))
-    found: Rows = np.divide(contrast * rows, spread, out=np.zeros_like(rows), where=spread > _TINY)
-    return found
+    directions: Rows = np.divide(contrast * rows, spread, out=np.zeros_like(rows), where=spread > _TINY)
+    return directions
 
 
 def signs(rows: Rows) -> Rows:
@@ -165,21 +165,21 @@ def _seen(codes: Rows, rows: Rows, shares: NDArray[np.float64]) -> CodeFunction:
     return CodeFunction(products, weighted.T @ rows)
 
 
-def _error(one: _Side, other: _Side) -> float:
+def _error(side: _Side, other: _Side) -> float:
     """Return the mean of (h . g / B - u . p)^2 over the pairs, in units of that of (u . p)^2, without a matrix of all
     pairs.
 
     Each side has its (n, B) codes, (n, D) rows, and (n,) weights.
     """
-    (codes, rows, shares), (others, other_rows, other_shares) = one, other
+    (codes, rows, shares), (other_codes, other_rows, other_shares) = side, other
 
     def moments(first: Rows, second: Rows, shares: NDArray[np.float64]) -> Matrix:
         return np.asarray((first * shares[:, None]).T @ second)
 
-    made = np.vdot(moments(codes, codes, shares), moments(others, others, other_shares)) / codes.shape[1] ** 2
-    both = np.vdot(moments(codes, rows, shares), moments(others, other_rows, other_shares)) / codes.shape[1]
-    wanted = np.vdot(moments(rows, rows, shares), moments(other_rows, other_rows, other_shares))
-    return float((made - 2.0 * both + wanted) / max(wanted, _TINY))
+    bits = np.vdot(moments(codes, codes, shares), moments(other_codes, other_codes, other_shares)) / codes.shape[1] ** 2
+    both = np.vdot(moments(codes, rows, shares), moments(other_codes, other_rows, other_shares)) / codes.shape[1]
+    of_rows = np.vdot(moments(rows, rows, shares), moments(other_rows, other_rows, other_shares))
+    return float((bits - 2.0 * both + of_rows) / max(of_rows, _TINY))
 
 
 def _start(rows: Rows, n_bits: int, random: np.random.RandomState) -> Matrix:

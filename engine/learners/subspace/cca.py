@@ -57,15 +57,15 @@ class CanonicalCorrelation(LinearLearner, MultiViewLearner):
         """Return the rank of the narrowest view."""
         return min(ranks)
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        views = complete(views, given.mask)
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        views = complete(views, supervision.mask)
         self.means_: list[NDArray[np.float64]] = [rows.mean(axis=0) for rows in views]
         spectra = [Spectrum.of(Span.of(rows - mean)) for rows, mean in zip(views, self.means_, strict=True)]
-        self.shrinkage_: list[float] = shrinkages([one.span for one in spectra], self.shrinkage)
+        self.shrinkage_: list[float] = shrinkages([spectrum.span for spectrum in spectra], self.shrinkage)
         directions, correlations = directions_of(spectra, self.shrinkage_, self.n_components)
         self.correlations_: NDArray[np.float64] = np.clip(correlations, 0.0, 1.0)
         self.weights_: list[NDArray[np.float64]] = [
-            self.correlations_[:, None] ** self.power * found for found in directions
+            self.correlations_[:, None] ** self.power * rows for rows in directions
         ]
 
 
@@ -131,12 +131,12 @@ def directions_of(
 
     ``shrinkage`` has a number for each view; ``size`` is the maximum number of directions.
     """
-    whiteners = [one.whitener(s) for one, s in zip(spectra, shrinkage, strict=True)]
-    white = [one.span.rows @ whitener for one, whitener in zip(spectra, whiteners, strict=True)]
+    whiteners = [spectrum.whitener(s) for spectrum, s in zip(spectra, shrinkage, strict=True)]
+    white = [spectrum.span.rows @ whitener for spectrum, whitener in zip(spectra, whiteners, strict=True)]
     pairs = combinations(range(len(spectra)), 2)
-    found, correlations = correlated({(v, w): white[v].T @ white[w] / len(white[v]) for v, w in pairs}, size)
-    parts = zip(spectra, whiteners, found, strict=True)
-    return [one.span.lifted((whitener @ directions).T) for one, whitener, directions in parts], correlations
+    bases, correlations = correlated({(v, w): white[v].T @ white[w] / len(white[v]) for v, w in pairs}, size)
+    parts = zip(spectra, whiteners, bases, strict=True)
+    return [spectrum.span.lifted((whitener @ directions).T) for spectrum, whitener, directions in parts], correlations
 
 
 def correlated(cross: Mapping[tuple[int, int], Matrix], size: int) -> tuple[list[Matrix], NDArray[np.float64]]:
@@ -162,8 +162,8 @@ def correlated(cross: Mapping[tuple[int, int], Matrix], size: int) -> tuple[list
         blocks[ends[v] - widths[v] : ends[v], ends[w] - widths[w] : ends[w]] = block
     directions = min(size, *widths)
     # eigh reads only the upper triangle
-    found = scipy.linalg.eigh(blocks, lower=False, subset_by_index=(len(blocks) - directions, len(blocks) - 1))
-    values, vectors = found[0][::-1], found[1][:, ::-1]
+    solution = scipy.linalg.eigh(blocks, lower=False, subset_by_index=(len(blocks) - directions, len(blocks) - 1))
+    values, vectors = solution[0][::-1], solution[1][:, ::-1]
     return np.split(vectors * np.sqrt(count), ends[:-1]), values / (count - 1)
 
 
@@ -172,7 +172,7 @@ def _singular(matrix: Matrix) -> tuple[Matrix, NDArray[np.float64], Matrix]:
     try:
         return np.linalg.svd(matrix, full_matrices=False)
     except np.linalg.LinAlgError:  # LAPACK's divide and conquer (gesdd) can fail to converge; QR iteration does not
-        found: tuple[Matrix, NDArray[np.float64], Matrix] = scipy.linalg.svd(
+        factors: tuple[Matrix, NDArray[np.float64], Matrix] = scipy.linalg.svd(
             matrix, full_matrices=False, lapack_driver="gesvd"
         )
-        return found
+        return factors

@@ -76,8 +76,8 @@ def wrong_share(left_out: Sequence[NDArray[np.floating[Any]]], mask: Mask, class
     own = scores[able, classes[able]]
     ranks = (scores[able] > own[:, None]).sum(axis=1)
     last = np.arange(1, count) > _TAIL * (count - 1)
-    found = int((ranks > _TAIL * (count - 1)).sum())
-    return 0.0 if found < _LEAST_FOUND else found / len(able) / float(last.mean())
+    tail = int((ranks > _TAIL * (count - 1)).sum())
+    return 0.0 if tail < _LEAST_FOUND else tail / len(able) / float(last.mean())
 
 
 @dataclass(eq=False, repr=False)
@@ -150,10 +150,10 @@ class ClassInstance(MultiViewLearner):
 
     def again(self) -> Self:
         """Return an unfitted copy that keeps the weight and the choices of both learners."""
-        found = super().again()
+        learner = super().again()
         classes, instances = self._models()
-        found.weight, found._learners = self.weight_, (classes.again(), instances and instances.again())
-        return found
+        learner.weight, learner._learners = self.weight_, (classes.again(), instances and instances.again())
+        return learner
 
     @property
     def needs_labels(self) -> bool:
@@ -173,55 +173,55 @@ class ClassInstance(MultiViewLearner):
         """Return the unfitted learner of class probabilities."""
         return _LEARNERS.get(self.classes, ClassPosteriors)(random_state=self.random_state)
 
-    def _needs_classes(self, given: Supervision) -> bool:
-        return super()._needs_classes(given) or given.classes is not None
+    def _needs_classes(self, supervision: Supervision) -> bool:
+        return super()._needs_classes(supervision) or supervision.classes is not None
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self.shared_means_ = _shared_means(self._shared, views, given.mask)
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        self.shared_means_ = _shared_means(self._shared, views, supervision.mask)
         unfitted, instances = self._learners or (self._of_classes(), None)
-        classes = unfitted.fit(views, given)
-        if self.classes == "auto" and self._learners is None and _contradicted(classes, given) >= _WRONG:
-            classes = CoEM(random_state=self.random_state).fit(views, given)
+        classes = unfitted.fit(views, supervision)
+        if self.classes == "auto" and self._learners is None and _contradicted(classes, supervision) >= _WRONG:
+            classes = CoEM(random_state=self.random_state).fit(views, supervision)
         folds: list[Fold] = []
         learned = self._learned_views(len(views))
-        mask = given.mask[:, learned]
+        mask = supervision.mask[:, learned]
         if (mask.sum(axis=1) >= min(2, len(learned))).sum() > 1:
             instances = instances or Instances(n_components=self.n_components, random_state=self.random_state)
-            rows, alone = [views[view] for view in learned], Supervision(mask=mask, groups=given.groups)
+            rows, alone = [views[view] for view in learned], Supervision(mask=mask, groups=supervision.groups)
             if self.weight is None:
                 folds = instances.fit_folds(rows, alone)
             else:
                 instances.fit(rows, alone)
         left_out = classes.left_out_
-        supervised = _supervised(given)
+        supervised = _supervised(supervision)
         self.classless_ = [] if supervised else self._shared[1:]
         unmeasured = _UNMEASURED if supervised else _UNSUPERVISED
         self.weight_ = unmeasured if self.weight is None else self.weight
-        if supervised and folds and given.classes is not None:
-            spread = [_spread(left_out[view], given.mask[:, view]) for view in learned]
-            measurable = _measurable(folds, replace(given, mask=mask))
-            self.weight_ = chosen_weight(measurable, spread, given.classes)
+        if supervised and folds and supervision.classes is not None:
+            spread = [_spread(left_out[view], supervision.mask[:, view]) for view in learned]
+            measurable = _measurable(folds, replace(supervision, mask=mask))
+            self.weight_ = chosen_weight(measurable, spread, supervision.classes)
         self._hold(classes, instances)
         self.left_out_ = [
             self._joined(probabilities, rows[present], view).astype(np.float32)
-            for view, (probabilities, rows, present) in enumerate(zip(left_out, views, given.mask.T, strict=True))
+            for view, (probabilities, rows, present) in enumerate(zip(left_out, views, supervision.mask.T, strict=True))
         ]
 
-    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+    def _add_view(self, views: list[Rows], supervision: Supervision) -> None:
         self._made: Any = None  # the learners that embed rows now must stay as they are if an error follows
         classes, instances = self._models()
         self._made = None
-        classes.add_view(views, given)
+        classes.add_view(views, supervision)
         if instances is not None:
             learned = self._learned_views(len(views))
-            mask = given.mask[:, learned]
+            mask = supervision.mask[:, learned]
             if (mask[:, -1] & mask[:, :-1].any(axis=1)).sum() > 1:
                 instances.add_view([views[view] for view in learned], Supervision(mask=mask))
             else:
                 instances.add_blank(views[-1].shape[1])
         left_out = classes.left_out_[-1]
         self._hold(classes, instances)
-        added = self._joined(left_out, views[-1][given.mask[:, -1]], len(views) - 1).astype(np.float32)
+        added = self._joined(left_out, views[-1][supervision.mask[:, -1]], len(views) - 1).astype(np.float32)
         self.left_out_ = [*self.left_out_, added]
 
     def _hold(self, classes: ClassPosteriors, instances: Instances | None) -> None:
@@ -279,19 +279,20 @@ def _shared_means(shared: Sequence[int], views: Sequence[Rows], mask: Mask) -> l
     return [views[view][mask[:, view]].mean(axis=0) for view in shared]
 
 
-def _supervised(given: Supervision) -> bool:
+def _supervised(supervision: Supervision) -> bool:
     """Return whether any label or pair is known."""
-    labelled = given.classes is not None and (given.labelled is None or bool(np.any(given.labelled)))
-    return labelled or given.neighbors is not None
+    labelled = supervision.classes is not None and (supervision.labelled is None or bool(np.any(supervision.labelled)))
+    return labelled or supervision.neighbors is not None
 
 
-def _contradicted(classes: ClassPosteriors, given: Supervision) -> float:
+def _contradicted(classes: ClassPosteriors, supervision: Supervision) -> float:
     """Return the estimated share of wrong labels; 0 with a single view, pairs, or several labels of an item."""
-    if given.mask.shape[1] < 2 or given.neighbors is not None or given.classes is None or sp.issparse(given.classes):
+    labels = supervision.classes
+    if supervision.mask.shape[1] < 2 or supervision.neighbors is not None or labels is None or sp.issparse(labels):
         return 0.0
     columns = {name: column for column, name in enumerate(classes.classes_.tolist())}
-    places = np.array([columns.get(name, -1) for name in np.asarray(given.classes).tolist()])
-    return wrong_share(classes.left_out_, given.mask, places)
+    places = np.array([columns.get(name, -1) for name in np.asarray(labels).tolist()])
+    return wrong_share(classes.left_out_, supervision.mask, places)
 
 
 def chosen_weight(folds: Sequence[Fold], probabilities: Sequence[Rows], classes: Any) -> float:
@@ -306,12 +307,12 @@ def chosen_weight(folds: Sequence[Fold], probabilities: Sequence[Rows], classes:
         [fold for fold in folds if len(fold[0])],
         partial(_measured, probabilities=probabilities, classes=classes),
     )
-    precisions, found = (
-        (np.concatenate(one, axis=1) for one in zip(*measured, strict=True)) if measured else (None, None)
+    precisions, hits = (
+        (np.concatenate(parts, axis=1) for parts in zip(*measured, strict=True)) if measured else (None, None)
     )
-    if precisions is None or found is None or precisions.shape[1] < _LEAST:
+    if precisions is None or hits is None or precisions.shape[1] < _LEAST:
         return _UNMEASURED
-    means, recalls = precisions.mean(axis=1), found.mean(axis=1)
+    means, recalls = precisions.mean(axis=1), hits.mean(axis=1)
     best = int(np.argmax(means))
     error = precisions[best].std(ddof=1) / np.sqrt(precisions.shape[1])
     recalls[means < means[best] - max(error, _TOLERANCE)] = -1.0
@@ -322,49 +323,49 @@ def _measured(fold: Fold, probabilities: Sequence[Rows], classes: Any) -> tuple[
     """Return the average precision by class of the held-out items of a fold for each weight, over all pairs of views,
     (W, m) for the m items that share their class, and the share of pairs of views in which each finds itself, or the
     weights themselves if there is a single view."""
-    left, instances = fold
-    relevant = _sharing(classes[left])
+    items, instances = fold
+    relevant = _sharing(classes[items])
     np.fill_diagonal(relevant, False)
-    precisions = np.zeros((len(WEIGHTS), len(left)))
+    precisions = np.zeros((len(WEIGHTS), len(items)))
     own: list[NDArray[np.bool_]] = []
     for query, target in product(range(len(instances)), repeat=2):
         checkpoint()
-        by_class = probabilities[query][left] @ probabilities[target][left].T
+        by_class = probabilities[query][items] @ probabilities[target][items].T
         by_instance = instances[query] @ instances[target].T
         similar = [by_class + weight * by_instance for weight in WEIGHTS]
-        precisions += [_average_precision(one, relevant) for one in similar]
+        precisions += [_average_precision(scores, relevant) for scores in similar]
         if query != target:
-            own.append(np.array([_finds_itself(one) for one in similar]))
-    shares = np.mean(own, axis=0) if own else np.repeat(np.array(WEIGHTS)[:, None], len(left), axis=1)
+            own.append(np.array([_finds_itself(scores) for scores in similar]))
+    shares = np.mean(own, axis=0) if own else np.repeat(np.array(WEIGHTS)[:, None], len(items), axis=1)
     return precisions[:, relevant.any(axis=1)] / len(instances) ** 2, shares
 
 
-def _measurable(folds: Sequence[Fold], given: Supervision) -> list[Fold]:
+def _measurable(folds: Sequence[Fold], supervision: Supervision) -> list[Fold]:
     """Return of each fold the first items that have labels and all views."""
-    labelled = given.labelled
-    if labelled is None and sp.issparse(given.classes):
-        labels: Any = given.classes
+    labelled = supervision.labelled
+    if labelled is None and sp.issparse(supervision.classes):
+        labels: Any = supervision.classes
         labelled = np.diff(labels.indptr) > 0
     elif labelled is None:
-        labelled = np.isin(given.classes, shared_classes(given.classes))
-    able = np.asarray(labelled, bool) & given.mask.all(axis=1)
-    chosen = [(left, np.flatnonzero(able[left])[:_MEASURED], embedded) for left, embedded in folds]
-    return [(left[some], [rows[some] for rows in embedded]) for left, some, embedded in chosen]
+        labelled = np.isin(supervision.classes, shared_classes(supervision.classes))
+    able = np.asarray(labelled, bool) & supervision.mask.all(axis=1)
+    measured = [(items, np.flatnonzero(able[items])[:_MEASURED], embedded) for items, embedded in folds]
+    return [(items[some], [rows[some] for rows in embedded]) for items, some, embedded in measured]
 
 
 def _spread(rows: NDArray[np.float32], present: NDArray[np.bool_]) -> Rows:
     """Return the rows of the items that have a view, and zeros for the others, (n, K)."""
-    found = np.zeros((len(present), rows.shape[1]))
-    found[present] = rows
-    return found
+    spread = np.zeros((len(present), rows.shape[1]))
+    spread[present] = rows
+    return spread
 
 
 def _average_precision(similar: Rows, relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the average precision of each item's ranking of the others, (n,); 0 if no other is relevant."""
-    others = -similar
-    np.fill_diagonal(others, np.finfo(np.float64).max)
+    distances = -similar
+    np.fill_diagonal(distances, np.finfo(np.float64).max)
     # The last bit of each number states whether the item is relevant: sorting numbers is faster than ordering items.
-    bits = (others.view(np.int64) | 1) ^ relevant
+    bits = (distances.view(np.int64) | 1) ^ relevant
     ranked = (np.sort(bits.view(np.float64), axis=1).view(np.int64) & 1) == 0
     precision = ranked.cumsum(axis=1) / np.arange(1, ranked.shape[1] + 1)
     return np.asarray((precision * ranked).sum(axis=1) / np.maximum(ranked.sum(axis=1), 1))

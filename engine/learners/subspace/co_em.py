@@ -44,12 +44,12 @@ class _Problem:
 
     def sample(self, random: np.random.RandomState) -> "_Problem":
         """Return at most 1,000 of the items; all if a view has nearly no rows among these."""
-        chosen = self.evidence.sample(_TO_CHOOSE, random)
-        if len(chosen) == len(self.mask) or (self.mask[chosen].sum(axis=0) < _LEAST_ROWS).any():
+        items = self.evidence.sample(_TO_CHOOSE, random)
+        if len(items) == len(self.mask) or (self.mask[items].sum(axis=0) < _LEAST_ROWS).any():
             return self
-        groups = None if self.groups is None else self.groups[chosen]
-        rows = [view[chosen] for view in self.views]
-        return _Problem(rows, self.mask[chosen], groups, self.evidence.take(chosen))
+        groups = None if self.groups is None else self.groups[items]
+        rows = [view[items] for view in self.views]
+        return _Problem(rows, self.mask[items], groups, self.evidence.take(items))
 
 
 @dataclass(eq=False, repr=False)
@@ -114,9 +114,9 @@ class CoEM(ClassPosteriors):
 
     def again(self) -> Self:
         """Return an unfitted copy that keeps the number of new classes, the start and the number of turns."""
-        found = super().again()
-        found._kept = Plan(self.new_classes_, self.start_, self.n_iter_)
-        return found
+        learner = super().again()
+        learner._kept = Plan(self.new_classes_, self.start_, self.n_iter_)
+        return learner
 
     def fit_cost(self, size: FitSize) -> FitCost:
         """Return the cost of the regressions, and of the trials on few items, of which most trainings make half."""
@@ -132,43 +132,44 @@ class CoEM(ClassPosteriors):
         new = max(NEW_CLASSES) if self.new_classes is None else self.new_classes
         return (size.classes + new,) * len(size.widths)
 
-    def _needs_classes(self, given: Supervision) -> bool:
-        super()._needs_classes(given)
-        return given.classes is not None
+    def _needs_classes(self, supervision: Supervision) -> bool:
+        super()._needs_classes(supervision)
+        return supervision.classes is not None
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
         random = check_random_state(self.random_state)
         self.exclusive_, self.scores_ = True, np.empty((0, 2))
-        evidence = Evidence.of(given, len(given.mask), _FIRST_NOISE if self.label_noise is None else self.label_noise)
+        noise = _FIRST_NOISE if self.label_noise is None else self.label_noise
+        evidence = Evidence.of(supervision, len(supervision.mask), noise)
         self._check(evidence, len(views))
         self.classes_ = evidence.classes
-        items = self._items(evidence, given.mask, random)
-        turn = self._learned([rows[items] for rows in views], given, items, evidence.take(items), random)
+        items = self._items(evidence, supervision.mask, random)
+        turn = self._learned([rows[items] for rows in views], supervision, items, evidence.take(items), random)
         self.n_iter_ = turn.number
         self.label_noise_, self.pair_noise_ = turn.evidence.label_noise, turn.evidence.pair_noise
         fitted = [turn.fitted(view) for view in range(len(views))]
         for name in fitted[0]:
             setattr(self, name, [attributes[name] for attributes in fitted])
-        if len(items) < len(given.mask):
+        if len(items) < len(supervision.mask):
             self.left_out_: list[NDArray[np.float32]] = [
-                self._all_left_out(views, given.mask, items, view) for view in range(len(views))
+                self._all_left_out(views, supervision.mask, items, view) for view in range(len(views))
             ]
 
     def _learned(
         self,
         views: list[Rows],
-        given: Supervision,
+        supervision: Supervision,
         items: NDArray[np.intp],
         evidence: Evidence,
         random: np.random.RandomState,
     ) -> Turn:
         """Return the last turn over some items, given their rows and evidence."""
-        mask = given.mask[items]
+        mask = supervision.mask[items]
         for view, count in enumerate(mask.sum(axis=0)):
             if count < _LEAST_ROWS:
-                known = f"{count} items of view {view} have a label, a pair or another view"
-                raise ValueError(f"{known}; at least {_LEAST_ROWS} are needed")
-        groups = None if given.groups is None else np.asarray(given.groups)[items]
+                shortage = f"{count} items of view {view} have a label, a pair or another view"
+                raise ValueError(f"{shortage}; at least {_LEAST_ROWS} are needed")
+        groups = None if supervision.groups is None else np.asarray(supervision.groups)[items]
         problem = _Problem(views, mask, groups, evidence)
         turns, seeding = self._prepared(problem, random)
         plan = self._kept or self._plan(problem, turns, seeding, random)
@@ -207,8 +208,8 @@ class CoEM(ClassPosteriors):
         An item with a single view and without label and pair gives no evidence about its class, so it is left out,
         unless there are new classes, which may show in one view.
         """
-        known = evidence.labelled_or_paired()
-        items = np.flatnonzero(known | (mask.sum(axis=1) > 1))
+        supervised = evidence.labelled_or_paired()
+        items = np.flatnonzero(supervised | (mask.sum(axis=1) > 1))
         if self.new_classes:
             items = np.arange(len(mask))
         if len(items) > self.max_items:
@@ -220,32 +221,32 @@ class CoEM(ClassPosteriors):
     ) -> NDArray[np.float32]:
         """Return the embeddings of all rows of a view; rows that were not learned from are embedded like new rows."""
         learned = np.isin(np.arange(len(mask)), items)
-        found = np.empty((len(mask), self.left_out_[view].shape[1]), np.float32)
-        found[learned & mask[:, view]] = self.left_out_[view]
-        others = np.flatnonzero(~learned & mask[:, view])
-        for part in slices(len(others), self.n_landmarks):
-            found[others[part]] = self._project(views[view][others[part]], view)
-        return found[mask[:, view]]
+        embedded = np.empty((len(mask), self.left_out_[view].shape[1]), np.float32)
+        embedded[learned & mask[:, view]] = self.left_out_[view]
+        new = np.flatnonzero(~learned & mask[:, view])
+        for part in slices(len(new), self.n_landmarks):
+            embedded[new[part]] = self._project(views[view][new[part]], view)
+        return embedded[mask[:, view]]
 
-    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+    def _add_view(self, views: list[Rows], supervision: Supervision) -> None:
         """Fit the view to the classes that the other views, the labels and the pairs show."""
-        evidence = Evidence.of(given, len(given.mask), self.label_noise_)
+        evidence = Evidence.of(supervision, len(supervision.mask), self.label_noise_)
         positions = {name: position for position, name in enumerate(self.classes_.tolist())}
         codes = [positions.get(evidence.classes[code], -1) if code >= 0 else -1 for code in evidence.codes]
         evidence = replace(evidence, classes=self.classes_, codes=np.array(codes), pair_noise=self.pair_noise_)
         count = len(self.offsets_[0])
-        probabilities = np.full((len(given.mask), count), 1 / count)
+        probabilities = np.full((len(supervision.mask), count), 1 / count)
         ratios = np.zeros_like(probabilities)
-        for view, present in enumerate(given.mask[:, :-1].T):
+        for view, present in enumerate(supervision.mask[:, :-1].T):
             ratios[present] += log_ratios(self._project(views[view][present], view))
         for _ in range(self.max_iter if evidence.similar is not None else 1):
             probabilities = evidence.probabilities(ratios, probabilities)
-        present = given.mask[:, -1]
-        groups = None if given.groups is None else np.asarray(given.groups)[present]
+        present = supervision.mask[:, -1]
+        groups = None if supervision.groups is None else np.asarray(supervision.groups)[present]
         landmarks = drawn(int(present.sum()), self.n_landmarks, check_random_state(self.random_state))
         undecided = self._undecided(views[-1][present], groups, landmarks)
-        found = Turns([undecided], given.mask[:, -1:], evidence, self.alpha, self.label_noise, 1).learned(probabilities)
-        for name, value in found.fitted(0).items():
+        turn = Turns([undecided], present[:, None], evidence, self.alpha, self.label_noise, 1).learned(probabilities)
+        for name, value in turn.fitted(0).items():
             setattr(self, name, [*getattr(self, name), value])
 
     def _check(self, evidence: Evidence, views: int) -> None:

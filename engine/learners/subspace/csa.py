@@ -68,9 +68,9 @@ class CanonicalSimilarity(LinearLearner, MultiViewLearner):
         """Return the rank of the narrowest view."""
         return min(ranks)
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        groups = None if given.groups is None else np.asarray(given.groups)[given.mask.all(axis=1)]
-        views = complete(views, given.mask)
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        groups = None if supervision.groups is None else np.asarray(supervision.groups)[supervision.mask.all(axis=1)]
+        views = complete(views, supervision.mask)
         self.shrinkage_ = self._chosen(views, groups) if self.shrinkage is None else self.shrinkage
         self.means_, self.weights_, self.correlations_ = _fitted(_centred(views), self.shrinkage_, self.n_components)
 
@@ -84,12 +84,12 @@ class CanonicalSimilarity(LinearLearner, MultiViewLearner):
 
         def loss(number: int) -> float:
             total = 0.0
-            for (_, left), of_fold in zip(folds, centred, strict=True):
+            for (_, held), of_fold in zip(folds, centred, strict=True):
                 checkpoint()
                 means, weights, correlations = _fitted(of_fold, SHRINKAGES[number], self.n_components)
                 parts = zip(views, means, weights, strict=True)
-                found = [_weighted((view[left] - mean) @ w.T, correlations) for view, mean, w in parts]
-                total += contrastive_loss(found, np.ones((len(left), len(views)), bool))
+                embedded = [_weighted((view[held] - mean) @ w.T, correlations) for view, mean, w in parts]
+                total += contrastive_loss(embedded, np.ones((len(held), len(views)), bool))
             return total
 
         return SHRINKAGES[downhill(loss, len(SHRINKAGES), _UNMEASURED) if folds else _UNMEASURED]

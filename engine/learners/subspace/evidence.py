@@ -46,20 +46,20 @@ class Evidence:
     held_out_pairs: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), np.intp))
 
     @classmethod
-    def of(cls, given: Supervision, count: int, label_noise: float) -> "Evidence":
+    def of(cls, supervision: Supervision, count: int, label_noise: float) -> "Evidence":
         """Return the evidence that supervision gives for ``count`` items.
 
-        An item's class is known if ``given.labelled`` contains the item; without ``labelled``, if another item shares
-        the class.
+        An item's class is known if ``supervision.labelled`` contains the item; without ``labelled``, if another item
+        shares the class.
         """
         classes, codes = np.empty(0), np.full(count, -1)
-        if given.classes is not None:
-            names, numbers, counts = np.unique(given.classes, return_inverse=True, return_counts=True)
-            known = counts[numbers] > 1 if given.labelled is None else np.asarray(given.labelled, bool)
-            kept = np.unique(numbers[known])
-            classes = names[kept]
-            codes[known] = np.searchsorted(kept, numbers[known])
-        return cls(classes, codes, _symmetric(given.neighbors, count), label_noise)
+        if supervision.classes is not None:
+            names, numbers, counts = np.unique(supervision.classes, return_inverse=True, return_counts=True)
+            labelled = counts[numbers] > 1 if supervision.labelled is None else np.asarray(supervision.labelled, bool)
+            places = np.unique(numbers[labelled])
+            classes = names[places]
+            codes[labelled] = np.searchsorted(places, numbers[labelled])
+        return cls(classes, codes, _symmetric(supervision.neighbors, count), label_noise)
 
     @property
     def known(self) -> NDArray[np.intp]:
@@ -105,15 +105,15 @@ class Evidence:
         scores = np.log(prior) + ratios
         if self.similar is not None:
             scores += self.similar @ np.log((1 - self.pair_noise) * before / prior + self.pair_noise)
-        known = self.known
-        scores[known] += self._log_labels(before.shape[1])
+        items = self.known
+        scores[items] += self._log_labels(before.shape[1])
         return np.asarray(softmax(scores, axis=1))
 
     def _log_labels(self, count: int) -> Rows:
         """Return the logarithms of the likelihoods of the known items' labels under ``count`` classes."""
         odds = np.full((len(self.known), count), self.label_noise / count)
         odds[np.arange(len(odds)), self.codes[self.known]] += 1 - self.label_noise
-        return np.asarray(np.log(odds + 1e-12))
+        return np.asarray(np.log(odds + 1e-12))  # without noise, the odds of other classes are 0
 
     def learned(self, probabilities: Rows, label_noise: float | None) -> "Evidence":
         """Return the evidence with the shares of wrong labels and pairs that (n, K) probabilities imply.
@@ -126,9 +126,9 @@ class Evidence:
             agreeing = (probabilities[pairs.row] * probabilities[pairs.col]).sum(axis=1).mean()
             pair_noise = float(np.clip(1 - agreeing, *_PAIR_NOISE[1:]))
         if label_noise is None:
-            known = self.known
-            missed = 1 - probabilities[known, self.codes[known]]
-            label_noise = float(missed.mean()) if len(known) else 0.0
+            items = self.known
+            missed = 1 - probabilities[items, self.codes[items]]
+            label_noise = float(missed.mean()) if len(items) else 0.0
         return replace(self, label_noise=label_noise, pair_noise=pair_noise)
 
     def holding_out(self, random: np.random.RandomState) -> "Evidence":
@@ -140,15 +140,15 @@ class Evidence:
         codes, labelled = np.full_like(self.codes, -1), self.codes[order]
         counts = np.bincount(labelled, minlength=len(self.classes))
         least = np.where(counts > 1, np.maximum(1, np.round(_HELD_OUT * counts)), 0)
-        kept = _ranks(labelled) >= least[labelled]
-        codes[order[kept]], labels = labelled[kept], order[~kept]
+        mask = _ranks(labelled) >= least[labelled]
+        codes[order[mask]], labels = labelled[mask], order[~mask]
         held = replace(self, codes=codes, held_out_labels=np.column_stack([labels, self.codes[labels]]))
         if self.similar is None:
             return held
         pairs = sp.triu(self.similar).tocoo()
-        kept = random.random_sample(pairs.nnz) >= _HELD_OUT
-        rest = sp.coo_array((pairs.data[kept], (pairs.row[kept], pairs.col[kept])), shape=pairs.shape)
-        held_out = np.column_stack([pairs.row[~kept], pairs.col[~kept]]).astype(np.intp)
+        mask = random.random_sample(pairs.nnz) >= _HELD_OUT
+        rest = sp.coo_array((pairs.data[mask], (pairs.row[mask], pairs.col[mask])), shape=pairs.shape)
+        held_out = np.column_stack([pairs.row[~mask], pairs.col[~mask]]).astype(np.intp)
         return replace(held, similar=sp.csr_array(rest + rest.T), held_out_pairs=held_out)
 
     def prediction_score(
@@ -171,7 +171,7 @@ class Evidence:
             for a in range(len(posteriors))
             for b in range(a)
         ]
-        ratios = [np.log(one + _TINY) - np.log(prior) for one in posteriors]
+        ratios = [np.log(posterior + _TINY) - np.log(prior) for posterior in posteriors]
         by_views = softmax(np.log(prior) + np.sum(ratios, axis=0), axis=1)
         items, codes = self.held_out_labels.T
         labels = _log_likelihoods(by_views[items, codes], 1 / len(prior))
@@ -198,13 +198,13 @@ class PredictionScore:
     @property
     def score(self) -> float:
         """The sum of the means of the kinds."""
-        return float(sum(one.mean() for one in self.kinds if len(one)))
+        return float(sum(kind.mean() for kind in self.kinds if len(kind)))
 
     def is_as_good_as(self, other: "PredictionScore") -> bool:
         """Return whether the score is at most one standard error of the paired difference below another score."""
         behind = [theirs - ours for ours, theirs in zip(self.kinds, other.kinds, strict=True) if len(ours)]
-        variance = sum(one.var() / len(one) for one in behind)
-        return float(sum(one.mean() for one in behind)) <= float(np.sqrt(variance))
+        variance = sum(gap.var() / len(gap) for gap in behind)
+        return float(sum(gap.mean() for gap in behind)) <= float(np.sqrt(variance))
 
 
 def priors(probabilities: Rows) -> NDArray[np.float64]:
@@ -216,20 +216,20 @@ def priors(probabilities: Rows) -> NDArray[np.float64]:
 def _agreement(first: Rows, second: Rows, both: NDArray[np.bool_]) -> Rows:
     """Return, for the items that have two views, the log ratio of the probability that both views have one class to
     chance."""
-    one, two = first[both], second[both]
-    if not len(one):
+    first, second = first[both], second[both]
+    if not len(first):
         return np.empty(0)
-    shares = np.sqrt(one.mean(axis=0) * two.mean(axis=0)) + _TINY
-    return np.asarray(np.log((one * two / shares).sum(axis=1) + _LEAST))
+    shares = np.sqrt(first.mean(axis=0) * second.mean(axis=0)) + _TINY
+    return np.asarray(np.log((first * second / shares).sum(axis=1) + _LEAST))
 
 
 def _ranks(codes: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return how often each of (n,) codes came before, (n,)."""
     order = np.argsort(codes, kind="stable")
     _, first, counts = np.unique(codes[order], return_index=True, return_counts=True)
-    found = np.empty(len(codes), np.intp)
-    found[order] = np.arange(len(codes)) - np.repeat(first, counts)
-    return found
+    ranks = np.empty(len(codes), np.intp)
+    ranks[order] = np.arange(len(codes)) - np.repeat(first, counts)
+    return ranks
 
 
 def _log_likelihoods(likely: Rows, chance: float) -> Rows:
@@ -248,8 +248,8 @@ def _symmetric(neighbors: Any, count: int) -> Any:
     """Return the pairs in both directions, without pairs of an item with itself; None if no pairs remain."""
     if neighbors is None:
         return None
-    given = sp.csr_array(neighbor_matrix(neighbors, count) != 0).astype(np.float64)
-    both = sp.csr_array(((given + given.T) > 0).astype(np.float64))
+    pairs = sp.csr_array(neighbor_matrix(neighbors, count) != 0).astype(np.float64)
+    both = sp.csr_array(((pairs + pairs.T) > 0).astype(np.float64))
     both = sp.csr_array(both - sp.diags_array(both.diagonal()))
     both.eliminate_zeros()
     return both if both.nnz else None

@@ -128,17 +128,17 @@ class Instances(MultiViewLearner):
         kernel = {"scaling": self.scaling_, "bandwidth": self.bandwidth_}
         return super().again().set_params(penalty=self.penalty_ or self.penalty, **kernel)
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self._learned(views, given, self.penalty is None)
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        self._learned(views, supervision, self.penalty is None)
 
-    def _learned(self, views: list[Rows], given: Supervision, in_folds: bool) -> list[Fold]:
-        items = np.flatnonzero(given.mask.sum(axis=1) >= min(2, len(views)))
+    def _learned(self, views: list[Rows], supervision: Supervision, in_folds: bool) -> list[Fold]:
+        items = np.flatnonzero(supervision.mask.sum(axis=1) >= min(2, len(views)))
         if len(items) < 2:
             raise ValueError(f"{len(items)} items have two of the views; at least 2 are needed")
         random = check_random_state(self.random_state)
         items = items[drawn(len(items), self.max_items, random)]
-        mask = given.mask[items]
-        groups = None if given.groups is None else np.asarray(given.groups)[items]
+        mask = supervision.mask[items]
+        groups = None if supervision.groups is None else np.asarray(supervision.groups)[items]
         divided = folds_of(len(items), groups) if in_folds else []
         rows = [view[items] for view in views]
         kernel = self._kernel(rows, mask, groups, random)
@@ -149,19 +149,19 @@ class Instances(MultiViewLearner):
         if len(views) == 1:
             maps = [features[0].map(np.eye(features[0].rows.shape[1])[:, -self.n_components :])]
             own = unit_length(features[0].rows[:, -self.n_components :])
-            folds = [(left, [own[left]]) for _, left in divided]
+            folds = [(held, [own[held]]) for _, held in divided]
         else:
             maps, self.penalty_, folds = instance_maps(features, self.n_components, self.penalty, divided)
         self._hold(maps, ())
-        return [(items[left], embedded) for left, embedded in folds]
+        return [(items[held], embedded) for held, embedded in folds]
 
     def _kernel(self, views: list[Rows], mask: Mask, groups: Groups, random: np.random.RandomState) -> RowsKernel:
         """Return the kernel with the smallest contrastive loss of drawn items; the first of those to choose from if too
         few items have two views."""
         able = [
-            RowsKernel(one.scaling, self.bandwidth or one.bandwidth)
-            for one in KERNELS
-            if self.scaling in (None, one.scaling)
+            RowsKernel(kernel.scaling, self.bandwidth or kernel.bandwidth)
+            for kernel in KERNELS
+            if self.scaling in (None, kernel.scaling)
         ]
         able = list(dict.fromkeys(able))
         some = drawn(len(mask), _KERNEL_ITEMS, random)
@@ -180,23 +180,22 @@ class Instances(MultiViewLearner):
     def _features(
         self, views: list[Rows], mask: Mask, kernel: RowsKernel, random: np.random.RandomState
     ) -> list[KernelFeatures]:
-        """Return the kernel features of the rows of each view."""
         both = zip(views, mask.T, strict=True)
         return [KernelFeatures.of(rows, present, kernel, self.n_landmarks, random) for rows, present in both]
 
-    def _add_view(self, views: list[Rows], given: Supervision) -> None:
-        known, present = given.mask[:, :-1], given.mask[:, -1]
-        items = np.flatnonzero(present & known.any(axis=1))
+    def _add_view(self, views: list[Rows], supervision: Supervision) -> None:
+        fitted, present = supervision.mask[:, :-1], supervision.mask[:, -1]
+        items = np.flatnonzero(present & fitted.any(axis=1))
         if len(items) < 2:
             raise ValueError(f"{len(items)} items have the added view and another; at least 2 are needed")
         random = check_random_state(self.random_state)
         items = items[drawn(len(items), self.max_items, random)]
         sums = np.zeros((len(items), self.maps_[0].shape[1]))
-        for view, has in enumerate(known[items].T):
+        for view, has in enumerate(fitted[items].T):
             sums[has] += self._project(views[view][items[has]], view)
         kernel = RowsKernel(self.scaling_, self.bandwidth_)
         (features,) = self._features([views[-1][items]], np.ones((len(items), 1), bool), kernel, random)
-        means = sums / known[items].sum(axis=1, keepdims=True)
+        means = sums / fitted[items].sum(axis=1, keepdims=True)
         self._hold([regressed_map(features, means)], [self._map(view) for view in range(len(views) - 1)])
 
     def add_blank(self, width: int) -> None:
@@ -208,20 +207,19 @@ class Instances(MultiViewLearner):
         self.view_widths_, self.n_features_in_ = [*self.view_widths_, width], self.n_features_in_ + width
 
     def _hold(self, maps: Sequence["InstanceMap"], before: Sequence["InstanceMap"]) -> None:
-        """Hold the maps of views, after those of views before."""
         held = [*before, *maps]
-        self.landmarks_, self.scales_ = [one.landmarks for one in held], [one.scale for one in held]
-        self.maps_, self.offsets_ = [one.weights for one in held], [one.offsets for one in held]
+        self.landmarks_, self.scales_ = [view_map.landmarks for view_map in held], [view_map.scale for view_map in held]
+        self.maps_, self.offsets_ = [view_map.weights for view_map in held], [view_map.offsets for view_map in held]
 
     def _map(self, view: int) -> "InstanceMap":
         parts = self.landmarks_[view], self.scales_[view], self.maps_[view], self.offsets_[view]
         return InstanceMap(self.scaling_, *parts)
 
     def _project(self, rows: Rows, view: int) -> Rows:
-        found = np.empty((len(rows), self.maps_[view].shape[1]))
+        embedded = np.empty((len(rows), self.maps_[view].shape[1]))
         for part in slices(len(rows), len(self.landmarks_[view])):
-            found[part] = self._map(view).embedded(rows[part])
-        return found
+            embedded[part] = self._map(view).embedded(rows[part])
+        return embedded
 
 
 def instance_maps(
@@ -248,21 +246,21 @@ def instance_maps(
 
     def of_fold(number: int, fold: int) -> list[Rows]:
         checkpoint()
-        learned, left = folds[fold]
+        learned, held = folds[fold]
         weights = _directions(whitened[fold], mask[learned], size, penalties[number])
-        return [unit_length(view[left] @ one) for view, one in zip(single, weights, strict=True)]
+        return [unit_length(view[held] @ directions) for view, directions in zip(single, weights, strict=True)]
 
     def loss(number: int) -> float:
         embedded[number] = over(range(len(folds)), partial(of_fold, number))
-        return sum(contrastive_loss(one, mask[left]) for (_, left), one in zip(folds, embedded[number], strict=True))
+        return sum(contrastive_loss(rows, mask[held]) for (_, held), rows in zip(folds, embedded[number], strict=True))
 
     best = downhill(loss, len(penalties), PENALTIES.index(_UNMEASURED)) if penalty is None and folds else 0
     if folds and best not in embedded:
         loss(best)
-    chosen = penalties[best] if folds or penalty is not None else _UNMEASURED
-    weights = _directions([_Whitening.of(view) for view in rows], mask, size, chosen)
-    maps = [view.map(one) for view, one in zip(views, weights, strict=True)]
-    return maps, chosen, [(left, embedded[best][number]) for number, (_, left) in enumerate(folds)]
+    penalty = penalties[best] if folds or penalty is not None else _UNMEASURED
+    weights = _directions([_Whitening.of(view) for view in rows], mask, size, penalty)
+    maps = [view.map(directions) for view, directions in zip(views, weights, strict=True)]
+    return maps, penalty, [(held, embedded[best][number]) for number, (_, held) in enumerate(folds)]
 
 
 def regressed_map(features: KernelFeatures, targets: Rows) -> InstanceMap:
@@ -270,17 +268,17 @@ def regressed_map(features: KernelFeatures, targets: Rows) -> InstanceMap:
     path = RidgePath.of_rows(features.rows, targets)
     penalty = path.best_penalty(REGRESSION_PENALTIES * (float(path.values.sum()) or 1.0))
     weights = features.rows.T @ path.coefficients(penalty)
-    found = features.map(weights)
-    return replace(found, offsets=found.offsets - path.means)
+    view_map = features.map(weights)
+    return replace(view_map, offsets=view_map.offsets - path.means)
 
 
 def _held_out_loss(features: Sequence[KernelFeatures], mask: Mask, fold: tuple[Any, Any], size: int) -> float:
     """Return the contrastive loss of the held-out items of a fold by directions of the others, at the usual penalty."""
-    learned, left = fold
+    learned, held = fold
     single = [view.rows.astype(np.float32) for view in features]
     weights = _directions([_Whitening.of(view[learned]) for view in single], mask[learned], size, _UNMEASURED)
-    embedded = [unit_length(view[left] @ one) for view, one in zip(single, weights, strict=True)]
-    return contrastive_loss(embedded, mask[left])
+    embedded = [unit_length(view[held] @ directions) for view, directions in zip(single, weights, strict=True)]
+    return contrastive_loss(embedded, mask[held])
 
 
 def contrastive_loss(views: Sequence[Rows], mask: Mask) -> float:
@@ -293,7 +291,7 @@ def contrastive_loss(views: Sequence[Rows], mask: Mask) -> float:
             cosines.append((views[query][both] @ views[target][both].T).astype(np.float32))
     if not cosines:
         return 0.0
-    return min(float(np.mean([_cross_entropy(scale * one) for one in cosines])) for scale in _SHARPNESS)
+    return min(float(np.mean([_cross_entropy(scale * products) for products in cosines])) for scale in _SHARPNESS)
 
 
 def _cross_entropy(scores: NDArray[Any]) -> float:
@@ -330,10 +328,10 @@ def _directions(views: Sequence[_Whitening], mask: Mask, size: int, penalty: flo
         (v, w): white[v].T @ white[w] * np.sqrt(counts[v, v] * counts[w, w]) / max(counts[v, w], 1.0)
         for v, w in combinations(range(len(views)), 2)
     }
-    found, correlations = correlated(cross, size)
+    bases, correlations = correlated(cross, size)
     correlations = np.clip(correlations, 0.0, _MOST_CORRELATED)
     scale = np.sqrt(correlations / (1.0 - correlations**2))
-    return [(view.vectors * root) @ (one * scale) for view, root, one in zip(views, roots, found, strict=True)]
+    return [(view.vectors * root) @ (basis * scale) for view, root, basis in zip(views, roots, bases, strict=True)]
 
 
 def folds_of(count: int, groups: Groups) -> list[Any]:

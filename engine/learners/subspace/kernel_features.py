@@ -45,12 +45,12 @@ class InstanceMap:
     def embedded(self, rows: Rows) -> Rows:
         """Return the embeddings of (n, d) rows, (n, D)."""
         scaled, landmarks = _scaled(rows, self.scaling), LandmarkDistances(self.landmarks)
-        found = np.empty((len(rows), self.weights.shape[1]))
+        embeddings = np.empty((len(rows), self.weights.shape[1]))
         for part in landmarks.blocks(len(rows)):
             squared = landmarks.squared(scaled[part])
             squared /= -self.scale
-            found[part] = np.exp(squared, out=squared) @ self.weights
-        return unit_length(found - self.offsets)
+            embeddings[part] = np.exp(squared, out=squared) @ self.weights
+        return unit_length(embeddings - self.offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +81,9 @@ class KernelFeatures:
         kernel.maps_ = [kernel.maps_[0][:, -_FEATURES:]]
         features = kernel.embedded(own, 0)
         mean = features.mean(axis=0)
-        found = np.zeros((len(rows), features.shape[1]))
-        found[present] = features - mean
-        return cls(kind.scaling, kernel, found, mean, present)
+        centred = np.zeros((len(rows), features.shape[1]))
+        centred[present] = features - mean
+        return cls(kind.scaling, kernel, centred, mean, present)
 
     def map(self, weights: Rows) -> InstanceMap:
         """Return the map of rows whose features have (r, D) weights."""

@@ -29,10 +29,10 @@ class TargetedRows:
     groups: Groups | None
     """(n,) groups of rows to leave out together; None: each row is its own group."""
 
-    def take(self, chosen: NDArray[np.intp]) -> "TargetedRows":
+    def take(self, places: NDArray[np.intp]) -> "TargetedRows":
         """Return some of the rows, by position."""
-        groups = None if self.groups is None else self.groups[chosen]
-        return TargetedRows(self.rows[chosen], self.targets[chosen], groups)
+        groups = None if self.groups is None else self.groups[places]
+        return TargetedRows(self.rows[places], self.targets[places], groups)
 
     def standard_error(self, values: NDArray[np.float64]) -> float:
         """Return the standard error of the mean of (n,) values, which may be correlated within a group."""

@@ -61,14 +61,14 @@ class LinearDiscriminants(LinearLearner, SeparateLearner, MultiViewLearner):
         """Return the rank of the widest view, at most the number of classes minus one."""
         return min(max(ranks), max(classes - 1, 1))
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
         if not isinstance(self.shrinkage, str | float | int) and len(self.shrinkage) != len(views):
             raise ValueError(f"shrinkage has {len(self.shrinkage)} numbers: give one, or one for each view")
-        self.classes_: NDArray[Any] = shared_classes(given.classes)
-        super()._fit(views, given)
+        self.classes_: NDArray[Any] = shared_classes(supervision.classes)
+        super()._fit(views, supervision)
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, labels = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, labels = present_rows(views, supervision, view)
         rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         _, codes = np.unique(codes, return_inverse=True)
         count = min(self.n_components or len(self.classes_), len(self.classes_) - 1)

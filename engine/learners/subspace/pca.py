@@ -38,8 +38,8 @@ class PCA(LinearLearner, SeparateLearner, MultiViewLearner):
     whiten: bool = False
     view_slices: Sequence[int] | None = None
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, _ = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, supervision, view)
         weights, mean = principal_components(rows, self.n_components, self.whiten)
         return {"weights_": weights, "means_": mean}
 

@@ -51,8 +51,8 @@ class PartialLeastSquares(LinearLearner, MultiViewLearner):
         """Return the rank of the narrowest view."""
         return min(ranks)
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        views = complete(views, given.mask)
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        views = complete(views, supervision.mask)
         scaler = Standardize().fit(views)
         first, second = (Span.of(rows) for rows in scaler.transform(views))
         cross = first.rows.T @ second.rows / len(first.rows)

@@ -113,10 +113,10 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
 
     def again(self) -> Self:
         """Return an unfitted copy that keeps the kernel and the penalty of each view."""
-        found = super().again()
-        kernels = [RowKernel(*one) for one in zip(self.kernels_, self.scalings_, strict=True)]
-        found._choices = list(zip(kernels, self.alphas_, strict=True))
-        return found
+        learner = super().again()
+        kernels = [RowKernel(*pair) for pair in zip(self.kernels_, self.scalings_, strict=True)]
+        learner._choices = list(zip(kernels, self.alphas_, strict=True))
+        return learner
 
     def fit_cost(self, size: FitSize) -> FitCost:
         """Return the cost of the regressions, and of the trials of kernels on few rows."""
@@ -129,37 +129,37 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
         """Return the number of classes."""
         return (size.classes,) * len(size.widths)
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self.exclusive_ = np.ndim(given.classes) == 1
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        self.exclusive_ = np.ndim(supervision.classes) == 1
         if self.exclusive_:
-            self.classes_ = shared_classes(given.classes)
+            self.classes_ = shared_classes(supervision.classes)
         else:
-            self.classes_ = np.flatnonzero(given.classes.sum(axis=0) > 1)
-        super()._fit(views, given)
+            self.classes_ = np.flatnonzero(supervision.classes.sum(axis=0) > 1)
+        super()._fit(views, supervision)
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        present = given.mask[:, view]
-        groups = None if given.groups is None else np.asarray(given.groups)[present]
-        chosen = self._choices[view] if self._choices else None
-        return self._fit_rows(views[view][present], given.classes[present], groups, chosen)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        present = supervision.mask[:, view]
+        groups = None if supervision.groups is None else np.asarray(supervision.groups)[present]
+        choice = self._choices[view] if self._choices else None
+        return self._fit_rows(views[view][present], supervision.classes[present], groups, choice)
 
-    def _fit_rows(self, rows: Rows, labels: Any, groups: Groups | None, chosen: Choice | None) -> dict[str, Any]:
+    def _fit_rows(self, rows: Rows, labels: Any, groups: Groups | None, choice: Choice | None) -> dict[str, Any]:
         targets = self._targets(labels)
-        known = np.flatnonzero(targets.any(axis=1))
-        if len(np.unique(targets[known], axis=0)) < 2:
+        labelled = np.flatnonzero(targets.any(axis=1))
+        if len(np.unique(targets[labelled], axis=0)) < 2:
             raise ValueError("the rows of a view are of fewer than 2 classes")
         random = check_random_state(self.random_state)
-        learned = TargetedRows(rows[known], targets[known], None if groups is None else groups[known])
-        kernel, near = chosen or self._best_kernel(learned, random)
-        landmarks = drawn(len(known), self.n_landmarks, random)
-        model = KernelRegression.of(kernel, learned, landmarks, near if chosen else self.alpha, near)
+        learned = TargetedRows(rows[labelled], targets[labelled], None if groups is None else groups[labelled])
+        kernel, near = choice or self._best_kernel(learned, random)
+        landmarks = drawn(len(labelled), self.n_landmarks, random)
+        model = KernelRegression.of(kernel, learned, landmarks, near if choice else self.alpha, near)
         factor = best_factor(model.left_out, learned.targets, self.exclusive_)
         left_out = np.empty_like(targets)
-        left_out[known] = posteriors(model.left_out, factor, self.exclusive_)
-        if len(others := np.flatnonzero(~targets.any(axis=1))):
+        left_out[labelled] = posteriors(model.left_out, factor, self.exclusive_)
+        if len(unlabelled := np.flatnonzero(~targets.any(axis=1))):
             weights, offsets = model.weights()
-            scores = model.kernel.features(rows[others]) @ weights.T + offsets
-            left_out[others] = posteriors(scores, factor, self.exclusive_)
+            scores = model.kernel.features(rows[unlabelled]) @ weights.T + offsets
+            left_out[unlabelled] = posteriors(scores, factor, self.exclusive_)
         loss = float(log_losses(model.left_out, learned.targets, factor, self.exclusive_).mean())
         return fitted_view(model, factor, loss, left_out)
 
@@ -178,7 +178,7 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
         every, alphas = zip(*(self._trial(kernel, sample) for kernel in tried), strict=True)
         losses = np.array(every)
         behind = losses - losses[int(np.argmin(losses.mean(axis=1)))]
-        errors = np.array([sample.standard_error(one) for one in behind])
+        errors = np.array([sample.standard_error(gaps) for gaps in behind])
         best = int(np.argmax(behind.mean(axis=1) <= errors))
         return tried[best], alphas[best]
 

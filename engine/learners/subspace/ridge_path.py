@@ -38,8 +38,8 @@ class RidgePath:
         """Return the path for the (n, n) inner products of the rows."""
         means = gram.mean(axis=0)
         values, vectors = np.linalg.eigh(gram - means[None, :] - means[:, None] + means.mean())
-        kept = values > max(_ROUNDING * values[-1], np.finfo(np.float64).tiny)
-        return cls(values[kept], vectors[:, kept], targets - targets.mean(axis=0), targets.mean(axis=0))
+        nonzero = values > max(_ROUNDING * values[-1], np.finfo(np.float64).tiny)
+        return cls(values[nonzero], vectors[:, nonzero], targets - targets.mean(axis=0), targets.mean(axis=0))
 
     @classmethod
     def of_rows(cls, rows: Rows, targets: Rows) -> Self:
@@ -48,9 +48,9 @@ class RidgePath:
         if rows.shape[1] >= len(rows):
             return cls.of_gram(centered @ centered.T, targets)
         values, directions = np.linalg.eigh(centered.T @ centered)
-        kept = values > max(_ROUNDING * values[-1], np.finfo(np.float64).tiny)
-        vectors = centered @ (directions[:, kept] / np.sqrt(values[kept]))
-        return cls(values[kept], vectors, targets - targets.mean(axis=0), targets.mean(axis=0))
+        nonzero = values > max(_ROUNDING * values[-1], np.finfo(np.float64).tiny)
+        vectors = centered @ (directions[:, nonzero] / np.sqrt(values[nonzero]))
+        return cls(values[nonzero], vectors, targets - targets.mean(axis=0), targets.mean(axis=0))
 
     @property
     def variance(self) -> float:
@@ -74,9 +74,9 @@ class RidgePath:
 
     def with_targets(self, targets: Rows) -> Self:
         """Return the path of the same rows for other (n, K) targets."""
-        found = replace(self, targets=targets - targets.mean(axis=0), means=targets.mean(axis=0))
-        found.__dict__.update(squares=self.squares, leverages=self.leverages)  # they depend only on the rows
-        return found
+        path = replace(self, targets=targets - targets.mean(axis=0), means=targets.mean(axis=0))
+        path.__dict__.update(squares=self.squares, leverages=self.leverages)  # they depend only on the rows
+        return path
 
     def left_out(self, penalty: float, groups: Groups = None) -> Rows:
         """Return, for each row, the prediction of the regression on all rows of other groups, (n, K).
@@ -93,16 +93,17 @@ class RidgePath:
         left_out = self.targets + self.means - residuals / np.maximum(1 - self.leverages[penalty], tiny)[:, None]
         for members in _several(groups):
             part = self.vectors[members]
-            kept = np.eye(len(members)) * (1 + tiny) - (part * shares) @ part.T - 1 / count
-            missed = np.linalg.solve(kept, residuals[members])
+            # Without ``tiny``, the matrix is singular for a group that alone determines a direction.
+            complement = np.eye(len(members)) * (1 + tiny) - (part * shares) @ part.T - 1 / count
+            missed = np.linalg.solve(complement, residuals[members])
             left_out[members] = self.targets[members] + self.means - missed
         return np.asarray(left_out)
 
     def best_penalty(self, penalties: NDArray[np.float64], groups: Groups = None) -> float:
         """Return the penalty with the smallest mean squared error of left-out predictions; among equal errors, the
         largest."""
-        wanted = self.targets + self.means
-        errors = [((wanted - self.left_out(penalty, groups)) ** 2).mean() for penalty in penalties[::-1]]
+        targets = self.targets + self.means
+        errors = [((targets - self.left_out(penalty, groups)) ** 2).mean() for penalty in penalties[::-1]]
         return float(penalties[::-1][int(np.argmin(errors))])
 
     def coefficients(self, penalty: float) -> Rows:
@@ -156,10 +157,10 @@ class RidgeGram:
     def best_penalty(self, penalties: NDArray[np.float64], groups: Groups = None) -> float:
         """Return the penalty, of ascending ones, at the local minimum of the mean squared error of left-out
         predictions that a descent finds."""
-        wanted = self.targets + self.means
+        targets = self.targets + self.means
 
-        def error(one: int) -> float:
-            return float(np.square(wanted - self.left_out(penalties[one], groups)).mean())
+        def error(number: int) -> float:
+            return float(np.square(targets - self.left_out(penalties[number], groups)).mean())
 
         start = int(np.argmin(np.abs(np.log(penalties / (self.near * (self.variance or 1.0))))))
         return float(penalties[downhill(error, len(penalties), start)])
@@ -184,9 +185,9 @@ class RidgeGram:
 
 def downhill(error: Callable[[int], float], count: int, start: int) -> int:
     """Return the number below ``count`` at which a descent of an error from a start ends, a local minimum."""
-    best, known = start, cache(error)
+    best, cost = start, cache(error)
     for step in (1, -1):
-        while 0 <= best + step < count and known(best + step) < known(best):
+        while 0 <= best + step < count and cost(best + step) < cost(best):
             best += step
     return best
 

@@ -48,11 +48,11 @@ class LandmarkDistances:
     def squared(self, rows: Rows) -> Rows:
         """Return the squared distances of (n, d) rows, (n, m)."""
         rows = rows - self._middle
-        found = rows @ self._columns
-        found *= -2
-        found += row_norms(rows, squared=True)[:, None]
-        found += self._lengths
-        return np.maximum(found, 0, out=found)
+        squares = rows @ self._columns
+        squares *= -2
+        squares += row_norms(rows, squared=True)[:, None]
+        squares += self._lengths
+        return np.maximum(squares, 0, out=squares)
 
 
 @dataclass(frozen=True)
@@ -89,45 +89,45 @@ class FittedKernel:
     means: NDArray[np.float64]
 
     @classmethod
-    def of(cls, how: RowKernel, rows: Rows, chosen: NDArray[np.intp]) -> "FittedKernel":
+    def of(cls, how: RowKernel, rows: Rows, places: NDArray[np.intp]) -> "FittedKernel":
         """Return a kernel fitted to (n, d) rows, some of which, by position, are the landmarks."""
         center, deviation = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
         if how.scaling in ("standardize", "both"):
             scaler = Standardize().fit([rows])
             center, deviation = scaler.means_[0], scaler.deviations_[0]
-        landmarks = rows[chosen] if how.kernel == "gaussian" else rows[:0]
+        landmarks = rows[places] if how.kernel == "gaussian" else rows[:0]
         plain = cls(how, center, deviation, landmarks, np.ones(0))
         if how.kernel == "linear":
             return plain
         # The mean squared distance of all pairs of rows is twice their variance.
-        found = [2 * scaled.var(axis=0).sum() for scaled in plain.scaled(landmarks)]
-        return cls(how, plain.center, plain.deviation, landmarks, np.array(found) + (np.array(found) == 0))
+        means = [2 * scaled.var(axis=0).sum() for scaled in plain.scaled(landmarks)]
+        return cls(how, plain.center, plain.deviation, landmarks, np.array(means) + (np.array(means) == 0))
 
     def scaled(self, rows: Rows) -> list[Rows]:
         """Return (n, d) rows with scaled columns: two versions for "both", otherwise one."""
-        found = [rows] if self.how.scaling == "none" else []
+        versions = [rows] if self.how.scaling == "none" else []
         if self.how.scaling in ("sqrt", "both"):
-            found.append(signed_root(rows))
+            versions.append(signed_root(rows))
         if self.how.scaling == "unit":
-            found.append(np.asarray(normalize(signed_root(rows))))
+            versions.append(np.asarray(normalize(signed_root(rows))))
         if self.how.scaling in ("standardize", "both"):
-            found.append((rows - self.center) / self.deviation)
-        return found
+            versions.append((rows - self.center) / self.deviation)
+        return versions
 
     def features(self, rows: Rows) -> Rows:
         """Return the kernel's values of (n, d) rows with the landmarks, (n, m); for "linear", the scaled rows."""
         scaled = self.scaled(rows)
         if self.how.kernel == "linear":
             return np.hstack(scaled)
-        found, landmarks = (
+        values, landmarks = (
             np.zeros((len(rows), len(self.landmarks))),
             [*map(LandmarkDistances, self.scaled(self.landmarks))],
         )
         for part in landmarks[0].blocks(len(rows)):
-            for own, others, mean in zip(scaled, landmarks, self.means, strict=True):
-                found[part] += _gaussians(others.squared(own[part]), mean)
-            found[part] /= len(landmarks)
-        return found
+            for own, distances, mean in zip(scaled, landmarks, self.means, strict=True):
+                values[part] += _gaussians(distances.squared(own[part]), mean)
+            values[part] /= len(landmarks)
+        return values
 
 
 def usual_scaling(rows: Rows) -> Scaling:
@@ -146,7 +146,7 @@ def candidates(kernel: Kernel | None, scaling: Scaling | None) -> list[RowKernel
     """
     kernels = KERNELS if kernel is None else (kernel,)
     scalings = SCALINGS if scaling is None else (scaling,)
-    return [RowKernel(one, columns) for one in kernels for columns in scalings]
+    return [RowKernel(name, columns) for name in kernels for columns in scalings]
 
 
 def _gaussians(squared: Rows, mean: float) -> Rows:

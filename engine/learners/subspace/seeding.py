@@ -64,9 +64,9 @@ class NeighborGraph:
             random: draws the items by which the scalings are chosen, if there are more than 1,000.
         """
         sample = drawn(len(mask), _TO_CHOOSE, random)
-        chosen = _scalings([rows[sample] for rows in views], mask[sample])
+        names = _scalings([rows[sample] for rows in views], mask[sample])
         total = sp.csr_array((len(mask), len(mask)))
-        for rows, present, name in zip(views, mask.T, chosen, strict=True):
+        for rows, present, name in zip(views, mask.T, names, strict=True):
             checkpoint()
             graph = _nearest(_SCALINGS[name](rows[present]), present)
             total += _ONE_SIDED * graph.maximum(graph.T) + (1 - _ONE_SIDED) * graph.minimum(graph.T)
@@ -88,18 +88,18 @@ class NeighborGraph:
         Args:
             codes: (n,) classes of the items, from 0; -1 for an unknown class.
         """
-        known = np.flatnonzero(codes >= 0)
+        labelled = np.flatnonzero(codes >= 0)
         labels = np.zeros((len(codes), classes))
-        labels[known, codes[known]] = 1
+        labels[labelled, codes[labelled]] = 1
         labels /= np.maximum(labels.sum(axis=0), 1)  # a class with many labels does not spread farther
-        found = labels
+        shares = labels
         for _ in range(_STEPS):
             checkpoint()
-            before, found = found, labels + _SPREAD * (self.normalized @ found)
-            if np.abs(found - before).max() < _SETTLED * found.max():
+            before, shares = shares, labels + _SPREAD * (self.normalized @ shares)
+            if np.abs(shares - before).max() < _SETTLED * shares.max():
                 break
-        found = found + 1e-12
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
+        shares = shares + 1e-12  # an item that no label reaches gets equal shares, not 0 / 0
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def coordinates(self, most: int) -> Rows:
         """Return at most ``most`` leading eigenvectors of the normalised weights, (n, r)."""
@@ -138,11 +138,11 @@ def _scalings(views: Sequence[Rows], mask: NDArray[np.bool_]) -> list[str]:
     for rows, present in zip(views, mask.T, strict=True):
         names = [name for name in _SCALINGS if name != "rare" or _are_counts(rows[present])]
         graphs.append({name: _nearest(_SCALINGS[name](rows[present]), present) for name in names})
-    means = [sum(found.values(), 0 * found["none"]) / len(found) for found in graphs]
+    means = [sum(by_name.values(), 0 * by_name["none"]) / len(by_name) for by_name in graphs]
     every = sum(means[1:], means[0])
     return [
-        max(found, key=lambda name: float((found[name] * (every - own)).sum()))
-        for found, own in zip(graphs, means, strict=True)
+        max(by_name, key=lambda name: float((by_name[name] * (every - own)).sum()))
+        for by_name, own in zip(graphs, means, strict=True)
     ]
 
 
@@ -156,8 +156,8 @@ def _nearest(rows: Rows, present: NDArray[np.bool_]) -> Any:
     number = min(_NEIGHBORS, len(items) - 1)
     if number < 1:
         return sp.csr_array((len(present),) * 2)
-    found = kneighbors_graph(rows, number).tocoo()
-    entries = (found.data, (items[found.row], items[found.col]))
+    graph = kneighbors_graph(rows, number).tocoo()
+    entries = (graph.data, (items[graph.row], items[graph.col]))
     return sp.csr_array(sp.coo_array(entries, shape=(len(present),) * 2))
 
 
@@ -190,20 +190,20 @@ class Seeding:
             views: (n, d_v) rows of each view; only rows in the mask count.
             mask: (n, V), whether each item has each view.
         """
-        chosen = drawn(len(mask), most, random)
-        similarity = np.zeros((len(mask), len(chosen)))
+        places = drawn(len(mask), most, random)
+        similarity = np.zeros((len(mask), len(places)))
         for rows, present in zip(views, mask.T, strict=True):
-            landmarks = np.flatnonzero(present[chosen])
-            own = rows[chosen[landmarks]]
+            landmarks = np.flatnonzero(present[places])
+            own = rows[places[landmarks]]
             fitted = FittedKernel.of(RowKernel("gaussian", scaling or usual_scaling(own)), own, np.arange(len(own)))
             among = fitted.features(own)
             means, norm = among.mean(axis=0), max(_largest(_centered(among)), 1e-300)
             items = np.flatnonzero(present)
             for part in slices(len(items), len(own)):
-                found = fitted.features(rows[items[part]])
-                found += means.mean() - means - found.mean(axis=1, keepdims=True)
-                similarity[np.ix_(items[part], landmarks)] += found / (norm * len(views))
-        return cls(similarity, chosen, NeighborGraph.of(views, mask, random))
+                features = fitted.features(rows[items[part]])
+                features += means.mean() - means - features.mean(axis=1, keepdims=True)
+                similarity[np.ix_(items[part], landmarks)] += features / (norm * len(views))
+        return cls(similarity, places, NeighborGraph.of(views, mask, random))
 
     def starts(self, evidence: Evidence) -> "Starts":
         """Return the starts that labels and pairs give."""
@@ -212,9 +212,9 @@ class Seeding:
             degrees = np.sqrt(np.maximum(similar.sum(axis=1), 1.0))
             similarity = similarity + similar[:, self.chosen].toarray() / degrees[:, None] / degrees[self.chosen]
         values, vectors = _leading(similarity[self.chosen])
-        kept = np.flatnonzero(values > 1e-9 * max(values[-1], 1e-300))[::-1][:MOST_GROUPS]
+        places = np.flatnonzero(values > 1e-9 * max(values[-1], 1e-300))[::-1][:MOST_GROUPS]
         graph = self.graph.with_pairs(similar)
-        return Starts(similarity @ (vectors[:, kept] / values[kept]), graph, evidence)
+        return Starts(similarity @ (vectors[:, places] / values[places]), graph, evidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,25 +245,25 @@ class Starts:
         They are groups by kernels, and groups by the graph. Without new groups, labels that spread along the graph
         are a third start, and its mean with the first the last one.
         """
-        found = [_certain(self._clustered(rows, groups, random), groups) for rows in (self.coordinates, self.of_graph)]
-        codes, known = self.evidence.codes, self.evidence.known
+        starts = [_certain(self._clustered(rows, groups, random), groups) for rows in (self.coordinates, self.of_graph)]
+        codes, items = self.evidence.codes, self.evidence.known
         if groups == len(self.evidence.classes):
             spread = self.graph.spread(codes, groups).argmax(axis=1)
             if not self.evidence.label_noise:
-                spread[known] = codes[known]
-            found += [_certain(spread, groups), (found[0] + _certain(spread, groups)) / 2]
-        return found
+                spread[items] = codes[items]
+            starts += [_certain(spread, groups), (starts[0] + _certain(spread, groups)) / 2]
+        return starts
 
     def _clustered(self, coordinates: Rows, groups: int, random: np.random.RandomState) -> NDArray[np.intp]:
         """Return the items' groups by the leading coordinates: the best of several runs."""
         rows = normalize(coordinates[:, : max(groups, 2)])
         runs = _RUNS if groups > len(self.evidence.classes) else 1
-        return min((self._grouped(rows, groups, random) for _ in range(runs)), key=lambda one: one[0])[1]
+        return min((self._grouped(rows, groups, random) for _ in range(runs)), key=lambda run: run[0])[1]
 
     def _grouped(self, rows: Rows, groups: int, random: np.random.RandomState) -> tuple[float, NDArray[np.intp]]:
         """Return the cost and the items' groups of one run of constrained k-means."""
         checkpoint()
-        known, codes = self.evidence.known, self.evidence.codes
+        items, codes = self.evidence.known, self.evidence.codes
         centers = [rows[codes == code].mean(axis=0) for code in range(len(self.evidence.classes))]
         free = np.flatnonzero(codes < 0)
         while len(centers) < groups:  # k-means++ (Arthur and Vassilvitskii, 2007)
@@ -272,7 +272,7 @@ class Starts:
         middles, mine = np.array(centers), codes
         for _ in range(_STEPS):
             before, mine = mine, euclidean_distances(rows, middles, squared=True).argmin(axis=1)
-            mine[known] = codes[known]
+            mine[items] = codes[items]
             if np.array_equal(before, mine):
                 break
             sums = np.zeros_like(middles)
@@ -284,9 +284,9 @@ class Starts:
 
 def _certain(positions: NDArray[np.intp], groups: int) -> Rows:
     """Return (n, K) probabilities of which each item's own group has most."""
-    found = np.full((len(positions), groups), (1 - _CERTAIN) / groups)
-    found[np.arange(len(positions)), positions] += _CERTAIN
-    return found
+    probabilities = np.full((len(positions), groups), (1 - _CERTAIN) / groups)
+    probabilities[np.arange(len(positions)), positions] += _CERTAIN
+    return probabilities
 
 
 def _shares(rows: Rows, centers: Sequence[Rows]) -> NDArray[np.float64] | None:

@@ -72,14 +72,14 @@ class SemanticMatching(LinearLearner, SeparateLearner, MultiViewLearner):
     normalize: bool = True
     view_slices: Sequence[int] | None = None
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
         if isinstance(self.alpha, Sequence | np.ndarray) and len(self.alpha) != len(views):
             raise ValueError(f"alpha={self.alpha} must be one number, or one for each of the {len(views)} views")
-        self.classes_: NDArray[Any] = shared_classes(given.classes)
-        super()._fit(views, given)
+        self.classes_: NDArray[Any] = shared_classes(supervision.classes)
+        super()._fit(views, supervision)
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, labels = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, labels = present_rows(views, supervision, view)
         rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         mean, deviation = rows.mean(axis=0), _deviations(rows, self.standardize)
         regress = _ridge if self.regression == "ridge" else _logistic
@@ -134,9 +134,9 @@ def _logistic(
     """Return the results of :func:`_ridge` for logistic regression, which never predicts a class without rows."""
     alpha = _LOGISTIC_ALPHA if alpha is None else alpha
     model = LogisticRegression(C=1 / (alpha * len(rows)), max_iter=_ITERATIONS).fit(rows, codes)
-    found, constants = model.coef_, model.intercept_
-    if len(found) == 1:  # with two classes, only the second has weights; the first class's are zeros
-        found, constants = np.vstack([np.zeros_like(found), found]), np.append(0.0, constants)
+    slopes, constants = model.coef_, model.intercept_
+    if len(slopes) == 1:  # with two classes, only the second has weights; the first class's are zeros
+        slopes, constants = np.vstack([np.zeros_like(slopes), slopes]), np.append(0.0, constants)
     weights, offsets = np.zeros((classes, rows.shape[1])), np.full(classes, _NEVER)
-    weights[model.classes_], offsets[model.classes_] = found, constants
+    weights[model.classes_], offsets[model.classes_] = slopes, constants
     return weights, offsets, float(alpha)

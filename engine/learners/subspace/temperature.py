@@ -21,8 +21,8 @@ def posteriors(scores: Rows, factor: float, exclusive: bool) -> Rows:
         exclusive: whether each row has one class, so that probabilities add up to 1; otherwise classes are independent,
             with even odds at a score of one half.
     """
-    found: Rows = np.exp(log_softmax(factor * scores, axis=1)) if exclusive else expit(factor * (scores - 0.5))
-    return found
+    chances: Rows = np.exp(log_softmax(factor * scores, axis=1)) if exclusive else expit(factor * (scores - 0.5))
+    return chances
 
 
 def log_losses(scores: Rows, targets: Rows, factor: float, exclusive: bool) -> NDArray[np.float64]:
@@ -50,5 +50,5 @@ def best_factor(scores: Rows, targets: Rows, exclusive: bool) -> float:
         return float(np.log(np.exp(factor * below).sum(axis=1)).mean()) + factor * own
 
     bounds = tuple(np.log(_TEMPERATURES))
-    found = scipy.optimize.minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": _LOG_TOLERANCE})
-    return float(np.exp(found.x))
+    best = scipy.optimize.minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": _LOG_TOLERANCE})
+    return float(np.exp(best.x))

@@ -63,17 +63,17 @@ class Turn:
     def ratios(self) -> Rows:
         """(n, K) sums over the views of the logarithms of posteriors divided by priors."""
         total = np.zeros_like(self.probabilities)
-        for present, found in zip(self.mask.T, self.posteriors, strict=True):
-            total[present] += log_ratios(found)
+        for present, posterior in zip(self.mask.T, self.posteriors, strict=True):
+            total[present] += log_ratios(posterior)
         return total
 
     @property
     def prediction_score(self) -> PredictionScore:
         """How well the views predict each other, held-out labels and held-out pairs."""
         prior, every = priors(self.probabilities), []
-        for present, found in zip(self.mask.T, self.posteriors, strict=True):
+        for present, posterior in zip(self.mask.T, self.posteriors, strict=True):
             rows = np.tile(prior, (len(self.mask), 1))
-            rows[present] = found
+            rows[present] = posterior
             every.append(rows)
         return self.evidence.prediction_score(self.probabilities, every, self.mask)
 
@@ -112,20 +112,20 @@ class Turns:
         """Return the turn that learns (n, K) probabilities, as the first turn or after another."""
         checkpoint()
         evidence = self.evidence if before is None else before.evidence.learned(probabilities, self.label_noise)
-        regressions, factors, found = [], [], []
+        regressions, factors, predictions = [], [], []
         for regression, present in zip((before or self).regressions, self.mask.T, strict=True):
             targets = probabilities[present]
             regressions.append(regression.with_targets(targets, self.alpha, near=before is not None))
             factors.append(best_factor(regressions[-1].left_out, targets, True))
-            found.append(posteriors(regressions[-1].left_out, factors[-1], True))
+            predictions.append(posteriors(regressions[-1].left_out, factors[-1], True))
         number = 1 if before is None else before.number + 1
-        return Turn(regressions, factors, found, probabilities, evidence, self.mask, number)
+        return Turn(regressions, factors, predictions, probabilities, evidence, self.mask, number)
 
 
-def log_ratios(found: Rows) -> Rows:
+def log_ratios(rows: Rows) -> Rows:
     """Return the logarithms of (n, K) posteriors divided by their means."""
-    shares = found.mean(axis=0) + _TINY
-    return np.asarray(np.log(found + _TINY) - np.log(shares / shares.sum()))
+    shares = rows.mean(axis=0) + _TINY
+    return np.asarray(np.log(rows + _TINY) - np.log(shares / shares.sum()))
 
 
 @dataclass(frozen=True)
@@ -158,26 +158,26 @@ class Trials:
         if 0 < len(held[0].held_out_labels) + len(held[0].held_out_pairs) < _ENOUGH:
             held += [turns.evidence.holding_out(random) for _ in range(FOLDS - 1)]
         short = replace(turns, max_iter=min(turns.max_iter, TURNS))
-        return cls([(replace(short, evidence=one), seeding.starts(one)) for one in held], random)
+        return cls([(replace(short, evidence=evidence), seeding.starts(evidence)) for evidence in held], random)
 
     def plan(self, new: int | None) -> Plan:
         """Return the best plan; ``new``: the number of new classes, None: the best number."""
         turns, _ = self.folds[0]
-        known, free = len(turns.evidence.classes), int((turns.evidence.codes < 0).sum())
+        classes, free = len(turns.evidence.classes), int((turns.evidence.codes < 0).sum())
         free -= len(turns.evidence.held_out_labels)
         connected = turns.evidence.similar is not None or bool((turns.mask.sum(axis=1) > 1).any())
-        if not free or (known > 1 and not connected):
+        if not free or (classes > 1 and not connected):
             new = new or 0
-        if known > 1 and not len(turns.evidence.held_out_labels) + len(turns.evidence.held_out_pairs):
+        if classes > 1 and not len(turns.evidence.held_out_labels) + len(turns.evidence.held_out_pairs):
             return Plan(new or 0, _MEAN)
         if new is not None:
             return self._best(new)
-        most = min(MOST_GROUPS, len(turns.mask) // _ITEMS_OF_A_CLASS) - known
+        most = min(MOST_GROUPS, len(turns.mask) // _ITEMS_OF_A_CLASS) - classes
         most = min(most, free // _ITEMS_OF_A_CLASS)
-        choices = [new for new in NEW_CLASSES if new <= most and known + new > 1] or [max(2 - known, 0)]
+        choices = [new for new in NEW_CLASSES if new <= most and classes + new > 1] or [max(2 - classes, 0)]
         best = self._best(_highest(choices, lambda new: self.scores[self._best(new)].score))
         least = self._best(choices[0])
-        return least if known > 1 and self.scores[least].is_as_good_as(self.scores[best]) else best
+        return least if classes > 1 and self.scores[least].is_as_good_as(self.scores[best]) else best
 
     def best_scores(self) -> NDArray[np.float64]:
         """Return (T, 2) tried numbers of new classes, ascending, and the score of the best plan with each."""
@@ -197,8 +197,8 @@ class Trials:
             for turns, starts in self.folds
             for position, start in enumerate(starts.of(len(turns.evidence.classes) + new, self.random))
         ]
-        found = over(trials, lambda trial: [turn.prediction_score for turn in trial[0].after(trial[2])])
-        for (turns, position, _), scores in zip(trials, found, strict=True):
+        score_lists = over(trials, lambda trial: [turn.prediction_score for turn in trial[0].after(trial[2])])
+        for (turns, position, _), scores in zip(trials, score_lists, strict=True):
             scores += scores[-1:] * (turns.max_iter - len(scores))  # the turns converged
             for number, score in enumerate(scores, start=1):
                 plan = Plan(new, position, number if number < turns.max_iter else None)

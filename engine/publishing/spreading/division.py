@@ -43,14 +43,14 @@ def divided(storage: ObjectStorage, facts: RowFacts, files: Sequence[PictureFile
 
     Raises InvalidInputError if the folder has the rows of other pictures, labels or views, StorageError.
     """
-    known = _read(storage, facts) if storage.exists(PLAN) else []
-    named = {file.name for one in known for file in one.files}
-    new = [file for file in files if file.name not in named]
-    first = len(known)
-    made = [Partition(first + at // size, new[at : at + size]) for at in range(0, len(new), size)]
-    if made or not known:
-        _write(storage, facts, [*known, *made])
-    return [*known, *made]
+    partitions = _read(storage, facts) if storage.exists(PLAN) else []
+    names = {file.name for partition in partitions for file in partition.files}
+    new = [file for file in files if file.name not in names]
+    first = len(partitions)
+    added = [Partition(first + at // size, new[at : at + size]) for at in range(0, len(new), size)]
+    if added or not partitions:
+        _write(storage, facts, [*partitions, *added])
+    return [*partitions, *added]
 
 
 def _read(storage: ObjectStorage, facts: RowFacts) -> list[Partition]:
@@ -71,7 +71,7 @@ def _read(storage: ObjectStorage, facts: RowFacts) -> list[Partition]:
 
 def _write(storage: ObjectStorage, facts: RowFacts, partitions: Sequence[Partition]) -> None:
     pa = pyarrow()
-    rows = [(one.number, *file) for one in partitions for file in one.files]
+    rows = [(partition.number, *file) for partition in partitions for file in partition.files]
     kinds = (pa.int32(), pa.string(), pa.int64(), pa.string())
     columns = zip(("partition", *PictureFile._fields), kinds, zip(*rows, strict=True), strict=True)
     table = pa.table({name: pa.array(values, kind) for name, kind, values in columns})

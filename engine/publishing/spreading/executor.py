@@ -91,5 +91,5 @@ def _ended(running: set[Future[Result]]) -> Iterator[Result]:
         if ended:
             break
     running -= ended
-    for one in ended:
-        yield one.result()
+    for task in ended:
+        yield task.result()

@@ -91,17 +91,17 @@ def extract_rows(request: ExtractRequest, executor: Executor = HERE, progress: P
     """
     began = time.monotonic()
     _check(request)
-    found, storage = listed_pictures(request.pictures), ObjectStorage(request.to)
+    pictures, storage = listed_pictures(request.pictures), ObjectStorage(request.to)
     bundles, folder = "", ""
     if request.bundle:
         bundles = ObjectStorage(request.bundle).address
         folder = newest_bundle(ObjectStorage(bundles), request.published).folder
     with opened_views(bundles, folder, request.views) as collection:
         extractors, every = picture_views(collection), fits(collection)
-    facts = RowFacts(found.base, request.labels, {view: every[view] for view in extractors})
-    partitions = divided(storage, facts, found.files, request.partition)
+    facts = RowFacts(pictures.base, request.labels, {view: every[view] for view in extractors})
+    partitions = divided(storage, facts, pictures.files, request.partition)
     there = set(storage.names())
-    todo = [one for one in partitions if part_name(one.number) not in there]
+    todo = [partition for partition in partitions if part_name(partition.number) not in there]
     work = ExtractWork(
         pictures=facts.base,
         rows=storage.address,
@@ -112,11 +112,11 @@ def extract_rows(request: ExtractRequest, executor: Executor = HERE, progress: P
         readers=executor.readers,
         max_pixels=request.max_pixels,
     )
-    total, done, items, failures = sum(len(one.files) for one in todo), 0, 0, list[Failure]()
-    for one in executor.results(work, todo) if todo else ():
-        items += one.items
-        failures += one.failures
-        done += one.items + len(one.failures)
+    total, done, items, failures = sum(len(partition.files) for partition in todo), 0, 0, list[Failure]()
+    for result in executor.results(work, todo) if todo else ():
+        items += result.items
+        failures += result.failures
+        done += result.items + len(result.failures)
         if progress is not None:
             progress("extracting", done, total)
     return Extraction(
@@ -163,7 +163,7 @@ class ExtractWork:
             reading_files(self.readers, self.max_pixels, apart=True) as pictures,
         ):
             every, extractors = fits(collection), picture_views(collection)
-            columns = {view: ViewColumn(one.dim, every[view]) for view, one in extractors.items()}
+            columns = {view: ViewColumn(extractor.dim, every[view]) for view, extractor in extractors.items()}
             yield _Extractor(self, pictures, extractors, columns).finished
 
 
@@ -179,22 +179,22 @@ class _Extractor:
         rows, number = ObjectStorage(self.work.rows), partition.number
         if rows.exists(part_name(number)):
             return Finished(number, count_rows(rows, part_name(number)), read_bad(rows, number))
-        found = _Reading(ObjectStorage(self.work.pictures), self.work.max_pixels, self.extractors)
-        made = list(self._rows(found, partition.files))
-        failures = [Failure(key_of(found.storage.name, name), reason) for name, reason in found.failures.items()]
+        reading = _Reading(ObjectStorage(self.work.pictures), self.work.max_pixels, self.extractors)
+        picture_rows = list(self._rows(reading, partition.files))
+        failures = [Failure(key_of(reading.storage.name, name), reason) for name, reason in reading.failures.items()]
         write_bad(rows, number, failures)
-        write_rows(rows, number, self.columns, made)  # the last file: with it the partition is finished
-        return Finished(number, len(made), tuple(failures))
+        write_rows(rows, number, self.columns, picture_rows)  # the last file: with it the partition is finished
+        return Finished(number, len(picture_rows), tuple(failures))
 
-    def _rows(self, found: "_Reading", files: Sequence[PictureFile]) -> Iterator[PictureRow]:
-        results = self.pictures.stream(describe, found.tasks(files), checkpoint)
+    def _rows(self, reading: "_Reading", files: Sequence[PictureFile]) -> Iterator[PictureRow]:
+        results = self.pictures.stream(describe, reading.tasks(files), checkpoint)
         for place, result in enumerate(results):
-            name = found.names[place]
+            name = reading.names[place]
             if isinstance(result, ImageError):
-                found.failures[name] = str(result)
+                reading.failures[name] = str(result)
                 continue
-            key = key_of(found.storage.name, name)
-            source, label = found.storage.full(name), label_of(key, self.work.labels)
+            key = key_of(reading.storage.name, name)
+            source, label = reading.storage.full(name), label_of(key, self.work.labels)
             yield PictureRow(key, source, result.width, result.height, result.content_hash, label, result.rows)
 
 

@@ -21,14 +21,14 @@ _NAME = "views"
 
 def newest_bundle(storage: ObjectStorage, name: str) -> Bundle:
     """Return the bundle of a published name that was made last; NotFoundError without one."""
-    found = [
-        read_bundle(storage, f"{name}/{one}")
-        for one in storage.names(name)
-        if storage.exists(f"{name}/{one}/{MANIFEST}")
+    bundles = [
+        read_bundle(storage, f"{name}/{folder}")
+        for folder in storage.names(name)
+        if storage.exists(f"{name}/{folder}/{MANIFEST}")
     ]
-    if not found:
+    if not bundles:
         raise NotFoundError(f"{storage} has no bundle of {name!r}: publish a collection there under this name")
-    return max(found, key=lambda one: (one.created, one.generation, one.sequence))
+    return max(bundles, key=lambda bundle: (bundle.created, bundle.generation, bundle.sequence))
 
 
 @contextmanager
@@ -37,8 +37,8 @@ def opened_views(bundles: str, folder: str, views: Sequence[str] = ()) -> Iterat
 
     Raises the errors of ``read_bundle``, ``fetch`` and ``Home.create``.
     """
-    with tempfile.TemporaryDirectory(prefix="crossview-views-") as made:
-        home = Home(Path(made))
+    with tempfile.TemporaryDirectory(prefix="crossview-views-") as temporary:
+        home = Home(Path(temporary))
         if not bundles:
             with home.create(_NAME, views) as collection:
                 yield collection
@@ -62,10 +62,10 @@ def picture_views(collection: Collection) -> dict[str, ImageExtractor]:
                     f"view {view.name!r} learns from pictures: index some of them, publish the collection, and name "
                     "its bundle"
                 )
-        found = image_extractors(tx)
-    if not found:
+        extractors = image_extractors(tx)
+    if not extractors:
         raise InvalidInputError(f"no view of {collection.name!r} is computed from pictures")
-    return found
+    return extractors
 
 
 def fits(collection: Collection) -> Mapping[str, str]:
@@ -85,10 +85,10 @@ def restored_views(storage: ObjectStorage, bundle: Bundle, home: Home, name: str
 
     Raises AlreadyExistsError (the collection, or another model of the same name), and the errors of ``fetch``.
     """
-    with tempfile.TemporaryDirectory(prefix="crossview-views-") as made:
-        fetched = Home(Path(made))
+    with tempfile.TemporaryDirectory(prefix="crossview-views-") as temporary:
+        fetched = Home(Path(temporary))
         fetch(bundle, storage, fetched)
         home.models.bring(fetched.models)
-        copy = Path(made) / "copy.db"
+        copy = Path(temporary) / "copy.db"
         fetched.backup(bundle.name, copy)
         return home.restore(name, copy)

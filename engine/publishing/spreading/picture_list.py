@@ -70,35 +70,35 @@ def label_of(key: str, rule: str) -> str:
 
 def _divided(address: str) -> tuple[str, str]:
     """Return the part of an address before the folder or name with the first wildcard, and the rest."""
-    found = _WILD.search(address)
-    if found is None:
+    wildcard = _WILD.search(address)
+    if wildcard is None:
         return address, ""
-    end = address.rfind("/", 0, found.start()) + 1
+    end = address.rfind("/", 0, wildcard.start()) + 1
     return address[:end].rstrip("/") or ("/" if end else "."), address[end:]
 
 
 def _is_picture(name: str) -> bool:
     parts = name.split("/")
-    shown = MADE_BY_SYSTEMS.isdisjoint(parts) and not any(part.startswith(".") for part in parts)
-    return shown and posixpath.splitext(name)[1].lower() in SUFFIXES
+    visible = MADE_BY_SYSTEMS.isdisjoint(parts) and not any(part.startswith(".") for part in parts)
+    return visible and posixpath.splitext(name)[1].lower() in SUFFIXES
 
 
 def _checked(alias: str, names: Sequence[str], sizes: dict[str, int]) -> Iterator[PictureFile]:
     """Yield the files, those that cannot become items with the reason."""
     forms = dict[str, str]()
     for name in names:
-        known = forms.setdefault(normal(name), name)
+        earlier = forms.setdefault(normal(name), name)
         try:
             name.encode()
             check_key(key_of(alias, name))
             reason = (
                 ""
-                if known == name
-                else f"{known!r} already has this name, because names are equal in all Unicode forms: rename one file"
+                if earlier == name
+                else f"{earlier!r} already has this name, because names are equal in all Unicode forms: rename one file"
             )
         except UnicodeEncodeError:
             reason = "its name is not UTF-8"
         except InvalidInputError as error:
             reason = str(error)
-        shown = name if name.isascii() else readable(Path(name))
-        yield PictureFile(shown, sizes[name], reason)
+        readable_name = name if name.isascii() else readable(Path(name))
+        yield PictureFile(readable_name, sizes[name], reason)

@@ -65,14 +65,14 @@ def place_rows(request: PlaceRequest, executor: Executor = HERE, progress: Progr
     bundle = newest_bundle(storage, request.published)
     with closing(Serving(storage, bundle.folder, request.engine)) as serving:
         filled = RowsFilling(request, serving, executor, progress).filled()
-    found = Publication(
+    publication = Publication(
         name=bundle.name,
         space=bundle.space,
         generation=bundle.generation,
         bundle=f"{storage}/{bundle.folder}",
         items=filled.items,
     )
-    return replace(filled.into(found), seconds=time.monotonic() - began)
+    return replace(filled.into(publication), seconds=time.monotonic() - began)
 
 
 class PlaceTask(NamedTuple):
@@ -130,13 +130,13 @@ class RowsFilling(Filling):
         first = reached if self._state.published else 0
         tasks = [PlaceTask(at, names[at], at >= reached) for at in range(first, len(names))]
         done, ended = 0, set(range(reached))
-        for one in self._executor.results(self._work(), tasks) if tasks else ():
-            self._merge(one)
-            ended.add(one.number)
+        for placed_file in self._executor.results(self._work(), tasks) if tasks else ():
+            self._merge(placed_file)
+            ended.add(placed_file.number)
             while self._state.after in ended:
                 self._state.after += 1
             self._note()
-            done += self._rows.counts[one.number]
+            done += self._rows.counts[placed_file.number]
             if self._progress is not None:
                 self._progress("placing", done, self._count())
         return False
@@ -146,8 +146,8 @@ class RowsFilling(Filling):
         self._failures += file.failures
         self._placed.update(file.counts)
         for target, lists in file.nearest.items():
-            known = self._nearest.get(target) or [[] for _ in lists]
-            self._nearest[target] = [nsmallest(K + 1, [*two[0], *two[1]]) for two in zip(known, lists, strict=True)]
+            nearest = self._nearest.get(target) or [[] for _ in lists]
+            self._nearest[target] = [nsmallest(K + 1, [*two[0], *two[1]]) for two in zip(nearest, lists, strict=True)]
 
     def _work(self) -> "PlaceWork":
         serving = self._serving
@@ -167,18 +167,18 @@ class RowsFilling(Filling):
         """The queries of the check, for each target that people search."""
         names, records = self._rows.names, list[Record]()
         for name in [names[at] for at in sorted({round(at) for at in np.linspace(0, len(names) - 1, _SAMPLED)})]:
-            found, _ = records_of_table(self._rows.table(name), self._views)
-            places = np.linspace(0, len(found) - 1, min(len(found), SAMPLE // _SAMPLED)).round().astype(int)
-            records += [found[at] for at in places.tolist()]
-        space, chosen = self._serving.space, dict[str, Queries]()
+            sampled, _ = records_of_table(self._rows.table(name), self._views)
+            places = np.linspace(0, len(sampled) - 1, min(len(sampled), SAMPLE // _SAMPLED)).round().astype(int)
+            records += [sampled[at] for at in places.tolist()]
+        space, queries = self._serving.space, dict[str, Queries]()
         for target in space.indexed_targets:
             parts = self._serving.parts[target.view]
-            having = [one for one in records if all(part in one.rows for part in parts)]
+            having = [record for record in records if all(part in record.rows for part in parts)]
             if having and not target.hidden:
-                rows = np.stack([np.concatenate([one.rows[part] for part in parts]) for one in having])
+                rows = np.stack([np.concatenate([record.rows[part] for part in parts]) for record in having])
                 vectors = space.probe(target.view, rows, [str(target)])[target]
-                chosen[str(target)] = Queries([one.item.key for one in having], vectors)
-        return chosen
+                queries[str(target)] = Queries([record.item.key for record in having], vectors)
+        return queries
 
     def _counts(self) -> Mapping[Target, int]:
         return {target: self._placed[str(target)] for target in self._serving.space.indexed_targets}
@@ -188,8 +188,8 @@ class RowsFilling(Filling):
         if lists is None:
             return None
         keys, vectors = self._queries[str(target)]
-        others = [[far for far, other in one if other != key][:K] for key, one in zip(keys, lists, strict=True)]
-        return Truth(keys, vectors, others)
+        distances = [[far for far, other in hits if other != key][:K] for key, hits in zip(keys, lists, strict=True)]
+        return Truth(keys, vectors, distances)
 
 
 def _views(rows: RowsFolder, serving: Serving) -> tuple[str, ...]:
@@ -226,16 +226,16 @@ class PlaceWork:
 
     def _placed(self, rows: RowsFolder, serving: Serving, generation: Generation, task: PlaceTask) -> PlacedFile:
         records, failures = records_of_table(rows.table(task.name), self.views)
-        found, refused = generation.storable(records)
-        vectors = placed(serving.space, serving.parts, found) if found else {}
-        if task.put and found:
-            generation.put(found, vectors, self.new)
+        storable, refused = generation.storable(records)
+        vectors = placed(serving.space, serving.parts, storable) if storable else {}
+        if task.put and storable:
+            generation.put(storable, vectors, self.new)
         nearest = {
             str(target): _nearest(serving, target, vectors.get(target, {}), self.queries[str(target)].vectors)
             for target in serving.space.indexed_targets
             if str(target) in self.queries
         }
-        counts = {str(target): len(one) for target, one in vectors.items()}
+        counts = {str(target): len(of_target) for target, of_target in vectors.items()}
         return PlacedFile(task.number, (*failures, *refused), counts, nearest)
 
 
@@ -245,8 +245,8 @@ def _nearest(serving: Serving, target: Target, vectors: Placed, queries: NDArray
     if not keys:
         return [[] for _ in queries]
     index = serving.space.empty_index(target).changed((), range(len(keys)), np.stack(list(vectors.values())))
-    found = index.search(queries, min(K + 1, len(keys)))
+    nearest = index.search(queries, min(K + 1, len(keys)))
     return [
         [(float(distance), keys[at]) for at, distance in zip(ids.tolist(), distances.tolist(), strict=True) if at >= 0]
-        for ids, distances in zip(found.ids, found.distances, strict=True)
+        for ids, distances in zip(nearest.ids, nearest.distances, strict=True)
     ]

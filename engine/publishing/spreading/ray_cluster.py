@@ -48,7 +48,7 @@ class RayCluster:
             kind = ray.remote(num_cpus=1, max_restarts=_RESTARTS, max_task_retries=_RESTARTS)(_Worker)
             idle = deque(kind.remote(work, version("crossview")) for _ in range(count))
             workers = list(idle)
-            connected.callback(lambda: [ray.kill(one) for one in workers])
+            connected.callback(lambda: [ray.kill(worker) for worker in workers])
             yield from _results(ray, idle, iter(tasks))
 
     def _connect(self, ray: Any, connected: ExitStack) -> None:
@@ -91,16 +91,16 @@ def library() -> Any:
 class _Worker:
     """A process of the cluster."""
 
-    def __init__(self, work: Work[Any, Any], wanted: str) -> None:
-        self._work, self._wanted = work, wanted
+    def __init__(self, work: Work[Any, Any], required: str) -> None:
+        self._work, self._wanted = work, required
         self._open = ExitStack()
         self._do: Callable[[Any], Any] | None = None
 
     def do(self, task: Any) -> Any:
         """Return the result of one task."""
         if self._do is None:
-            if (found := version("crossview")) != self._wanted:
-                raise NotReadyError(f"a machine of the Ray cluster has crossview {found}: install {self._wanted} there")
+            if (here := version("crossview")) != self._wanted:
+                raise NotReadyError(f"a machine of the Ray cluster has crossview {here}: install {self._wanted} there")
             self._do = self._open.enter_context(self._work.opened())
         return self._do(task)
 
@@ -116,9 +116,9 @@ def _results(ray: Any, idle: deque[Any], tasks: Iterator[Any]) -> Iterator[Any]:
             return
         checkpoint()
         ended, _ = ray.wait(list(running), timeout=_LOOK_EVERY)
-        for one in ended:
-            idle.append(running.pop(one))
-            yield _result(ray, one)
+        for reference in ended:
+            idle.append(running.pop(reference))
+            yield _result(ray, reference)
 
 
 def _result(ray: Any, ended: Any) -> Any:

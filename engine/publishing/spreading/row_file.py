@@ -82,8 +82,8 @@ def write_bad(storage: ObjectStorage, number: int, failures: Sequence[Failure]) 
         storage.delete(bad_name(number))
         return
     pa = pyarrow()
-    columns = {"key": [one.key for one in failures], "reason": [one.reason for one in failures]}
-    _write(storage, bad_name(number), pa.table({name: pa.array(one, pa.string()) for name, one in columns.items()}))
+    columns = {"key": [failure.key for failure in failures], "reason": [failure.reason for failure in failures]}
+    _write(storage, bad_name(number), pa.table(columns))
 
 
 def read_bad(storage: ObjectStorage, number: int) -> tuple[Failure, ...]:

@@ -30,8 +30,8 @@ def check_columns(schema: Any, fits: Mapping[str, str], dims: Mapping[str, int],
     """
     if KEY not in schema.names:
         raise InvalidInputError(f"{what} has no column {KEY!r}, which names the item of each row")
-    found = [view for view in dims if view in schema.names]
-    for view in found:
+    views = [view for view in dims if view in schema.names]
+    for view in views:
         field = schema.field(view)
         width = getattr(field.type, "list_size", 0)
         if width != dims[view]:
@@ -44,9 +44,9 @@ def check_columns(schema: Any, fits: Mapping[str, str], dims: Mapping[str, int],
                 f"the rows of {view!r} in {what} were computed by another fit of this view: extract the pictures with "
                 "this bundle into another folder"
             )
-    if not found:
+    if not views:
         raise InvalidInputError(f"{what} has no column of a view; there are: {', '.join(dims)}")
-    return found
+    return views
 
 
 def new_items(table: Any, views: Sequence[str]) -> list[NewItem | Failure]:
@@ -59,35 +59,35 @@ def new_items(table: Any, views: Sequence[str]) -> list[NewItem | Failure]:
     sources = table[SOURCE].to_pylist() if SOURCE in names else [None] * len(keys)
     labels = list(_labels(table, names, len(keys)))
     attributes = list(_attributes(table, names - set(views), len(keys)))
-    found = list[NewItem | Failure]()
+    items = list[NewItem | Failure]()
     for at, key in enumerate(keys):
         if at in bad:
-            found.append(Failure(key, f"its row of {bad[at]!r} has a value that is not a finite number"))
+            items.append(Failure(key, f"its row of {bad[at]!r} has a value that is not a finite number"))
             continue
         mine = {view: row for view, of_view in rows.items() if (row := of_view.rows[at]) is not None}
         item = NewItem(
             key, rows=mine, labels=labels[at], attributes=attributes[at], source=sources[at] or "", text=texts[at] or ""
         )
-        found.append(check_entry(item))
-    return found
+        items.append(check_entry(item))
+    return items
 
 
 def records_of_table(table: Any, views: Sequence[str]) -> tuple[list[Record], list[Failure]]:
     """Return the items of a table as an engine stores them, and the failures."""
     records, failures = list[Record](), list[Failure]()
-    for one in new_items(table, views):
-        if isinstance(one, Failure):
-            failures.append(one)
+    for entry in new_items(table, views):
+        if isinstance(entry, Failure):
+            failures.append(entry)
             continue
         item = Item(
-            one.key,
-            labels=tuple(sorted(one.labels or ())),
-            attributes=one.attributes or {},
-            source=one.source,
-            text=one.text or "",
-            views=tuple(one.rows),
+            entry.key,
+            labels=tuple(sorted(entry.labels or ())),
+            attributes=entry.attributes or {},
+            source=entry.source,
+            text=entry.text or "",
+            views=tuple(entry.rows),
         )
-        records.append(Record(item=item, rows={view: np.asarray(row, np.float32) for view, row in one.rows.items()}))
+        records.append(Record(item=item, rows={view: np.asarray(row, np.float32) for view, row in entry.rows.items()}))
     return records, failures
 
 
@@ -104,32 +104,32 @@ def labels_of_table(table: Any) -> list[tuple[str, ...]]:
 def _labels(table: Any, names: set[str], count: int) -> Iterator[tuple[str, ...]]:
     columns = [table[name].to_pylist() for name in LABELS if name in names]
     for at in range(count):
-        found = list[str]()
+        tags = list[str]()
         for column in columns:
             value = column[at]
-            found += [str(one) for one in (value if isinstance(value, list) else [value]) if one not in (None, "")]
-        yield tuple(dict.fromkeys(found))
+            tags += [str(tag) for tag in (value if isinstance(value, list) else [value]) if tag not in (None, "")]
+        yield tuple(dict.fromkeys(tags))
 
 
 def _attributes(table: Any, names: set[str], count: int) -> Iterator[dict[str, Any]]:
     """Yield the attributes of each row: those in the JSON of one column, and the values of plain columns."""
     pa = pyarrow()
-    known = {KEY, SOURCE, TEXT, ATTRIBUTES, *LABELS, *_OF_PICTURES}
-    plain = [name for name in table.column_names if name in names - known and _is_plain(pa, table.schema.field(name))]
+    special = {KEY, SOURCE, TEXT, ATTRIBUTES, *LABELS, *_OF_PICTURES}
+    plain = [name for name in table.column_names if name in names - special and _is_plain(pa, table.schema.field(name))]
     columns = {name: table[name].to_pylist() for name in plain}
     packed = table[ATTRIBUTES].to_pylist() if ATTRIBUTES in names else [None] * count
     for at in range(count):
         value = packed[at]
-        found = value if isinstance(value, dict) else json.loads(value) if value else {}
+        attributes = value if isinstance(value, dict) else json.loads(value) if value else {}
         mine = {name: column[at] for name, column in columns.items() if column[at] is not None}
-        yield {name: one for name, one in (found | mine).items() if one is not None}
+        yield {name: attribute for name, attribute in (attributes | mine).items() if attribute is not None}
 
 
 def _is_plain(pa: Any, field: Any) -> bool:
     """Return whether the values of a column are texts, numbers or truth values."""
     types = pa.types
     tests = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
-    return any(one(field.type) for one in tests)
+    return any(is_kind(field.type) for is_kind in tests)
 
 
 class _Rows(NamedTuple):
@@ -148,4 +148,4 @@ def _rows(column: Any) -> _Rows:
     rows = np.asarray(values, np.float32).reshape(int(there.sum()), column.type.list_size)
     each = iter(rows)
     places = np.flatnonzero(there)[~usable(rows)]
-    return _Rows([next(each) if one else None for one in there.tolist()], places.tolist())
+    return _Rows([next(each) if valid else None for valid in there.tolist()], places.tolist())

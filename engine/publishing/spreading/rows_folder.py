@@ -19,7 +19,7 @@ class RowsFolder:
 
     def __init__(self, address: str) -> None:
         self.storage: ObjectStorage = ObjectStorage(address)
-        self.names: list[str] = [one for one in self.storage.names() if _has_rows(one)]
+        self.names: list[str] = [name for name in self.storage.names() if _has_rows(name)]
         if not self.names:
             raise NotFoundError(f"{self.storage} has no Parquet files with rows: extract pictures into it first")
 

@@ -87,15 +87,15 @@ def _made(request: SampleRequest, folder: RowsFolder, home: Home) -> Iterator[Co
         raise InvalidInputError("a bundle has an address and the name that it was published under: give both")
     if request.bundle:
         storage = ObjectStorage(request.bundle)
-        made = restored_views(storage, newest_bundle(storage, request.published), home, request.to)
+        collection = restored_views(storage, newest_bundle(storage, request.published), home, request.to)
     else:
-        specs = [f"{one.name}=vectors:dim={one.type.list_size}" for one in folder.schema if _is_view(one)]
-        made = home.create(request.to, specs)
-    with made:
+        specs = [f"{field.name}=vectors:dim={field.type.list_size}" for field in folder.schema if _is_view(field)]
+        collection = home.create(request.to, specs)
+    with collection:
         try:
-            yield made
+            yield collection
         except BaseException:
-            made.close()
+            collection.close()
             home.delete(request.to)
             raise
 
@@ -111,15 +111,15 @@ def _views(folder: RowsFolder, collection: Collection) -> list[str]:
 
 def _labels(folder: RowsFolder, progress: Progress | None) -> list[tuple[str, ...]]:
     """Return the labels of every row, in the order of the files."""
-    columns, found = label_columns(folder.schema.names), list[tuple[str, ...]]()
+    columns, labels = label_columns(folder.schema.names), list[tuple[str, ...]]()
     if not columns:
         return [()] * sum(folder.counts)
     for done, name in enumerate(folder.names, 1):
         checkpoint()
-        found += labels_of_table(folder.table(name, columns))
+        labels += labels_of_table(folder.table(name, columns))
         if progress is not None:
             progress("reading labels", done, len(folder.names))
-    return found
+    return labels
 
 
 def _imported(
@@ -134,9 +134,9 @@ def _imported(
     done = 0
     for name, places in _by_file(folder, drawn):
         checkpoint()
-        found = new_items(folder.table(name).take(places), views)
-        yield from (one for one in found if isinstance(one, Failure))
-        items = [one for one in found if isinstance(one, NewItem)]
+        entries = new_items(folder.table(name).take(places), views)
+        yield from (entry for entry in entries if isinstance(entry, Failure))
+        items = [entry for entry in entries if isinstance(entry, NewItem)]
         if request.thumbnails:
             items = list(_with_pictures(items))
         yield from collection.items.put(items).failures

@@ -54,14 +54,14 @@ def _period(text: str) -> tuple[int, int]:
             return _micros(f"{text}-01"), _last(f"{text}-{monthrange(year, month)[1]:02}")
         if len(text) == len("2021-05-31"):
             return _micros(text), _last(text)
-        return (found := _micros(text)), found
+        return (instant := _micros(text)), instant
     except (ValueError, OverflowError) as error:
         raise InvalidInputError(f"{text!r} is not a date of the calendar: {error}") from None
 
 
 def _micros(text: str) -> int:
-    found = datetime.fromisoformat(text.upper())
-    return ((found if found.tzinfo else found.replace(tzinfo=UTC)) - _START) // _MICROSECOND
+    instant = datetime.fromisoformat(text.upper())
+    return ((instant if instant.tzinfo else instant.replace(tzinfo=UTC)) - _START) // _MICROSECOND
 
 
 def _last(day: str) -> int:

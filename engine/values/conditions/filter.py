@@ -49,18 +49,18 @@ class Filter:
         """
         if unknown := sorted(parts.keys() - FilterParts.__annotations__.keys()):
             raise TypeError(f"a filter has no part {unknown[0]!r}; there are: {', '.join(FilterParts.__annotations__)}")
-        found = [condition_of(where)]
+        conditions = [condition_of(where)]
         if names := one_or_several(parts.get("labels", ())):
-            found.append(FieldTest(Field("label"), "in", names))
+            conditions.append(FieldTest(Field("label"), "in", names))
         if names := one_or_several(parts.get("without_labels", ())):
-            found.append(Not(FieldTest(Field("label"), "in", names)))
+            conditions.append(Not(FieldTest(Field("label"), "in", names)))
         if names := one_or_several(parts.get("keys", ())):
-            found.append(FieldTest(Field("key"), "in", names))
+            conditions.append(FieldTest(Field("key"), "in", names))
         if prefix := parts.get("key_prefix"):
-            found.append(FieldTest(Field("key"), "prefix", (prefix,)))
+            conditions.append(FieldTest(Field("key"), "prefix", (prefix,)))
         for name, value in _sorted(parts.get("attributes")):
-            found.append(FieldTest(Field("attribute", (name,)), "in", (value,)))
-        self.condition: Condition = all_of([*found, *_bounds(parts.get("at_least"), parts.get("at_most"))])
+            conditions.append(FieldTest(Field("attribute", (name,)), "in", (value,)))
+        self.condition: Condition = all_of([*conditions, *_bounds(parts.get("at_least"), parts.get("at_most"))])
 
     def __bool__(self) -> NoReturn:
         raise InvalidInputError(NO_TRUTH)
@@ -84,17 +84,17 @@ class Filter:
 
     def also(self, *conditions: "str | Condition") -> "Filter":
         """Return the filter with further conditions."""
-        further = [condition_of(one) for one in conditions]
-        return Filter(all_of([self.condition, *further])) if any(one != EVERY for one in further) else self
+        further = [condition_of(condition) for condition in conditions]
+        return Filter(all_of([self.condition, *further])) if any(condition != EVERY for condition in further) else self
 
     def within(self, at_least: Mapping[str, float] | None, at_most: Mapping[str, float] | None) -> "Filter":
         """Return the filter with further bounds of scores; InvalidInputError for a bound that is given twice."""
         if not at_least and not at_most:
             return self
-        known = {(part.field, part.operator) for part in conjuncts(self.condition) if isinstance(part, FieldTest)}
+        bounds = {(part.field, part.operator) for part in conjuncts(self.condition) if isinstance(part, FieldTest)}
         further = _bounds(at_least, at_most)
         for bound in further:
-            if (bound.field, bound.operator) in known:
+            if (bound.field, bound.operator) in bounds:
                 raise InvalidInputError(f"the filter has a bound of {bound.field} already: give the bound once")
         return Filter(all_of([self.condition, *further]))
 
@@ -131,7 +131,9 @@ class Filter:
     def without_keys(self) -> tuple["Filter", tuple[str, ...]]:
         """Return the filter without the list of keys that it requires, and these keys; () without such a list."""
         parts = conjuncts(self.condition)
-        lists = [one for one in parts if isinstance(one, FieldTest) and (one.field.kind, one.operator) == ("key", "in")]
+        lists = [
+            part for part in parts if isinstance(part, FieldTest) and (part.field.kind, part.operator) == ("key", "in")
+        ]
         if len(lists) != 1:
             return self, ()
         return Filter(all_of(part for part in parts if part is not lists[0])), tuple(map(str, lists[0].values))
@@ -147,31 +149,31 @@ class Filter:
         )
 
 
-def condition_of(given: str | Condition | None) -> Condition:
+def condition_of(form: str | Condition | None) -> Condition:
     """Return a condition, given as a tree or as text; every item fulfils "" and None.
 
     Raises InvalidInputError for anything else, also if it is empty: a lost condition would let all items pass.
     """
-    if isinstance(given, Condition):
-        return given
-    if given is None or (isinstance(given, str) and not given):
+    if isinstance(form, Condition):
+        return form
+    if form is None or (isinstance(form, str) and not form):
         return EVERY
-    if not isinstance(given, str):
+    if not isinstance(form, str):
         raise InvalidInputError(
-            f"a condition is text, such as 'year > 2020', or made with field, or a Filter, not {given!r:.80}"
+            f"a condition is text, such as 'year > 2020', or made with field, or a Filter, not {form!r:.80}"
         )
     from crossview.engine.values.conditions.where import parse  # importing the parser takes .1 s
 
-    return parse(given)
+    return parse(form)
 
 
 FilterForm = Filter | Condition | str | None
 """The forms in which a program can give a filter; every item passes None."""
 
 
-def filter_of(given: FilterForm) -> Filter:
+def filter_of(form: FilterForm) -> Filter:
     """Return a filter in any form as a filter."""
-    return given if isinstance(given, Filter) else Filter(given)
+    return form if isinstance(form, Filter) else Filter(form)
 
 
 class AnyFilter:
@@ -183,14 +185,14 @@ class AnyFilter:
     def __get__(self, instance: object | None, owner: type) -> Filter:
         return EVERY_ITEM if instance is None else vars(instance)[self._name]  # dataclasses read the class's
 
-    def __set__(self, instance: object, given: FilterForm) -> None:
-        vars(instance)[self._name] = filter_of(given)
+    def __set__(self, instance: object, form: FilterForm) -> None:
+        vars(instance)[self._name] = filter_of(form)
 
 
 def field_of(name: str) -> Field:
     """Return the field of a name as a condition has it; InvalidInputError for a name that needs quotes."""
-    asked = f"{name} >= 0" if name.startswith(("score", "match")) else f"{name} exists"
-    (test,) = condition_of(asked).tests()
+    text = f"{name} >= 0" if name.startswith(("score", "match")) else f"{name} exists"
+    (test,) = condition_of(text).tests()
     return test.field
 
 

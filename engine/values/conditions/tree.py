@@ -68,8 +68,8 @@ class Condition(ABC):
 
     def of_kind(self, kind: str) -> tuple[str, ...]:
         """Return the names of the fields of a kind that the condition tests, each once."""
-        found = ["".join(test.field.path) for test in self.tests() if test.field.kind == kind]
-        return tuple(dict.fromkeys(found))
+        names = ["".join(test.field.path) for test in self.tests() if test.field.kind == kind]
+        return tuple(dict.fromkeys(names))
 
     def __and__(self, other: "Condition") -> "Condition":
         return all_of((self, other))
@@ -112,8 +112,8 @@ class _Several(Condition):
 
     def __init__(self, parts: Iterable[Condition] = ()) -> None:
         self.parts: tuple[Condition, ...] = tuple(parts)
-        self.depth: int = 1 + max((one.depth for one in self.parts), default=0)
-        self.size: int = sum(one.size for one in self.parts)
+        self.depth: int = 1 + max((part.depth for part in self.parts), default=0)
+        self.size: int = sum(part.size for part in self.parts)
         _check_extent(self)
 
     def tests(self) -> Iterator["FieldTest"]:
@@ -217,10 +217,10 @@ def conjuncts(condition: Condition) -> tuple[Condition, ...]:
 
 
 def _flat(kind: type[_Several], parts: Iterable[Condition]) -> Condition:
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     for part in parts:
-        found += part.parts if isinstance(part, kind) else [part]
-    return found[0] if len(found) == 1 else kind(found)
+        conditions += part.parts if isinstance(part, kind) else [part]
+    return conditions[0] if len(conditions) == 1 else kind(conditions)
 
 
 def _check_extent(condition: Condition) -> None:

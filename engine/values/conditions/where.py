@@ -95,13 +95,13 @@ def parse(text: str) -> Condition:
     with _reading:
         _tree.at = 0
         try:
-            found: Any = _parser.parse(text)
+            result: Any = _parser.parse(text)
         except UnexpectedInput as error:
             at = len(text) if _is_end(error) else min(error.pos_in_stream or 0, len(text))
             raise _unreadable(text, at, _wanted(text, at, error)) from None
         except InvalidInputError as error:
             raise _unreadable(text, _tree.at, str(error)) from None
-    condition: Condition = found
+    condition: Condition = result
     return condition
 
 
@@ -130,24 +130,24 @@ class _Tree(Transformer[Token, Any]):
     def negated(self, parts: list[Condition]) -> Condition:
         return Not(parts[0])
 
-    def compare(self, found: list[Any]) -> Condition:
-        field, operator, value = found
+    def compare(self, children: list[Any]) -> Condition:
+        field, operator, value = children
         if operator in ("=", "!="):
             return self._one_of(field, [value], negated=operator == "!=")
         return FieldTest(field, str(operator), (value.of(field),))
 
-    def of_text(self, found: list[Any]) -> Condition:
-        field, operator, value = found
+    def of_text(self, children: list[Any]) -> Condition:
+        field, operator, value = children
         return FieldTest(field, operator.lower(), (value.text,))
 
-    def among(self, found: list[Any]) -> Condition:
-        return self._one_of(found[0], found[1])
+    def among(self, children: list[Any]) -> Condition:
+        return self._one_of(children[0], children[1])
 
-    def not_among(self, found: list[Any]) -> Condition:
-        return self._one_of(found[0], found[1], negated=True)
+    def not_among(self, children: list[Any]) -> Condition:
+        return self._one_of(children[0], children[1], negated=True)
 
-    def between(self, found: list[Any]) -> Condition:
-        field, least, most = found
+    def between(self, children: list[Any]) -> Condition:
+        field, least, most = children
         return all_of((FieldTest(field, ">=", (least.of(field),)), FieldTest(field, "<=", (most.of(field),))))
 
     @staticmethod
@@ -155,32 +155,32 @@ class _Tree(Transformer[Token, Any]):
         test = FieldTest(field, "in", tuple(value.of(field) for value in values))
         return Not(test) if negated else test
 
-    def exists(self, found: list[Any]) -> Condition:
-        return FieldTest(found[0], "exists")
+    def exists(self, children: list[Any]) -> Condition:
+        return FieldTest(children[0], "exists")
 
     def field(self, names: list[tuple[str, bool]]) -> Field:
-        (first, quoted), others = names[0], tuple(name for name, _ in names[1:])
+        (first, quoted), rest = names[0], tuple(name for name, _ in names[1:])
         if quoted or first not in KINDS:
-            return Field("attribute", (first, *others))
-        return Field(first, others)
+            return Field("attribute", (first, *rest))
+        return Field(first, rest)
 
-    def name(self, found: list[Token]) -> tuple[str, bool]:
+    def name(self, children: list[Token]) -> tuple[str, bool]:
         """Return a name and whether it is quoted: a quoted name is always that of an attribute."""
-        token = self._token(found)
+        token = self._token(children)
         return (_unquoted(token), True) if token.type == "QUOTED" else (str(token), False)
 
-    def values(self, found: list["_Given"]) -> list["_Given"]:
-        return found
+    def values(self, children: list["_Given"]) -> list["_Given"]:
+        return children
 
-    def value(self, found: list[Token]) -> "_Given":
-        token = self._token(found)
+    def value(self, children: list[Token]) -> "_Given":
+        token = self._token(children)
         if token.type == "QUOTED":
             return _Given(text := _unquoted(token), text)
         return _Given(_value_of(str(token)), str(token))
 
-    def _token(self, found: list[Token]) -> Token:
-        self.at = found[0].start_pos or 0
-        return found[0]
+    def _token(self, children: list[Token]) -> Token:
+        self.at = children[0].start_pos or 0
+        return children[0]
 
 
 _tree = _Tree()
@@ -201,7 +201,7 @@ def _value_of(word: str) -> Value:
 
 
 def _unquoted(token: str) -> str:
-    text = _ESCAPED.sub(lambda found: _escaped(found[1]), token[1:-1])
+    text = _ESCAPED.sub(lambda match: _escaped(match[1]), token[1:-1])
     # A pair of surrogates, as JSON writes characters beyond 16 bits, is one character.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if "\\u" in token else text
 
@@ -225,8 +225,8 @@ def _wanted(text: str, at: int, error: UnexpectedInput) -> str:
     if hint := next((hint for wrong, hint in _HINTS.items() if wrong in text[max(0, at - 1) : at + 2]), ""):
         return hint
     names = {name.strip("_") for name in _accepted(error)}
-    found = [words for name, words in _EXPECTED.items() if name in names]
-    return f"expected {', '.join(found[:-1])}{' or ' if found[1:] else ''}{found[-1]}" if found else "unexpected"
+    parts = [words for name, words in _EXPECTED.items() if name in names]
+    return f"expected {', '.join(parts[:-1])}{' or ' if parts[1:] else ''}{parts[-1]}" if parts else "unexpected"
 
 
 def _accepted(error: UnexpectedInput) -> Iterable[str]:

@@ -60,7 +60,7 @@ class Constraints(NamedTuple):
 def class_pairs(levels: NDArray[np.float64]) -> list[ClassPair]:
     """Return all pairs of classes, given the amounts of an attribute; classes with equal amounts in the order of
     numbers."""
-    order = sorted(range(len(levels)), key=lambda one: (levels[one], one))
+    order = sorted(range(len(levels)), key=lambda code: (levels[code], code))
     return [(first, second) for place, first in enumerate(order) for second in order[place + 1 :]]
 
 
@@ -94,10 +94,10 @@ def constraints(
     Raises:
         ValueError: if no pair gives a constraint.
     """
-    found = [part for pair in pairs for part in _of_pair(levels, codes, pair, relations, most, generator)]
-    if not found:
+    sets = [part for pair in pairs for part in _of_pair(levels, codes, pair, relations, most, generator)]
+    if not sets:
         raise ValueError(_NO_CONSTRAINT)
-    return Constraints(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return Constraints(*(np.concatenate(parts) for parts in zip(*sets, strict=True)))
 
 
 def crossings(
@@ -113,25 +113,25 @@ def crossings(
     Args, raises: as for ``constraints``; if two classes have more pairs of rows than ``most``, it draws ``most`` of
     them.
     """
-    found = [part for pair in pairs for part in _crossings_of_pair(levels, codes, pair, relations, most, generator)]
-    if not found:
+    sets = [part for pair in pairs for part in _crossings_of_pair(levels, codes, pair, relations, most, generator)]
+    if not sets:
         raise ValueError(_NO_CONSTRAINT)
-    return found
+    return sets
 
 
-def direction(rows: Rows, given: Constraints, weight: float) -> NDArray[np.float64]:
+def direction(rows: Rows, terms: Constraints, weight: float) -> NDArray[np.float64]:
     """Return the w, (d,), that minimises |w|^2 / 2 plus ``weight`` times the mean Huber loss of the constraints.
 
     Equation (14) without a threshold and with w of either sign, by Newton's method (appendix A).
 
     Args:
         rows: (n, d).
-        given: constraints on w x.
+        terms: constraints on w x.
         weight: C; the paper's C_q is C divided by the number of constraints.
     """
-    costs = np.full(len(given.margins), weight / len(given.margins))
-    contrasts = SignedContrasts(rows, given.near, given.far)
-    return minimize(VectorProblem(contrasts, given.margins, costs, nonnegative=False)).w
+    costs = np.full(len(terms.margins), weight / len(terms.margins))
+    contrasts = SignedContrasts(rows, terms.near, terms.far)
+    return minimize(VectorProblem(contrasts, terms.margins, costs, nonnegative=False)).w
 
 
 def _of_pair(
@@ -180,14 +180,14 @@ def _crossings_of_pair(
     near = _pairs_of_rows(codes, pair, most, generator)
     signs = (near, near[:, ::-1]) if equal else (near,)
     if kind == "pairs" or around is None:
-        for one in signs:
-            yield Crossing(near=one[:1, [0, 0]], far=one, weights=np.ones(len(one)), margin=0.0 if equal else 1.0)
+        for side in signs:
+            yield Crossing(near=side[:1, [0, 0]], far=side, weights=np.ones(len(side)), margin=0.0 if equal else 1.0)
         return
     wider = [(below, above) for below in around[0] for above in around[1]]
-    for far in (_pairs_of_rows(codes, one, most, generator) for one in wider):
-        for one in signs:
+    for far in (_pairs_of_rows(codes, classes, most, generator) for classes in wider):
+        for side in signs:
             weights = np.full(len(far), 1 / (len(far) * len(wider)))
-            yield Crossing(near=one, far=far, weights=weights, margin=1.0)
+            yield Crossing(near=side, far=far, weights=weights, margin=1.0)
 
 
 def _pairs_of_rows(codes: Places, pair: ClassPair, most: int, generator: np.random.Generator) -> Places:
@@ -211,16 +211,16 @@ def _rows_of(codes: Places, pair: ClassPair, most: int, generator: np.random.Gen
     random."""
     first, second = (np.flatnonzero(codes == code) for code in pair)
     count = len(first) * len(second)
-    chosen = np.arange(count) if count <= most else generator.choice(count, most, replace=False)
-    return first[chosen // max(len(second), 1)], second[chosen % max(len(second), 1)]
+    places = np.arange(count) if count <= most else generator.choice(count, most, replace=False)
+    return first[places // max(len(second), 1)], second[places % max(len(second), 1)]
 
 
 def _drawn(codes: Places, classes: Places, count: int, generator: np.random.Generator) -> Places:
     """Return randomly drawn rows of some classes, with equal probability for each class."""
     members = [np.flatnonzero(codes == code) for code in generator.permutation(classes)]
-    members = [one for one in members if len(one)]
+    members = [rows for rows in members if len(rows)]
     which = generator.integers(len(members), size=count)
-    found = np.empty(count, np.int64)
+    drawn = np.empty(count, np.int64)
     for at, rows in enumerate(members):
-        found[which == at] = generator.choice(rows, int((which == at).sum()))
-    return found
+        drawn[which == at] = generator.choice(rows, int((which == at).sum()))
+    return drawn

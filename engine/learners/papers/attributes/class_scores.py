@@ -113,10 +113,10 @@ class ClassesByScores:
         Raises:
             ValueError: for a class without rows and orderings; the message lists the known classes.
         """
-        numbers, seen = self._numbers(), self._seen(view)
+        numbers, places = self._numbers(), self._seen(view)
         if name not in numbers:
             raise ValueError(f"there is no class {name!r}; there are: {', '.join(numbers)}")
-        return seen[name] if name in seen else place_between(numbers[name], *self._levels_and_places(view))
+        return places[name] if name in places else place_between(numbers[name], *self._levels_and_places(view))
 
     def classify(self, rows: ArrayLike, view: int = 0, log_odds: float | None = None) -> NDArray[np.str_]:
         """Return the likeliest classes of rows, (n,), among the classes with rows and those that only orderings
@@ -137,22 +137,22 @@ class ClassesByScores:
             sklearn.exceptions.NotFittedError: before ``fit``.
             ValueError: for NaN or a wrong width, or an unknown view.
         """
-        found = self._with_odds(rows, view, log_odds)
-        return np.asarray(np.array(list(found))[np.argmax(list(found.values()), axis=0)])
+        densities = self._with_odds(rows, view, log_odds)
+        return np.asarray(np.array(list(densities))[np.argmax(list(densities.values()), axis=0)])
 
     def class_probabilities(self, rows: ArrayLike, view: int = 0) -> dict[str, NDArray[np.float64]]:
         """Return the shares, (n,) by class, of the densities that ``classify`` compares; they add up to 1.
 
         Args, raises: as ``classify``.
         """
-        found = self._with_odds(rows, view, None)
-        shares = softmax(np.array(list(found.values())), axis=0)
-        return dict(zip(found, shares, strict=True))
+        densities = self._with_odds(rows, view, None)
+        shares = softmax(np.array(list(densities.values())), axis=0)
+        return dict(zip(densities, shares, strict=True))
 
     def described_classes(self, view: int = 0) -> tuple[str, ...]:
         """Return the names of the classes that only orderings describe in a view."""
-        seen = self._seen(view)
-        return tuple(name for name in self._numbers() if name not in seen)
+        places = self._seen(view)
+        return tuple(name for name in self._numbers() if name not in places)
 
     def class_densities(self, rows: ArrayLike, view: int = 0) -> dict[str, NDArray[np.float64]]:
         """Return the logarithms of the densities, (n,) by class, that ``classify`` compares, up to a constant.
@@ -160,30 +160,30 @@ class ClassesByScores:
         Args, raises: as ``classify``.
         """
         scores, numbers = np.asarray(self.transform(rows, view=view), dtype=np.float64), self._numbers()
-        within, seen, known = self.covariances_[view], self._seen(view), self._levels_and_places(view)
-        found = {}
+        within, places, levels = self.covariances_[view], self._seen(view), self._levels_and_places(view)
+        densities = {}
         # An attribute that is equal in all seen classes gives no information about a described class.
-        of = np.ones(len(within), bool) if numbers.keys() <= seen.keys() else np.ptp(known[0], axis=0) > 0
+        of = np.ones(len(within), bool) if numbers.keys() <= places.keys() else np.ptp(levels[0], axis=0) > 0
         for name, amounts in numbers.items():
-            if name in seen:
-                mean, covariance = seen[name], within
+            if name in places:
+                mean, covariance = places[name], within
             else:
-                mean = place_between(amounts, *known)
-                covariance = np.diag(within.diagonal() + spread_between(amounts, *known))
-            found[name] = log_densities(scores[:, of], mean[of], covariance[np.ix_(of, of)])
-        return found
+                mean = place_between(amounts, *levels)
+                covariance = np.diag(within.diagonal() + spread_between(amounts, *levels))
+            densities[name] = log_densities(scores[:, of], mean[of], covariance[np.ix_(of, of)])
+        return densities
 
     def _with_odds(self, rows: ArrayLike, view: int, log_odds: float | None) -> dict[str, NDArray[np.float64]]:
         """Return the logarithms of the densities by class; those of described classes contain the odds."""
         if log_odds is None:  # states of earlier versions have none
             log_odds = float(self.log_odds_[view]) if len(self.log_odds_) > view else 0.0
-        seen, densities = self._seen(view), self.class_densities(rows, view)
-        return {name: density + (0.0 if name in seen else log_odds) for name, density in densities.items()}
+        places, densities = self._seen(view), self.class_densities(rows, view)
+        return {name: density + (0.0 if name in places else log_odds) for name, density in densities.items()}
 
     def _numbers(self) -> dict[str, ArrayLike]:
         """Return the amounts of each attribute of all classes, by name."""
         numbers: dict[str, ArrayLike] = dict(zip(map(str, self.classes_), self.orderings_, strict=True))
-        return numbers | {str(one): own for one, own in (self.orderings or {}).items() if str(one) not in numbers}
+        return numbers | {str(name): own for name, own in (self.orderings or {}).items() if str(name) not in numbers}
 
     def _seen(self, view: int) -> dict[str, NDArray[np.float64]]:
         """Return the mean scores of the classes that have rows of a view, by name."""
@@ -193,5 +193,5 @@ class ClassesByScores:
     def _levels_and_places(self, view: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the amounts of each attribute of the classes with rows of a view, and the mean scores of these
         classes."""
-        known = np.isfinite(self.places_[view]).all(axis=1)
-        return self.orderings_[known], self.places_[view][known]
+        mask = np.isfinite(self.places_[view]).all(axis=1)
+        return self.orderings_[mask], self.places_[view][mask]

@@ -36,15 +36,15 @@ class Shares(NamedTuple):
     def of(cls, predicted: Codes, codes: Codes, described: Sequence[int], seen: Sequence[int]) -> "Shares":
         """Return the shares for (n,) predicted classes, over the classes that have rows."""
 
-        def mean(chosen: Sequence[int]) -> float:
-            return float(np.mean([np.mean(predicted[codes == code] == code) for code in chosen if code in codes]))
+        def mean(classes: Sequence[int]) -> float:
+            return float(np.mean([np.mean(predicted[codes == code] == code) for code in classes if code in codes]))
 
         return cls(mean(described), mean(seen))
 
     @classmethod
-    def mean(cls, found: Sequence["Shares"]) -> "Shares":
+    def mean(cls, shares: Sequence["Shares"]) -> "Shares":
         """Return the means of several pairs of shares."""
-        return cls(*np.mean(found, axis=0).tolist())
+        return cls(*np.mean(shares, axis=0).tolist())
 
 
 class HeldOut(NamedTuple):
@@ -78,27 +78,27 @@ def held_out_in_turn(codes: Codes, levels: Values, seed: int, groups: Any = None
     present, counts = np.unique(codes, return_counts=True)
     held_out = list(combinations(present.tolist(), size))
     if len(held_out) > _MOST_HELD_OUT:
-        chosen = np.random.default_rng(seed).choice(len(held_out), _MOST_HELD_OUT, replace=False)
-        held_out = [held_out[number] for number in sorted(chosen)]
+        numbers = np.random.default_rng(seed).choice(len(held_out), _MOST_HELD_OUT, replace=False)
+        held_out = [held_out[number] for number in sorted(numbers)]
     count = min(_FOLDS, int(counts.min()), len(codes) if groups is None else len(np.unique(groups)))
     if count < 2:
         return
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = list(kind(count, shuffle=True, random_state=seed).split(codes, codes, groups))
     for number, described in enumerate(held_out):
-        own, others = folds[number % count]
+        own, rest = folds[number % count]
         own = own[~np.isin(codes[own], described)]
-        judged = np.isin([*described, *np.unique(codes[own])], codes[others]).all()
+        judged = np.isin([*described, *np.unique(codes[own])], codes[rest]).all()
         if judged and len(own) and np.any(np.ptp(levels[np.unique(codes[own])], axis=0)):
-            yield HeldOut(own, others, described)
+            yield HeldOut(own, rest, described)
 
 
 def shares_at_odds(densities: Mapping[str, Values], codes: Codes, described: Sequence[int]) -> list[Shares]:
     """Return the shares at all ``ODDS``, from densities of classes whose names are numbers."""
     names = np.array(list(densities), dtype=np.int64)
-    is_described, found = np.isin(names, described)[:, None], np.array(list(densities.values()))
-    seen = [one for one in names.tolist() if one not in described]
-    return [Shares.of(names[np.argmax(found + odds * is_described, axis=0)], codes, described, seen) for odds in ODDS]
+    is_described, values = np.isin(names, described)[:, None], np.array(list(densities.values()))
+    seen = [code for code in names.tolist() if code not in described]
+    return [Shares.of(names[np.argmax(values + odds * is_described, axis=0)], codes, described, seen) for odds in ODDS]
 
 
 def chosen_log_odds(
@@ -123,22 +123,22 @@ def chosen_log_odds(
     if len(np.unique(codes)) < _FEWEST:
         return 0.0
     generator = np.random.default_rng(seed)
-    kept = np.sort(
+    places = np.sort(
         np.concatenate([generator.permutation(np.flatnonzero(codes == code))[:_MOST_ROWS] for code in np.unique(codes)])
     )
-    rows, codes, groups = rows[kept], codes[kept], None if groups is None else groups[kept]
-    found = []
-    for own, others, described in held_out_in_turn(codes, levels, seed, groups):
+    rows, codes, groups = rows[places], codes[places], None if groups is None else groups[places]
+    shares = []
+    for own, rest, described in held_out_in_turn(codes, levels, seed, groups):
         checkpoint()
         seen = np.unique(codes[own])
         differing = levels[:, np.ptp(levels[seen], axis=0) > 0]
         orderings = {str(code): differing[code] for code in (*seen.tolist(), *described)}
         try:
-            densities = learned(orderings, rows[own], codes[own]).class_densities(rows[others])
+            densities = learned(orderings, rows[own], codes[own]).class_densities(rows[rest])
         except ValueError:  # few classes may not allow the relations of all classes, such as quadruplets
             continue
-        found.append(shares_at_odds(densities, codes[others], described))
-    if not found:
+        shares.append(shares_at_odds(densities, codes[rest], described))
+    if not shares:
         return 0.0
-    means = [Shares.mean(at_odds).harmonic for at_odds in zip(*found, strict=True)]
+    means = [Shares.mean(at_odds).harmonic for at_odds in zip(*shares, strict=True)]
     return ODDS[int(np.argmax(means))]

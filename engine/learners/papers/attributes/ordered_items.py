@@ -63,10 +63,10 @@ class LocalSum:
 
     def laplacian(self, values: Values) -> Values:
         """Return the (n,) product with half of the Hessian."""
-        found = _spread(self.pairs, self.costs * (values[self.pairs[:, 1]] - values[self.pairs[:, 0]]), len(values))
+        product = _spread(self.pairs, self.costs * (values[self.pairs[:, 1]] - values[self.pairs[:, 0]]), len(values))
         if self.others is not None:
-            found[: self.head] += self.others.laplacian(values[: self.head])
-        return found
+            product[: self.head] += self.others.laplacian(values[: self.head])
+        return product
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ class ItemPairs:
         """Return the pairs as constraints on scores, two for each equal pair."""
         lower, equal = self.pairs[~self.equal], self.pairs[self.equal]
         sides = [(lower[:, ::-1], self.weights[~self.equal], 1.0)]
-        sides += [(one, self.weights[self.equal], 0.0) for one in (equal, equal[:, ::-1])]
+        sides += [(pairs, self.weights[self.equal], 0.0) for pairs in (equal, equal[:, ::-1])]
         return [
             Crossing(near=far[:1, [0, 0]], far=far, weights=weights, margin=margin)
             for far, weights, margin in sides
@@ -124,38 +124,38 @@ class ItemPairs:
         ]
 
 
-def counted(given: AnyComparisons) -> AnyComparisons:
+def counted(comparisons: AnyComparisons) -> AnyComparisons:
     """Return the comparisons whose weight is not 0."""
-    weights = np.concatenate([np.ones(len(one)) if one.weights is None else one.weights for one in given.sets])
-    return given.take(weights != 0)
+    weights = np.concatenate([np.ones(len(own)) if own.weights is None else own.weights for own in comparisons.sets])
+    return comparisons.take(weights != 0)
 
 
-def pairs_by_attribute(given: AnyComparisons, names: Sequence[str], weight: float) -> list[ItemPairs]:
+def pairs_by_attribute(comparisons: AnyComparisons, names: Sequence[str], weight: float) -> list[ItemPairs]:
     """Return the pairs of each attribute.
 
     Args:
-        given: pairs, each in the notion of an attribute: similar items have equal amounts, and otherwise the second has
-            more. Pairs without notions are of the only attribute.
+        comparisons: pairs, each in the notion of an attribute: similar items have equal amounts, and otherwise the
+            second has more. Pairs without notions are of the only attribute.
         names: names of the attributes; () without names.
         weight: factor of the weight of each pair.
 
     Raises:
         ValueError: for triplets and quadruplets, and notions that are not attributes.
     """
-    if any(one.similar is None for one in given.sets):
+    if any(own.similar is None for own in comparisons.sets):
         raise ValueError("attributes need pairs of items: use triplets and quadruplets with a learner such as fantope")
-    sets = given.sets
-    items, similar = (np.concatenate(parts) for parts in zip(*((one.items, one.similar) for one in sets), strict=True))
-    weights = np.concatenate([np.ones(len(one)) if one.weights is None else one.weights for one in sets])
-    if given.notions is None:
+    sets = comparisons.sets
+    items, similar = (np.concatenate(parts) for parts in zip(*((own.items, own.similar) for own in sets), strict=True))
+    weights = np.concatenate([np.ones(len(own)) if own.weights is None else own.weights for own in sets])
+    if comparisons.notions is None:
         if len(names) > 1:
             raise ValueError(f"name the attribute of each pair of items as its notion: {', '.join(names)}")
         return [ItemPairs(items, similar.astype(bool), weight * weights)]
-    notions = np.concatenate([np.asarray(one.notions).astype(str) for one in sets])
+    notions = np.concatenate([np.asarray(own.notions).astype(str) for own in sets])
     if unknown := sorted(set(notions.tolist()) - set(names)):
         raise ValueError(f"items are ordered by {unknown[0]!r}; the names of the attributes are: {', '.join(names)}")
-    chosen = [np.flatnonzero(notions == name) for name in names]
-    return [ItemPairs(items[of], similar[of].astype(bool), weight * weights[of]) for of in chosen]
+    places = [np.flatnonzero(notions == name) for name in names]
+    return [ItemPairs(items[of], similar[of].astype(bool), weight * weights[of]) for of in places]
 
 
 def loss_of(amounts: Values | None, of_items: ItemPairs) -> Loss:

@@ -66,11 +66,11 @@ class LocalCrossing:
     spans: Places
 
     @classmethod
-    def of(cls, given: Crossing, scores: Values) -> "LocalCrossing":
+    def of(cls, crossing: Crossing, scores: Values) -> "LocalCrossing":
         """Return the loss near (n,) scores."""
-        reach, far = given.start + _differences(given.near, scores), _differences(given.far, scores)
+        reach, far = crossing.start + _differences(crossing.near, scores), _differences(crossing.far, scores)
         order = np.argsort(far)
-        far, weights = far[order], given.weights[order]
+        far, weights = far[order], crossing.weights[order]
         spans = np.array([np.searchsorted(far, reach - 2 * _H), np.searchsorted(far, reach)])
         (of_linear, of_quadratic), (sums, more), (_, squares) = (
             _linear_and_quadratic(weights * power, spans) for power in (np.ones(len(far)), far, np.square(far))
@@ -78,7 +78,7 @@ class LocalCrossing:
         quadratic = of_quadratic * np.square(reach) - 2 * reach * more + squares
         value = of_linear * (reach - _H) - sums + quadratic / (4 * _H)
         far_slopes = np.empty(len(far))
-        counts, reaches = (_over_spans(one, spans, len(far)) for one in (np.ones(len(reach)), reach))
+        counts, reaches = (_over_spans(values, spans, len(far)) for values in (np.ones(len(reach)), reach))
         linear = len(reach) - np.cumsum(np.bincount(spans[0], minlength=len(far) + 1))[:-1]
         far_slopes[order] = -weights * (linear + (reaches - counts * far) / (2 * _H))
         return cls(
@@ -89,11 +89,11 @@ class LocalCrossing:
             spans=spans,
         )
 
-    def bent(self, given: Crossing, near: Values, far: Values) -> tuple[Values, Values]:
+    def bent(self, crossing: Crossing, near: Values, far: Values) -> tuple[Values, Values]:
         """Return the products, (p,) and (q,), of half the Hessian with changes of the near and the far differences."""
-        changes, weights = far[self.order], given.weights[self.order]
-        (_, of_quadratic), (_, sums) = (_linear_and_quadratic(one, self.spans) for one in (weights, weights * changes))
-        counts, nears = (_over_spans(one, self.spans, len(far)) for one in (np.ones(len(near)), near))
+        changes, weights = far[self.order], crossing.weights[self.order]
+        (_, of_quadratic), (_, sums) = (_linear_and_quadratic(w, self.spans) for w in (weights, weights * changes))
+        counts, nears = (_over_spans(part, self.spans, len(far)) for part in (np.ones(len(near)), near))
         of_far = np.empty(len(far))
         of_far[self.order] = weights * (counts * changes - nears)
         return (of_quadratic * near - sums) / (4 * _H), of_far / (4 * _H)
@@ -115,11 +115,11 @@ class LocalCrossings:
 
     def laplacian(self, values: Values) -> Values:
         """Return the (n,) product with half of the Hessian."""
-        found = np.zeros(len(values))
-        for given, local in self.parts:
-            near, far = local.bent(given, _differences(given.near, values), _differences(given.far, values))
-            found += _spread(given, near, far, len(values))
-        return found
+        product = np.zeros(len(values))
+        for crossing, local in self.parts:
+            near, far = local.bent(crossing, _differences(crossing.near, values), _differences(crossing.far, values))
+            product += _spread(crossing, near, far, len(values))
+        return product
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,24 +135,24 @@ class Crossings:
     @property
     def count(self) -> float:
         """The number of constraints, multiplied by their weights."""
-        return sum(one.count for one in self.parts)
+        return sum(part.count for part in self.parts)
 
     def around(self, scores: Values) -> LocalCrossings:
         """Return the loss near (n,) scores."""
-        found = [(one, LocalCrossing.of(one, scores)) for one in self.parts]
+        parts = [(part, LocalCrossing.of(part, scores)) for part in self.parts]
         slope = sum(
-            (_spread(one, local.near_slopes, local.far_slopes, len(scores)) for one, local in found), np.zeros(1)
+            (_spread(part, local.near_slopes, local.far_slopes, len(scores)) for part, local in parts), np.zeros(1)
         )
-        return LocalCrossings(value=sum(local.value for _, local in found), slope=slope, parts=found)
+        return LocalCrossings(value=sum(local.value for _, local in parts), slope=slope, parts=parts)
 
 
 def _differences(pairs: Places, values: Values) -> Values:
     return np.asarray(values[pairs[:, 0]] - values[pairs[:, 1]])
 
 
-def _spread(given: Crossing, near: Values, far: Values, count: int) -> Values:
+def _spread(crossing: Crossing, near: Values, far: Values, count: int) -> Values:
     """Return the (n,) sums over differences; each adds to its first row and subtracts from its second."""
-    rows = np.concatenate([given.near, given.far])
+    rows = np.concatenate([crossing.near, crossing.far])
     along = np.concatenate([near, far])
     return np.asarray(np.bincount(rows[:, 0], along, count) - np.bincount(rows[:, 1], along, count))
 
@@ -165,5 +165,5 @@ def _linear_and_quadratic(values: Values, spans: Places) -> tuple[Values, Values
 
 def _over_spans(values: Values, spans: Places, count: int) -> Values:
     """Return, for each of the sorted differences, the sum of the values whose spans contain it, (q,)."""
-    starts, ends = (np.bincount(one, values, count + 1) for one in spans)
+    starts, ends = (np.bincount(places, values, count + 1) for places in spans)
     return np.asarray(np.cumsum(starts - ends)[:-1])

@@ -115,28 +115,28 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
         """The classes of ``orderings``."""
         return frozenset(map(str, self.orderings or ()))
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self.classes_: NDArray[Any] = self._ordered_classes(given)
-        self.names_: tuple[str, ...] = self._found_names(given.comparisons)
-        self.orderings_: NDArray[np.float64] = self._checked_orderings(given.comparisons)
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        self.classes_: NDArray[Any] = self._ordered_classes(supervision)
+        self.names_: tuple[str, ...] = self._found_names(supervision.comparisons)
+        self.orderings_: NDArray[np.float64] = self._checked_orderings(supervision.comparisons)
         self._check_names()
-        super()._fit(views, given)
+        super()._fit(views, supervision)
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        present = given.mask[:, view]
-        rows, labels, comparisons = views[view][present], np.asarray(given.classes)[present], given.comparisons
-        known = chosen = np.flatnonzero(np.isin(labels, self.classes_))
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        present, comparisons = supervision.mask[:, view], supervision.comparisons
+        rows, labels = views[view][present], np.asarray(supervision.classes)[present]
+        labelled = places = np.flatnonzero(np.isin(labels, self.classes_))
         of_items = [ItemPairs.none()] * self.orderings_.shape[1]
         if comparisons is not None:
             comparisons = counted(comparisons.among(present, len(present)))
             # Rows of classes come first, then the other rows that comparisons name.
-            named = np.concatenate([one.items.ravel() for one in comparisons.sets])
-            chosen = np.concatenate([known, np.setdiff1d(named, known)])
-            of_items = pairs_by_attribute(comparisons.among(chosen, len(rows)), self.names_, self.item_weight)
-        codes = np.searchsorted(self.classes_, labels[known])
-        groups = None if given.groups is None else np.asarray(given.groups)[present][known]
-        fitted = self._fit_pairs(rows[chosen], codes, of_items, view)
-        return fitted | {"log_odds_": self._found_odds(rows[known], codes, groups)}
+            compared = np.concatenate([part.items.ravel() for part in comparisons.sets])
+            places = np.concatenate([labelled, np.setdiff1d(compared, labelled)])
+            of_items = pairs_by_attribute(comparisons.among(places, len(rows)), self.names_, self.item_weight)
+        codes = np.searchsorted(self.classes_, labels[labelled])
+        groups = None if supervision.groups is None else np.asarray(supervision.groups)[present][labelled]
+        fitted = self._fit_pairs(rows[places], codes, of_items, view)
+        return fitted | {"log_odds_": self._found_odds(rows[labelled], codes, groups)}
 
     def _fit_pairs(self, rows: Rows, codes: NDArray[np.intp], pairs: Sequence[ItemPairs], view: int) -> dict[str, Any]:
         """Return the fitted attributes of a view; its first rows have classes, and ``pairs`` refer to all rows."""
@@ -213,14 +213,14 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
 
         return chosen_log_odds(learned, rows, codes, self.orderings_, drawn_seed(self.random_state), groups)
 
-    def _ordered_classes(self, given: Supervision) -> NDArray[Any]:
+    def _ordered_classes(self, supervision: Supervision) -> NDArray[Any]:
         """Return the classes to learn from: those with an ordering, or all if no class has one."""
-        least = 2 if given.comparisons is None else 0
-        classes = shared_classes(given.classes, least)
+        least = 2 if supervision.comparisons is None else 0
+        classes = shared_classes(supervision.classes, least)
         if self.orderings is None:
             return classes
-        known = {*map(str, self.orderings)}
-        ordered: NDArray[Any] = classes[np.array([str(name) in known for name in classes], bool)]
+        names = {*map(str, self.orderings)}
+        ordered: NDArray[Any] = classes[np.array([str(name) in names for name in classes], bool)]
         if len(ordered) < least:
             raise ValueError(
                 f"orderings have numbers for {len(ordered)} of the {len(classes)} classes of two or more rows, and at "
@@ -249,11 +249,11 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
                 if comparisons is None
                 else np.zeros((len(self.classes_), len(self.names_) or 1))
             )
-        known = {str(name): np.asarray(values, dtype=np.float64) for name, values in self.orderings.items()}
-        count = len(next(iter(known.values())))
-        if any(values.shape != (count,) or not count for values in known.values()):
+        by_class = {str(name): np.asarray(values, dtype=np.float64) for name, values in self.orderings.items()}
+        count = len(next(iter(by_class.values())))
+        if any(values.shape != (count,) or not count for values in by_class.values()):
             raise ValueError("orderings must have equally many numbers for every class, one per attribute")
-        table = np.array([known[str(name)] for name in self.classes_]).reshape(-1, count)
+        table = np.array([by_class[str(name)] for name in self.classes_]).reshape(-1, count)
         if not np.isfinite(table).all():
             raise ValueError("orderings must be finite, without NaN")
         same = np.flatnonzero((table == table[:1]).all(axis=0))
@@ -276,8 +276,8 @@ def direction(rows: Rows, amounts: NDArray[np.float64], weight: float, tol: floa
 
 def _minimized(rows: Rows, loss: Loss, weight: float, tol: float) -> NDArray[np.float64]:
     share = weight / loss.count
-    found = np.zeros(rows.shape[1])
-    local = loss.around(rows @ found)
+    w = np.zeros(rows.shape[1])
+    local = loss.around(rows @ w)
     slope = share * (local.slope @ rows)
     least = tol * float(np.linalg.norm(slope))
     for _ in range(_STEPS):
@@ -285,17 +285,17 @@ def _minimized(rows: Rows, loss: Loss, weight: float, tol: float) -> NDArray[np.
         if np.linalg.norm(slope) <= least:
             break
         step = _newton_step(rows, local, share, slope)
-        value, fall, size = found @ found / 2 + share * local.value, float(slope @ step), 1.0
+        value, fall, size = w @ w / 2 + share * local.value, float(slope @ step), 1.0
         while size > _SMALLEST:
             checkpoint()
-            trial = found + size * step
+            trial = w + size * step
             local = loss.around(rows @ trial)
             if trial @ trial / 2 + share * local.value <= value + _ENOUGH * size * fall:
                 break
             size /= 2
-        found = trial
-        slope = found + share * (local.slope @ rows)
-    return found
+        w = trial
+        slope = w + share * (local.slope @ rows)
+    return w
 
 
 def _newton_step(rows: Rows, local: Local, share: float, slope: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -65,7 +65,7 @@ def learn_over_map(
     steps = Descent(max_iter=how.max_iter, smoothing=_SMOOTHING, tol=max(how.tol, _ROUGH))
     solution = descend(objective, start, steps)
     common, local = balanced(*objective.unpacked(solution.metric.theta))
-    factors = [main_directions(common @ one) for one in local]
+    factors = [main_directions(common @ factor) for factor in local]
     return Learned(common, local, factors, solution.objective, solution.steps, solution.converged)
 
 
@@ -114,35 +114,35 @@ class SharedMap:
         identity."""
         if self._latest is None or self._latest[0] is not metric:
             common, local = self.unpacked(metric.theta)
-            factors = [np.ascontiguousarray(one.T @ common.T) for one in local]
+            factors = [np.ascontiguousarray(factor.T @ common.T) for factor in local]
             self._latest = metric, [Metric(factor, factor) for factor in factors]
         return self._latest[1]
 
     def evaluate(self, metric: Metric) -> TaskEvaluation:
         """Return the objective over the active constraints of all losses."""
-        found = tuple(task.evaluate(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
-        value = float(self._shares @ [one.value for one in found]) + self._penalty(metric)
-        return TaskEvaluation(value, np.empty(0, np.int64), np.empty(0), found)
+        evaluations = tuple(task.evaluate(own) for task, own in zip(self._tasks, self.metrics(metric), strict=True))
+        value = float(self._shares @ [evaluation.value for evaluation in evaluations]) + self._penalty(metric)
+        return TaskEvaluation(value, np.empty(0, np.int64), np.empty(0), evaluations)
 
     def recheck(self, metric: Metric) -> int:
         """Check all constraints of all losses, and return the number of violated ones that were not active before."""
-        return sum(task.recheck(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
+        return sum(task.recheck(own) for task, own in zip(self._tasks, self.metrics(metric), strict=True))
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
         """Return a subgradient with respect to the parameters."""
         tasks = cast(TaskEvaluation, evaluation).tasks  # what ``evaluate`` of this class returned
         common, local = self.unpacked(metric.theta)
         slopes = [
-            share * task.gradient(one, found)
-            for share, task, one, found in zip(self._shares, self._tasks, self.metrics(metric), tasks, strict=True)
+            share * task.gradient(own, value)
+            for share, task, own, value in zip(self._shares, self._tasks, self.metrics(metric), tasks, strict=True)
         ]
-        of_common = sum(slope.T @ one.T for slope, one in zip(slopes, local, strict=True))
+        of_common = sum(slope.T @ factor.T for slope, factor in zip(slopes, local, strict=True))
         of_local = np.stack([(slope @ common).T for slope in slopes])
         return self.packed(np.asarray(of_common), of_local) + 2 * self._alpha * metric.theta
 
     def exact(self, metric: Metric) -> float:
         """Return the objective over all constraints, with the hinge itself."""
-        losses = [task.exact(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True)]
+        losses = [task.exact(own) for task, own in zip(self._tasks, self.metrics(metric), strict=True)]
         return float(self._shares @ losses) + self._penalty(metric)
 
     def _penalty(self, metric: Metric) -> float:
@@ -195,7 +195,7 @@ class Classes:
         Raises:
             ValueError: if in a notion no class has two rows, or there is only one class.
         """
-        found = []
+        notions = []
         for name, of_rows in labels.items():
             labelled = (of_rows.astype(str) != "") | (len(labels) == 1 and name == "")
             members = np.flatnonzero(labelled).astype(np.int64)
@@ -203,13 +203,13 @@ class Classes:
                 targets = Targets.nearest(rows[members], of_rows[members], neighbors)
             except ValueError as error:
                 raise ValueError(f"notion {name!r}: {error}" if name else str(error)) from error
-            found.append(_LabelledNotion(members, targets))
-        return cls(found, rows, pull, margin)
+            notions.append(_LabelledNotion(members, targets))
+        return cls(notions, rows, pull, margin)
 
     @property
     def totals(self) -> NDArray[np.float64]:
         """(T,) numbers of target neighbours in each notion."""
-        return np.array([len(one.pairs) for one in self.notions], float)
+        return np.array([len(notion.pairs) for notion in self.notions], float)
 
     def learn(self, inputs: Inputs, how: JointSettings) -> Learned:
         """Return the metrics learned from the classes, in rounds with searches for impostors between them.
@@ -217,19 +217,19 @@ class Classes:
         Over a common map of rows, the descent itself searches for impostors, which is many times faster.
         """
         if how.sharing == "joint" and isinstance(inputs, Features):
-            notions = [(inputs.rows[one.members], one.targets) for one in self.notions]
+            notions = [(inputs.rows[notion.members], notion.targets) for notion in self.notions]
             return learn_over_map(inputs, notions, shares_of(self.totals, how.balance), self.margin, self.pull, how)
-        pushes = [_nearest_others(self.rows[one.members], one) for one in self.notions]
+        pushes = [_nearest_others(self.rows[notion.members], notion) for notion in self.notions]
         learned = learn(inputs, self._constrained(pushes), how)
         for _ in range(_ROUNDS - 1):
             factors = learned.factors if how.sharing != "pooled" else learned.factors * len(self.notions)
             more = [
-                _impostors(inputs.project(factor)[one.members], one, self.margin)
-                for factor, one in zip(factors, self.notions, strict=True)
+                _impostors(inputs.project(factor)[notion.members], notion, self.margin)
+                for factor, notion in zip(factors, self.notions, strict=True)
             ]
             joined = [np.unique(np.vstack(both), axis=0) for both in zip(pushes, more, strict=True)]
-            known, found = sum(map(len, pushes)), sum(map(len, joined))
-            if found - known <= _FEW * known:
+            before, after = sum(map(len, pushes)), sum(map(len, joined))
+            if after - before <= _FEW * before:
                 break
             pushes = joined
             learned = learn(inputs, self._constrained(pushes), how, learned)
@@ -238,8 +238,8 @@ class Classes:
     def _constrained(self, pushes: Sequence[Triplets]) -> Notions:
         """Return pulls and pushes as constraints: a pull costs its distance, the excess over an upper bound of zero."""
         near, far, margins, weights, codes = [], [], [], [], []
-        for code, (one, triplets) in enumerate(zip(self.notions, pushes, strict=True)):
-            pulled, pushed = one.members[one.pairs], one.members[triplets]
+        for code, (notion, triplets) in enumerate(zip(self.notions, pushes, strict=True)):
+            pulled, pushed = notion.members[notion.pairs], notion.members[triplets]
             near += [pulled, pushed[:, :2]]
             far += [pulled[:, [0, 0]], pushed[:, [0, 2]]]
             margins += [np.zeros(len(pulled)), np.full(len(pushed), self.margin)]
@@ -249,35 +249,35 @@ class Classes:
         return Notions(constraints, np.concatenate(codes), len(self.notions), self.totals)
 
 
-def _nearest_others(rows: Rows, one: _LabelledNotion) -> Triplets:
+def _nearest_others(rows: Rows, notion: _LabelledNotion) -> Triplets:
     """Return a triplet of each row, a target neighbour and each of the nearest rows of other classes."""
-    return _listed(one, ((part, gaps) for part, gaps in _others(rows, one)), np.full(len(one.pairs), np.inf), _NEAREST)
+    return _listed(notion, _others(rows, notion), np.full(len(notion.pairs), np.inf), _NEAREST)
 
 
-def _impostors(rows: Rows, one: _LabelledNotion, margin: float) -> Triplets:
+def _impostors(rows: Rows, notion: _LabelledNotion, margin: float) -> Triplets:
     """Return the triplets of a row, a target neighbour and the rows of other classes within the margin beyond it."""
-    near = np.square(rows[one.pairs[:, 0]] - rows[one.pairs[:, 1]]).sum(axis=1)
-    return _listed(one, _others(rows, one), near + margin, _AT_ONCE)
+    near = np.square(rows[notion.pairs[:, 0]] - rows[notion.pairs[:, 1]]).sum(axis=1)
+    return _listed(notion, _others(rows, notion), near + margin, _AT_ONCE)
 
 
-def _others(rows: Rows, one: _LabelledNotion) -> Iterator[tuple[slice, Rows]]:
+def _others(rows: Rows, notion: _LabelledNotion) -> Iterator[tuple[slice, Rows]]:
     """Yield slices of the pairs, and squared distances of their first rows to all rows, infinite to rows of the same
     class."""
-    for part in slices(len(one.pairs), len(rows)):
+    for part in slices(len(notion.pairs), len(rows)):
         checkpoint()
-        anchors = one.pairs[part, 0]
+        anchors = notion.pairs[part, 0]
         gaps = cdist(rows[anchors], rows, "sqeuclidean")
-        gaps[one.classes[anchors][:, None] == one.classes] = np.inf
+        gaps[notion.classes[anchors][:, None] == notion.classes] = np.inf
         yield part, gaps
 
 
-def _listed(one: _LabelledNotion, blocks: Iterator[tuple[slice, Rows]], reach: Rows, most: int) -> Triplets:
+def _listed(notion: _LabelledNotion, blocks: Iterator[tuple[slice, Rows]], reach: Rows, most: int) -> Triplets:
     """Return the triplets of pairs and the rows within their reach, at most the ``most`` nearest rows of each pair."""
-    found = [np.zeros((0, 3), np.int64)]
+    triplets = [np.zeros((0, 3), np.int64)]
     for part, gaps in blocks:
         count = min(most, gaps.shape[1])
         nearest = np.argpartition(gaps, count - 1, axis=1)[:, :count]
         inside = np.take_along_axis(gaps, nearest, axis=1) < reach[part, None]
         pairs, places = np.nonzero(inside)
-        found.append(np.column_stack([one.pairs[part][pairs], nearest[pairs, places]]))
-    return np.concatenate(found)
+        triplets.append(np.column_stack([notion.pairs[part][pairs], nearest[pairs, places]]))
+    return np.concatenate(triplets)

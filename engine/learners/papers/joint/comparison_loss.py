@@ -78,9 +78,9 @@ class ComparisonLoss:
         self.shape, self._loss = (notions.count, rows), loss
         self._margins, self._weights = constraints.margins, constraints.weights
         sides = [_keys(notions.codes, side, rows) for side in (constraints.near, constraints.far)]
-        named = np.unique(np.concatenate(sides))
-        dense = notions.count * rows**2 < _DENSE * len(named)
-        self._pairs: _Table | _Listed = _Table(*self.shape) if dense else _Listed(named, *self.shape)
+        keys = np.unique(np.concatenate(sides))
+        dense = notions.count * rows**2 < _DENSE * len(keys)
+        self._pairs: _Table | _Listed = _Table(*self.shape) if dense else _Listed(keys, *self.shape)
         self._near, self._far = map(self._pairs.places, sides)
 
     def __call__(self, embedded: Rows, smoothing: float = 0.0) -> tuple[float, Rows]:
@@ -90,10 +90,10 @@ class ComparisonLoss:
 
     def pulls(self, embedded: Rows, smoothing: float = 0.0) -> tuple[float, Values]:
         """Return the loss over (T, n, r) embeddings, and its derivatives with respect to each squared distance."""
-        found = self.losses(embedded, smoothing)
-        slopes = np.concatenate([self._weights * found.near, self._weights * found.far])
+        losses = self.losses(embedded, smoothing)
+        slopes = np.concatenate([self._weights * losses.near, self._weights * losses.far])
         places = np.concatenate([self._near, self._far])
-        return float(self._weights @ found.values), np.bincount(places, slopes, self._pairs.count).astype(float)
+        return float(self._weights @ losses.values), np.bincount(places, slopes, self._pairs.count).astype(float)
 
     def laplacian(self, pulls: Values, rows: Rows) -> Rows:
         """Return the Laplacian of the graph whose edges are the pulls, times (T, n, r) rows."""
@@ -151,12 +151,12 @@ class _Listed:
     def distances(self, embedded: Rows) -> Values:
         """Return the squared distances of the pairs."""
         rows: NDArray[Any] = embedded.reshape(-1, embedded.shape[2]).astype(self._dtype, copy=False)
-        found = np.empty(self.count)
+        distances = np.empty(self.count)
         for part in slices(self.count, rows.shape[1], _CACHE):
             gaps = rows.take(self._first[part], axis=0)
             gaps -= rows.take(self._second[part], axis=0)
-            found[part] = np.einsum("nr,nr->n", gaps, gaps)
-        return found
+            distances[part] = np.einsum("nr,nr->n", gaps, gaps)
+        return distances
 
     def laplacian(self, pulls: Values, rows: Rows) -> Rows:
         """Return the Laplacian of the pulls times rows."""
@@ -165,8 +165,8 @@ class _Listed:
         degrees = np.bincount(self._first, pulls, count) + np.bincount(self._second, pulls, count)
         values = np.concatenate([pulls, pulls])[self._order].astype(self._dtype)
         edges = sp.csr_array((values, self._others, self._starts), shape=(count, count))
-        found = degrees.astype(self._dtype)[:, None] * flat - edges @ flat
-        return np.asarray(found.reshape(rows.shape), dtype=np.float64)
+        product = degrees.astype(self._dtype)[:, None] * flat - edges @ flat
+        return np.asarray(product.reshape(rows.shape), dtype=np.float64)
 
 
 def _keys(codes: Indices, pairs: Indices, rows: int) -> Indices:

@@ -60,9 +60,9 @@ def random_start(inputs: Inputs, losses: OverEmbeddings, width: int, count: int,
 def _first_factor(inputs: Inputs, notion: Notions, loss: Loss, width: int) -> Rows:
     constraints, count = notion.constraints, inputs.count
     zeros = np.zeros(len(constraints))
-    found = loss(zeros, zeros, constraints.margins, 0.0)
+    losses = loss(zeros, zeros, constraints.margins, 0.0)
     pairs = np.concatenate([constraints.near, constraints.far])
-    slopes = np.concatenate([found.near, found.far]) * np.tile(constraints.weights, 2)
+    slopes = np.concatenate([losses.near, losses.far]) * np.tile(constraints.weights, 2)
     first, second = pairs.T
     edges = sp.csr_array((slopes, (first, second)), shape=(count, count))
     degrees = np.bincount(first, slopes, count) + np.bincount(second, slopes, count)
@@ -78,7 +78,7 @@ def _factor(matrix: Any, width: int) -> Rows:
         dense: Any = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
         values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[size - width, size - 1])
     else:
-        start = np.random.default_rng(0).normal(size=size)
+        start = np.random.default_rng(0).normal(size=size)  # for the same result each time
         values, vectors = sp.linalg.eigsh(matrix, width, which="LA", v0=start, tol=1e-2, maxiter=50 * size)
     order = np.argsort(-values)
     return np.asarray(vectors[:, order] * np.sqrt(np.maximum(values[order], 0.0)))

@@ -114,41 +114,41 @@ class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
             raise ValueError("only notions with a common map can be extended: fit some with sharing='joint'")
         widths, columns = self.view_widths_, self.n_features_in_
         try:
-            views, given = self._validated(X, y)
+            views, supervision = self._validated(X, y)
             if self.view_widths_ != widths:
                 raise ValueError(f"views of widths {widths} were fitted, not {self.view_widths_}")
         finally:
             self.view_widths_, self.n_features_in_ = widths, columns
-        new = [name for name in notions_of(given) if name not in self.metric_names_]
+        new = [name for name in notions_of(supervision) if name not in self.metric_names_]
         if not new:
-            raise ValueError(f"there is no new notion among {', '.join(notions_of(given))}")
-        for view, added in enumerate([self._added(rows, given, view, new) for view, rows in enumerate(views)]):
+            raise ValueError(f"there is no new notion among {', '.join(notions_of(supervision))}")
+        for view, added in enumerate([self._added(rows, supervision, view, new) for view, rows in enumerate(views)]):
             for name, values in added.items():
                 getattr(self, name)[view] = values
         self.metric_names_: list[str] = [*self.metric_names_, *new]
         self.n_metrics_: int = len(self.metric_names_)
         return self
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        names = notions_of(given)
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        names = notions_of(supervision)
         self.metric_names_ = [] if self.sharing == "pooled" or names == [""] else names
         self.n_metrics_ = max(1, len(self.metric_names_))
-        super()._fit(views, given)
+        super()._fit(views, supervision)
 
-    def _add_view(self, views: list[Rows], given: Supervision) -> None:
-        names = notions_of(given)
+    def _add_view(self, views: list[Rows], supervision: Supervision) -> None:
+        names = notions_of(supervision)
         if self.metric_names_ and names != list(self.metric_names_):
             raise ValueError(f"the notions {', '.join(self.metric_names_)} were fitted, not {', '.join(names)}")
-        super()._add_view(views, given)
+        super()._add_view(views, supervision)
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        present = given.mask[:, view]
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        present = supervision.mask[:, view]
         rows = views[view] if present.all() else views[view][present]
         mean = rows.mean(axis=0)
         span = Span.of(rows - mean)
         scale = float(np.sqrt(np.mean(np.square(span.rows).sum(axis=1)))) or 1.0
         inputs = Features(np.ascontiguousarray(span.rows) / scale)
-        source = self._source(inputs.rows, given, view, notions_of(given))
+        source = self._source(inputs.rows, supervision, view, notions_of(supervision))
         learned = source.learn(inputs, self._how())
         weights = [span.lifted(factor.T) / scale for factor in learned.factors]
         return {
@@ -163,35 +163,36 @@ class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
             "converged_": learned.converged,
         }
 
-    def _added(self, rows: Rows, given: Supervision, view: int, names: Sequence[str]) -> dict[str, Any]:
+    def _added(self, rows: Rows, supervision: Supervision, view: int, names: Sequence[str]) -> dict[str, Any]:
         """Return the attributes of a view that change with new notions."""
-        common, rows = self.common_[view], rows[given.mask[:, view]]
+        common, rows = self.common_[view], rows[supervision.mask[:, view]]
         mapped = Features((rows - self.means_[view]) @ common)
         how = replace(self._how(), sharing="independent")
         weights, local, totals = [self.weights_[view]], list(self.local_[view]), self.totals_[view]
         for name in names:
-            source = self._source(rows, given, view, [name])
+            source = self._source(rows, supervision, view, [name])
             totals = np.concatenate([totals, source.totals])
             (factor,) = source.learn(mapped, how).factors
             weights.append((common @ factor).T)
             local.append(np.pad(factor, ((0, 0), (0, common.shape[1] - factor.shape[1]))))
         return {
             "weights_": np.vstack(weights),
-            "metric_widths_": [*self.metric_widths_[view], *(len(one) for one in weights[1:])],
+            "metric_widths_": [*self.metric_widths_[view], *(len(rows) for rows in weights[1:])],
             "local_": np.stack(local),
             "totals_": totals,
         }
 
-    def _source(self, rows: Rows, given: Supervision, view: int, names: Sequence[str]) -> Listed | Classes:
+    def _source(self, rows: Rows, supervision: Supervision, view: int, names: Sequence[str]) -> Listed | Classes:
         """Return the supervision in some notions of a view's rows, (m, H), of the items that have the view."""
-        present, bounds = given.mask[:, view], cast(Bounds, group(self, "bounds"))
+        present, bounds = supervision.mask[:, view], cast(Bounds, group(self, "bounds"))
         if self.loss != "hinge":
             bounds = bounds.of_validation()
-        if given.comparisons is None:
-            labels = {name: labels_of(given)[name][present] for name in names}
+        if supervision.comparisons is None:
+            labels = {name: labels_of(supervision)[name][present] for name in names}
             return Classes.of(rows, labels, self.n_neighbors, self.pull, bounds.margin)
-        return Listed.of(given.comparisons.among(present, len(present)), names, bounds, f"items that have view {view}")
+        comparisons = supervision.comparisons.among(present, len(present))
+        return Listed.of(comparisons, names, bounds, f"items that have view {view}")
 
     def _how(self) -> JointSettings:
         settings = self.settings() | {"random_state": drawn_seed(self.random_state)}
-        return JointSettings(**{one.name: settings[one.name] for one in fields(JointSettings) if one.name in settings})
+        return JointSettings(**{f.name: settings[f.name] for f in fields(JointSettings) if f.name in settings})

@@ -169,8 +169,8 @@ def _joint(inputs: Inputs, notions: Notions, loss: Loss, how: JointSettings, bef
         common, metrics, value, steps, ended = run(common, local @ local.swapaxes(1, 2), how.max_iter, how.tol)
         return learned_at(common, roots(metrics), value, steps, ended)
     problem = JointProblem(inputs, losses, how.alpha, (inputs.width, how.n_components, notions.count))
-    found = descend(problem, problem.packed(common, local), descent)
-    return learned_at(*problem.unpacked(found.theta), found.objective, steps + found.steps, found.converged)
+    solution = descend(problem, problem.packed(common, local), descent)
+    return learned_at(*problem.unpacked(solution.theta), solution.objective, steps + solution.steps, solution.converged)
 
 
 def _leading(wide: Learned, how: JointSettings) -> tuple[Rows, Rows]:

@@ -19,11 +19,11 @@ ONE = [""]
 """The names of notions if all supervision is in one notion."""
 
 
-def notions_of(given: Supervision) -> list[str]:
+def notions_of(supervision: Supervision) -> list[str]:
     """Return the names of the notions of the supervision, sorted; ``ONE`` if it names no notions."""
-    if given.comparisons is not None:
-        return names_of(given.comparisons)
-    return sorted(map(str, given.notion_classes)) if given.notion_classes else ONE
+    if supervision.comparisons is not None:
+        return names_of(supervision.comparisons)
+    return sorted(map(str, supervision.notion_classes)) if supervision.notion_classes else ONE
 
 
 def names_of(comparisons: AnyComparisons) -> list[str]:
@@ -32,11 +32,11 @@ def names_of(comparisons: AnyComparisons) -> list[str]:
     return ONE if notions is None else sorted(set(np.asarray(notions).astype(str).tolist()))
 
 
-def labels_of(given: Supervision) -> dict[str, NDArray[Any]]:
+def labels_of(supervision: Supervision) -> dict[str, NDArray[Any]]:
     """Return class labels, (n,), by notion."""
-    if given.notion_classes:
-        return {str(name): np.asarray(labels) for name, labels in given.notion_classes.items()}
-    return {ONE[0]: np.asarray(given.classes)}
+    if supervision.notion_classes:
+        return {str(name): np.asarray(labels) for name, labels in supervision.notion_classes.items()}
+    return {ONE[0]: np.asarray(supervision.classes)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +56,15 @@ class Listed:
             ValueError: if a notion has no comparisons.
         """
         own = comparisons.notions
-        given = np.full(len(comparisons), names[0]) if own is None else np.asarray(own).astype(str)
-        codes = np.array([list(names).index(name) if name in names else -1 for name in given], np.int64)
+        notions = np.full(len(comparisons), names[0]) if own is None else np.asarray(own).astype(str)
+        codes = np.array([list(names).index(name) if name in names else -1 for name in notions], np.int64)
         counts = np.bincount(codes[codes >= 0], minlength=len(names))
         if not counts.all():
             missing = names[int(np.argmin(counts))]
             where = f"notion {missing!r} has no comparison" if missing else "there is no comparison"
             raise ValueError(f"{where} of {whose}: give some, or leave out the notion")
-        chosen = np.flatnonzero(codes >= 0)
-        return cls(Notions(constraints_of(comparisons.take(chosen), *astuple(bounds)), codes[chosen], len(names)))
+        places = np.flatnonzero(codes >= 0)
+        return cls(Notions(constraints_of(comparisons.take(places), *astuple(bounds)), codes[places], len(names)))
 
     @property
     def totals(self) -> NDArray[np.float64]:

@@ -83,17 +83,17 @@ class MultiTaskLMNN(LinearLearner, SeparateLearner, MultiViewLearner):
         """The number of steps of the view with the most steps."""
         return max(self.steps_)
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
         self.metric_names_: list[str] = (
-            [] if given.notion_classes is None else [str(name) for name in given.notion_classes]
+            [] if supervision.notion_classes is None else [str(name) for name in supervision.notion_classes]
         )
         self.n_metrics_: int = max(len(self.metric_names_), 1)
-        super()._fit(views, given)
+        super()._fit(views, supervision)
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        present = given.mask[:, view]
-        classes = {"": given.classes} if given.notion_classes is None else given.notion_classes
-        if given.notion_classes is not None and [str(name) for name in classes] != self.metric_names_:
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        present = supervision.mask[:, view]
+        classes = {"": supervision.classes} if supervision.notion_classes is None else supervision.notion_classes
+        if supervision.notion_classes is not None and [str(name) for name in classes] != self.metric_names_:
             raise ValueError(f"labels are in the notions {', '.join(classes)}, not {', '.join(self.metric_names_)}")
         labels = {name: np.asarray(values)[present] for name, values in classes.items()}
         return self._fit_tasks(views[view][present], labels)
@@ -131,9 +131,9 @@ class MultiTaskLMNN(LinearLearner, SeparateLearner, MultiViewLearner):
 
 def _task(rows: Rows, name: str, labels: NDArray[Any], neighbors: int) -> tuple[Rows, Targets]:
     """Return the rows with a class in a notion, and their target neighbours."""
-    known = labels.astype(str) != ""
+    labelled = labels.astype(str) != ""
     try:
-        return rows[known], Targets.nearest(rows[known], labels[known], neighbors)
+        return rows[labelled], Targets.nearest(rows[labelled], labels[labelled], neighbors)
     except ValueError as error:
         raise ValueError(f"notion {name!r}: {error}" if name else str(error)) from None
 

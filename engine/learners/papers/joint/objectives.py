@@ -106,8 +106,8 @@ class Losses:
         """Return the loss, and its gradient with respect to the embeddings."""
         if len(self._parts) == 1:
             return self._parts[0](embedded, smoothing)
-        found = over(range(len(self._parts)), lambda part: self._parts[part](embedded[part : part + 1], smoothing))
-        return sum(value for value, _ in found), np.concatenate([gradient for _, gradient in found])
+        parts = over(range(len(self._parts)), lambda part: self._parts[part](embedded[part : part + 1], smoothing))
+        return sum(value for value, _ in parts), np.concatenate([gradient for _, gradient in parts])
 
 
 class Problem(Protocol):

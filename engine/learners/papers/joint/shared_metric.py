@@ -65,19 +65,19 @@ class SharedMetric:
 
     def evaluate(self, metric: Metric) -> TaskEvaluation:
         """Return the objective over the active constraints of all tasks."""
-        found = tuple(task.evaluate(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
-        value = sum(one.value for one in found) + self._penalty(metric)
-        return TaskEvaluation(value, np.empty(0, np.int64), np.empty(0), found)
+        evaluations = tuple(task.evaluate(own) for task, own in zip(self._tasks, self.metrics(metric), strict=True))
+        value = sum(evaluation.value for evaluation in evaluations) + self._penalty(metric)
+        return TaskEvaluation(value, np.empty(0, np.int64), np.empty(0), evaluations)
 
     def recheck(self, metric: Metric) -> int:
         """Check all constraints of all tasks, and return the number of violated ones that were not active before."""
-        return sum(task.recheck(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
+        return sum(task.recheck(own) for task, own in zip(self._tasks, self.metrics(metric), strict=True))
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
         """Return a subgradient with respect to the parameters."""
         tasks = cast(TaskEvaluation, evaluation).tasks  # what ``evaluate`` of this class returned
         slopes = [
-            task.gradient(one, found) for task, one, found in zip(self._tasks, self.metrics(metric), tasks, strict=True)
+            task.gradient(own, value) for task, own, value in zip(self._tasks, self.metrics(metric), tasks, strict=True)
         ]
         width = self._width
         shared, *own = self._factors(metric)
@@ -90,7 +90,7 @@ class SharedMetric:
 
     def exact(self, metric: Metric) -> float:
         """Return the objective over all constraints, with the hinge itself."""
-        losses = (task.exact(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
+        losses = (task.exact(own) for task, own in zip(self._tasks, self.metrics(metric), strict=True))
         return sum(losses) + self._penalty(metric)
 
     def _factors(self, metric: Metric) -> list[Rows]:

@@ -63,8 +63,8 @@ def descend(problem: Problem, theta: Theta, how: Descent) -> Solution:
             "gtol": 0.0,
             "maxcor": _MEMORY,
         }
-        found: Any = minimize(value, theta, jac=True, method="L-BFGS-B", options=options)
-        theta, steps, converged = found.x, steps + found.nit, found.status == 0
+        result: Any = minimize(value, theta, jac=True, method="L-BFGS-B", options=options)
+        theta, steps, converged = result.x, steps + result.nit, result.status == 0
     return Solution(np.asarray(theta), problem.value(theta, 0.0)[0], steps, converged)
 
 
@@ -104,7 +104,7 @@ class Alternation:
                 common = common - rates[0] / np.sqrt(inner) * self.slope_of_map(common, metrics)
             for inner in range(1, INNER + 1):
                 metrics = positive(metrics - rates[1] / np.sqrt(inner) * self.slope_of_metrics(common, metrics))
-            best = min(best, (self.objective(common, metrics), common, metrics), key=lambda one: one[0])
+            best = min(best, (self.objective(common, metrics), common, metrics), key=lambda state: state[0])
             history.append(best[0])
             if steps > 10 and history[-11] - best[0] <= tol * best[0]:
                 return best[1], best[2], best[0], steps, True

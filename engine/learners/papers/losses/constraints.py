@@ -142,7 +142,7 @@ def joined(sets: Sequence[Constraints]) -> Constraints:
     """
     if not sets:
         raise ValueError("there are no constraints to learn from; give at least one set")
-    return Constraints(**{name: np.concatenate([getattr(one, name) for one in sets]) for name in vars(sets[0])})
+    return Constraints(**{name: np.concatenate([getattr(part, name) for part in sets]) for name in vars(sets[0])})
 
 
 def constrained(
@@ -183,8 +183,8 @@ def constraints_of(comparisons: AnyComparisons, margin: float, upper: float, low
 
     Margins and weights of the comparisons themselves take precedence.
     """
-    given = [one for one in comparisons.sets if len(one)]  # a split of a mixture can leave a kind empty
-    return joined([_of_one_kind(one, margin, upper, lower) for one in given])
+    sets = [part for part in comparisons.sets if len(part)]  # a split of a mixture can leave a kind empty
+    return joined([_of_one_kind(part, margin, upper, lower) for part in sets])
 
 
 def _of_one_kind(comparisons: Comparisons, margin: float, upper: float, lower: float) -> Constraints:

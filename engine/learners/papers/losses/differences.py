@@ -96,8 +96,8 @@ class Differences:
         """
         rows, places = self.rows, pairs
         if 2 * len(pairs) < len(rows):
-            named, inverse = np.unique(pairs, return_inverse=True)
-            rows, places = rows[named], inverse.reshape(pairs.shape)
+            items, inverse = np.unique(pairs, return_inverse=True)
+            rows, places = rows[items], inverse.reshape(pairs.shape)
         rows = _gathered(rows, len(pairs))
         first, second = places.T
         degrees = np.bincount(first, coefficients, len(rows)) + np.bincount(second, coefficients, len(rows))
@@ -121,17 +121,17 @@ def _among_all(rows: Rows, pairs: Pairs) -> Values:
     products = rows @ rows.T
     squares = products.diagonal()
     first, second = pairs.T
-    found = squares[first] + squares[second] - 2 * products.ravel()[first * len(products) + second]
-    return np.asarray(np.maximum(found, 0.0))  # the difference of products loses digits and can become negative
+    lengths = squares[first] + squares[second] - 2 * products.ravel()[first * len(products) + second]
+    return np.asarray(np.maximum(lengths, 0.0))  # the difference of products loses digits and can become negative
 
 
 def _blockwise(pairs: Pairs, rows: Rows, measure: Callable[[Rows], Values]) -> Values:
-    found = np.empty(len(pairs))
+    values = np.empty(len(pairs))
     for part in slices(len(pairs), rows.shape[1], _CACHE):
         gaps = rows.take(pairs[part, 0], axis=0)
         gaps -= rows.take(pairs[part, 1], axis=0)
-        found[part] = measure(gaps)
-    return found
+        values[part] = measure(gaps)
+    return values
 
 
 def _gathered(rows: Rows, pairs: int) -> Rows:

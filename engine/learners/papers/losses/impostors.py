@@ -48,9 +48,9 @@ class Targets:
         for code in np.flatnonzero(sizes > 1):
             checkpoint()
             members = np.flatnonzero(codes == code)
-            found = min(count, len(members) - 1)
-            search = NearestNeighbors(n_neighbors=found).fit(rows[members])
-            neighbors[members, :found] = members[search.kneighbors(return_distance=False)]
+            k = min(count, len(members) - 1)
+            search = NearestNeighbors(n_neighbors=k).fit(rows[members])
+            neighbors[members, :k] = members[search.kneighbors(return_distance=False)]
         return cls(neighbors, codes.astype(np.int64))
 
     @property
@@ -104,11 +104,11 @@ class Impostors:
 
     def recheck(self, metric: Metric) -> int:
         """Check all pairs, make those near enough active, and return the number of impostors that were not active."""
-        known, reach = self._keys, self._reach(metric.distances(self.features, self._near))
+        before, reach = self._keys, self._reach(metric.distances(self.features, self._near))
         self._keys = np.concatenate(list(self._search(metric, reach + _SPARE * self.margin)))
         self._active = self._pairs(self._keys)
-        found = self._keys[self._missing(metric, reach, self._active).max(axis=1) > 0]
-        return len(merged(known, found)) - len(known)
+        keys = self._keys[self._missing(metric, reach, self._active).max(axis=1) > 0]
+        return len(merged(before, keys)) - len(before)
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
         """Return a subgradient with respect to the parameters.
@@ -133,8 +133,8 @@ class Impostors:
         """Return the objective over all triplets, with the hinge itself."""
         near = metric.distances(self.features, self._near)
         reach = self._reach(near)
-        found = [self._missing(metric, reach, self._pairs(keys)) for keys in self._search(metric, reach)]
-        return self._value(metric, near, sum(float(np.maximum(missing, 0.0).sum()) for missing in found))
+        blocks = [self._missing(metric, reach, self._pairs(keys)) for keys in self._search(metric, reach)]
+        return self._value(metric, near, sum(float(np.maximum(missing, 0.0).sum()) for missing in blocks))
 
     def _value(self, metric: Metric, near: Values, push: float) -> float:
         return (push + self.pull * float(near.sum())) / len(near) + self.regularizer.value(metric)
@@ -171,8 +171,8 @@ class Impostors:
             with np.errstate(invalid="ignore"):  # infinite reaches times the zeros with which BLAS pads rows
                 inside = left[part] @ right.T < 0
             keys = part.start * count + np.flatnonzero(inside)
-            anchors, others = np.divmod(keys, count)
-            yield keys[classes[anchors] != classes[others]]
+            anchors, rows = np.divmod(keys, count)
+            yield keys[classes[anchors] != classes[rows]]
 
     def _pairs(self, keys: Items) -> Items:
         return np.column_stack(np.divmod(keys, len(self.features.rows)))

@@ -96,9 +96,9 @@ class Objective:
         """
         violated = self._over(metric, np.arange(len(self.constraints))).violated
         # Constraints once violated stay active: those that leave at one step often come back at the next.
-        known = self._active[:0] if not self._checked else self._active
-        self._active, self._checked = merged(known, violated), True
-        return len(self._active) - len(known)
+        before = self._active[:0] if not self._checked else self._active
+        self._active, self._checked = merged(before, violated), True
+        return len(self._active) - len(before)
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
         """Return a subgradient with respect to the parameters, equation (12), with the W of the metric."""
@@ -127,9 +127,9 @@ class Objective:
         return self.constraints.margins[which] - gaps(metric, self.features, self.constraints, which)
 
 
-def merged(known: NDArray[np.int64], more: NDArray[np.int64]) -> NDArray[np.int64]:
+def merged(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the union of ascending positions, ascending; merging runs is many times faster than ``np.union1d``."""
-    both = np.sort(np.concatenate([known, more]), kind="stable")
+    both = np.sort(np.concatenate([first, second]), kind="stable")
     return both[np.diff(both, prepend=-1) > 0]
 
 
@@ -137,9 +137,9 @@ def gaps(
     metric: Metric, features: Differences, constraints: Constraints, which: NDArray[np.int64] | None = None
 ) -> NDArray[np.float64]:
     """Return D(k, l) - D(i, j) of all constraints, or of those at the given positions."""
-    chosen: Any = slice(None) if which is None else which
-    far = constraints.far[chosen]
-    distances = metric.distances(features, np.concatenate([far, constraints.near[chosen]]))
+    places: Any = slice(None) if which is None else which
+    far = constraints.far[places]
+    distances = metric.distances(features, np.concatenate([far, constraints.near[places]]))
     return distances[: len(far)] - distances[len(far) :]
 
 

@@ -45,9 +45,9 @@ class Spectrum:
 
     def matrix(self) -> Rows:
         """Return the (d, d) matrix."""
-        taken = self.values != 0  # a metric of low rank needs only a product of few columns
-        vectors = self.vectors[:, taken]
-        product: Rows = (vectors * self.values[taken]) @ vectors.T
+        nonzero = self.values != 0  # a metric of low rank needs only a product of few columns
+        vectors = self.vectors[:, nonzero]
+        product: Rows = (vectors * self.values[nonzero]) @ vectors.T
         return (product + product.T) / 2
 
     def factor(self) -> Rows:

@@ -70,10 +70,10 @@ def proximal_step(
         # Costs are about 1 / n each; without the factor n, they would be below the tolerances of L-BFGS-B.
         return count * value, -count * missing
 
-    found = minimize(
+    solution = minimize(
         negative_dual, duals, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * count, options={"maxiter": max_iter}
     )
-    shares = np.asarray(found.x, dtype=np.float64)
+    shares = np.asarray(solution.x, dtype=np.float64)
     return primal(shares), shares
 
 
@@ -122,8 +122,8 @@ def alternate(
     z, u, duals = metric.matrix, np.zeros_like(theta), np.zeros(len(constraints))
     cone = Full()
     exact = Objective(features, constraints, regularizer, cone)
-    found = cone.place(metric.matrix)
-    history = [exact.exact(found)]
+    point = cone.place(metric.matrix)
+    history = [exact.exact(point)]
     converged = False
     while not converged and len(history) <= how.max_iter:
         checkpoint()
@@ -132,11 +132,11 @@ def alternate(
         metric = Symmetric().place(matrix)
         before, z = z, cone.place(metric.matrix + u).matrix
         u = u + metric.matrix - z
-        found = cone.place(metric.matrix)
-        history.append(exact.exact(found))
+        point = cone.place(metric.matrix)
+        history.append(exact.exact(point))
         length = how.tol * max(float(np.linalg.norm(z)), np.finfo(float).tiny)
         converged = bool(max(np.linalg.norm(metric.matrix - z), np.linalg.norm(z - before)) <= length)
-    return Solution(metric=found, objective=history[-1], history=history, steps=len(history) - 1, converged=converged)
+    return Solution(metric=point, objective=history[-1], history=history, steps=len(history) - 1, converged=converged)
 
 
 @dataclass(eq=False, repr=False)

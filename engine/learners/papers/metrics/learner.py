@@ -45,19 +45,19 @@ def unpack(tuples: ArrayLike, preprocessor: Preprocessor | None = None) -> tuple
                 f"tuples have shape (n, t, d), not {array.shape}; with positions of rows, give the rows as preprocessor"
             )
         return array.reshape(-1, array.shape[2]), np.arange(array.shape[0] * array.shape[1]).reshape(array.shape[:2])
-    named = np.asarray(tuples)
-    if named.ndim != 2 or not named.size:
-        raise ValueError(f"with a preprocessor, tuples have shape (n, t) and are not empty; got {named.shape}")
+    table = np.asarray(tuples)
+    if table.ndim != 2 or not table.size:
+        raise ValueError(f"with a preprocessor, tuples have shape (n, t) and are not empty; got {table.shape}")
     if callable(preprocessor):
-        names, places = np.unique(named, return_inverse=True)
+        names, places = np.unique(table, return_inverse=True)
         rows = check_array(preprocessor(names), dtype=np.float64)
         if len(rows) != len(names):
             raise ValueError(f"the preprocessor made {len(rows)} rows of {len(names)} names")
-        return rows, places.reshape(named.shape).astype(np.int64)
+        return rows, places.reshape(table.shape).astype(np.int64)
     rows = check_array(preprocessor, dtype=np.float64)
-    if not np.issubdtype(named.dtype, np.integer) or named.min() < 0 or named.max() >= len(rows):
+    if not np.issubdtype(table.dtype, np.integer) or table.min() < 0 or table.max() >= len(rows):
         raise ValueError(f"tuples name rows by position, which must be whole numbers from 0 to {len(rows) - 1}")
-    return rows, named.astype(np.int64)
+    return rows, table.astype(np.int64)
 
 
 class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
@@ -248,8 +248,8 @@ class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
         near = NearestNeighbors(n_neighbors=1).fit(embedded).kneighbors(return_distance=False)[:, 0]
         return float(np.mean(labels[near] == labels))
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        return self._fit_rows(*training_constraints(views, given, view, self._constraint_settings()))
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        return self._fit_rows(*training_constraints(views, supervision, view, self._constraint_settings()))
 
     @abstractmethod
     def _constraint_settings(self) -> ConstraintSettings:

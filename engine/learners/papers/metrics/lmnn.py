@@ -52,12 +52,12 @@ class WeightedSum:
 
     Args:
         first: the loss with the regulariser of the sum.
-        others: losses without a regulariser, with their weights.
+        weighted: losses without a regulariser, with their weights.
     """
 
-    def __init__(self, first: Loss, others: Sequence[tuple[float, Loss]]) -> None:
-        self._losses = [first, *(loss for _, loss in others)]
-        self._weights = [1.0, *(weight for weight, _ in others)]
+    def __init__(self, first: Loss, weighted: Sequence[tuple[float, Loss]]) -> None:
+        self._losses = [first, *(loss for _, loss in weighted)]
+        self._weights = [1.0, *(weight for weight, _ in weighted)]
         self.parameters: Parameters = first.parameters
         self.regularizer: Regularizer = first.regularizer
 
@@ -128,19 +128,19 @@ class Kinship:
             (how.siblings, relatives.same_and_siblings(how.n_quadruplets, generator)),
             (how.cousins, relatives.siblings_and_cousins(how.n_quadruplets, generator)),
         )
-        found = [(weight, items) for weight, items in kinds if weight and len(items)]
+        weighted = [(weight, items) for weight, items in kinds if weight and len(items)]
         cousins = Targets(targets.neighbors, taxonomy.families[taxonomy.positions(labels.astype(str).tolist())])
-        return cls(targets, cousins, how.beyond, found)
+        return cls(targets, cousins, how.beyond, weighted)
 
     def losses(self, features: Differences, parameters: Parameters, margin: float) -> list[tuple[float, Loss]]:
         """Return the losses to add to the loss of the classes, with their weights."""
-        found: list[tuple[float, Loss]] = [
+        losses: list[tuple[float, Loss]] = [
             (weight, Objective(features, quadruplets(items, margin), Regularizer(), parameters))
             for weight, items in self.quadruplets
         ]
         if self.beyond and len(np.unique(self.cousins.classes)) > 1:
-            found.append((self.beyond, Impostors(features, self.cousins, 2 * margin, Regularizer(), parameters)))
-        return found
+            losses.append((self.beyond, Impostors(features, self.cousins, 2 * margin, Regularizer(), parameters)))
+        return losses
 
 
 LearnedFrom = Constraints | Targets | Kinship
@@ -228,23 +228,23 @@ class LMNN(MetricLearner):
     def _constraint_settings(self) -> ConstraintSettings:
         return ConstraintSettings(bounds=Bounds(self.margin), seed=drawn_seed(self.random_state))
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
         how = self._constraint_settings()
-        if given.comparisons is not None:
-            return self._fit_rows(*from_comparisons(views, given, given.comparisons, view, how))
-        if given.taxonomy is None:
-            rows, labels = present_rows(views, given, view)
+        if supervision.comparisons is not None:
+            return self._fit_rows(*from_comparisons(views, supervision, supervision.comparisons, view, how))
+        if supervision.taxonomy is None:
+            rows, labels = present_rows(views, supervision, view)
             return self._fitted(rows, Targets.nearest(rows, np.asarray(labels), self.n_neighbors))
-        rows, labels = rows_of_leaves(views, given, given.taxonomy, view)
+        rows, labels = rows_of_leaves(views, supervision, supervision.taxonomy, view)
         targets = Targets.nearest(rows, labels, self.n_neighbors)
         hierarchy = cast(Hierarchy, group(self, "hierarchy"))
-        kinship = Kinship.drawn(rows, labels, given.taxonomy, targets, hierarchy, how.generator(view))
+        kinship = Kinship.drawn(rows, labels, supervision.taxonomy, targets, hierarchy, how.generator(view))
         return self._fitted(rows, kinship)
 
     def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:
         return self._fitted(rows, constraints, between(constraints))
 
-    def _fitted(self, rows: Rows, known: LearnedFrom, threshold: float | None = None) -> dict[str, Any]:
+    def _fitted(self, rows: Rows, source: LearnedFrom, threshold: float | None = None) -> dict[str, Any]:
         how = cast(Descent, group(self, "descent"))
         settings = MetricSettings(
             rank=self.n_components,
@@ -257,7 +257,7 @@ class LMNN(MetricLearner):
 
         def learn(scaled_rows: Rows) -> tuple[Rows, dict[str, Any]]:
             metric = descent_start(scaled_rows, settings)
-            loss = partial(large_margin_loss, metric, known, self.margin, self.pull)
+            loss = partial(large_margin_loss, metric, source, self.margin, self.pull)
             convex = loss(metric.convex)
             # Under a metric that is far too small, every row is an impostor of every other row.
             theta = scaled(convex, metric.theta)
@@ -270,15 +270,15 @@ class LMNN(MetricLearner):
 
 
 def large_margin_loss(
-    metric: DescentStart, known: LearnedFrom, margin: float, pull: float, regularizer: Regularizer
+    metric: DescentStart, source: LearnedFrom, margin: float, pull: float, regularizer: Regularizer
 ) -> Loss:
     """Return the loss of target neighbours and impostors, with or without a tree of classes, or of given triplets."""
     features, parameters = metric.features, metric.parameters
-    if isinstance(known, Kinship):
-        of_classes = large_margin_loss(metric, known.targets, margin, pull, regularizer)
-        return WeightedSum(of_classes, known.losses(features, parameters, margin))
-    if isinstance(known, Targets):
-        return Impostors(features, known, margin, regularizer, parameters, pull)
-    near = np.unique(known.near, axis=0)
+    if isinstance(source, Kinship):
+        of_classes = large_margin_loss(metric, source.targets, margin, pull, regularizer)
+        return WeightedSum(of_classes, source.losses(features, parameters, margin))
+    if isinstance(source, Targets):
+        return Impostors(features, source, margin, regularizer, parameters, pull)
+    near = np.unique(source.near, axis=0)
     pulled = features.scatter(near, np.full(len(near), pull / len(near)))
-    return Objective(features, known, replace(regularizer, linear=pulled), parameters)
+    return Objective(features, source, replace(regularizer, linear=pulled), parameters)

@@ -17,10 +17,11 @@ from crossview.engine.learners.papers.losses.parameters import Diagonal, Full, M
 from crossview.engine.learners.papers.losses.ranking import HingeRisk, RankingRisk, Risk
 from crossview.engine.learners.papers.metrics.learner import MetricLearner, fitted_metric
 from crossview.engine.learners.papers.metrics.training_constraints import ConstraintSettings, Sampling
-from crossview.engine.learners.papers.solvers.cutting_plane import cut
+from crossview.engine.learners.papers.solvers.cutting_plane import CutSolution, cut
 from crossview.engine.learners.papers.solvers.newton import (
     Newton,
     Step,
+    VectorSolution,
     diagonal_problem,
     minimize_over_growing_subsets,
 )
@@ -130,26 +131,21 @@ class QuadrupletWise(MetricLearner):
         bounds = self._constraint_settings().bounds
         problem = diagonal_problem(rows, constraints, self.C, (bounds.lower - bounds.upper) / 2)
         how = Newton(step=self.step, h=self.h, max_iter=self.max_iter, tol=self.tol)
-        found = minimize_over_growing_subsets(problem, how)
-        fitted = self._fitted(found.objective, found.gap, found.steps, found.converged, np.array(found.history))
-        threshold = None if found.b is None else float(np.sqrt(found.b))
-        return Diagonal().place(found.w), fitted | {"threshold_": threshold}
+        solution = minimize_over_growing_subsets(problem, how)
+        threshold = None if solution.b is None else float(np.sqrt(solution.b))
+        return Diagonal().place(solution.w), self._fitted(solution) | {"threshold_": threshold}
 
     def _by_planes(self, rows: Rows, risk: Risk) -> tuple[Metric, dict[str, Any]]:
         parameters = Full() if self.form == "full" else Diagonal()
-        found = cut(Differences(rows), risk, parameters, self.C, tol=self.tol, max_iter=self.max_iter)
-        return found.metric, self._fitted(
-            found.objective, found.gap, found.steps, found.converged, np.array(found.history)
-        )
+        solution = cut(Differences(rows), risk, parameters, self.C, tol=self.tol, max_iter=self.max_iter)
+        return solution.metric, self._fitted(solution)
 
     @staticmethod
-    def _fitted(
-        objective: float, gap: float, steps: int, converged: bool, history: NDArray[np.float64]
-    ) -> dict[str, Any]:
+    def _fitted(solution: VectorSolution | CutSolution) -> dict[str, Any]:
         return {
-            "objective_": objective,
-            "gap_": gap,
-            "steps_": steps,
-            "converged_": converged,
-            "history_": history,
+            "objective_": solution.objective,
+            "gap_": solution.gap,
+            "steps_": solution.steps,
+            "converged_": solution.converged,
+            "history_": np.array(solution.history),
         }

@@ -106,7 +106,7 @@ class TrainingConstraints(NamedTuple):
 
 
 def training_constraints(
-    views: list[Rows], given: Supervision, view: int, how: ConstraintSettings
+    views: list[Rows], supervision: Supervision, view: int, how: ConstraintSettings
 ) -> TrainingConstraints:
     """Return the constraints that the metric of a view learns from.
 
@@ -116,48 +116,48 @@ def training_constraints(
     Raises:
         ValueError: for too few constraints, an unknown view of neighbours, or classes without comparable rows.
     """
-    comparisons, sampling = given.comparisons, how.sampling
+    comparisons, sampling = supervision.comparisons, how.sampling
     if comparisons is None and sampling.similar == "knn":
-        comparisons = _of_neighbors(views, given, view, how)
+        comparisons = _of_neighbors(views, supervision, view, how)
     if comparisons is not None:
-        return from_comparisons(views, given, comparisons, view, how)
-    if given.taxonomy is None:
+        return from_comparisons(views, supervision, comparisons, view, how)
+    if supervision.taxonomy is None:
         checkpoint()
-        rows, labels = present_rows(views, given, view)
+        rows, labels = present_rows(views, supervision, view)
         return _of_classes(rows, labels, view, how)
-    rows, labels = rows_of_leaves(views, given, given.taxonomy, view)
+    rows, labels = rows_of_leaves(views, supervision, supervision.taxonomy, view)
     generator = how.generator(view)
-    relatives = Relatives(rows, labels, given.taxonomy, sampling.neighbors or NEIGHBORS)
+    relatives = Relatives(rows, labels, supervision.taxonomy, sampling.neighbors or NEIGHBORS)
     count = (sampling.n_constraints + 1) // 2  # equally many of each kind
     kinds = relatives.same_and_siblings(count, generator), relatives.siblings_and_cousins(count, generator)
     return _with_validation(rows, Comparisons(generator.permutation(np.concatenate(kinds))), view, how)
 
 
 def from_comparisons(
-    views: list[Rows], given: Supervision, comparisons: AnyComparisons, view: int, how: ConstraintSettings
+    views: list[Rows], supervision: Supervision, comparisons: AnyComparisons, view: int, how: ConstraintSettings
 ) -> TrainingConstraints:
     """Return the constraints of those comparisons whose items all have the view.
 
     Raises:
         ValueError: if these are too few.
     """
-    present = given.mask[:, view]
+    present = supervision.mask[:, view]
     return _with_validation(views[view][present], comparisons.among(present, len(present)), view, how)
 
 
-def rows_of_leaves(views: list[Rows], given: Supervision, taxonomy: Taxonomy, view: int) -> tuple[Rows, NDArray[Any]]:
+def rows_of_leaves(views: list[Rows], supervision: Supervision, tree: Taxonomy, view: int) -> tuple[Rows, NDArray[Any]]:
     """Return the rows of a view whose classes are leaves of a tree, and these classes."""
-    chosen = given.mask[:, view] & (taxonomy.positions(given.classes.astype(str).tolist()) >= 0)
-    return views[view][chosen], given.classes[chosen]
+    mask = supervision.mask[:, view] & (tree.positions(supervision.classes.astype(str).tolist()) >= 0)
+    return views[view][mask], supervision.classes[mask]
 
 
-def _of_neighbors(views: list[Rows], given: Supervision, view: int, how: ConstraintSettings) -> Comparisons:
+def _of_neighbors(views: list[Rows], supervision: Supervision, view: int, how: ConstraintSettings) -> Comparisons:
     """Return comparisons drawn from nearest neighbours in a view, as positions among all items."""
     sampling = how.sampling
     view = view if sampling.neighbor_view is None else sampling.neighbor_view
     if not 0 <= view < len(views):
         raise ValueError(f"neighbor_view={view!r} but there are {len(views)} views, counted from 0")
-    members = np.flatnonzero(given.mask[:, view])
+    members = np.flatnonzero(supervision.mask[:, view])
     neighbors = NEIGHBORS if sampling.neighbors is None else sampling.neighbors
     likeness = likeness_by_nearness(views[view][members], neighbors)
     items, alike = draw_tuples(likeness, sampling.constraints, sampling.n_constraints, how.generator(view))
@@ -198,5 +198,5 @@ def _with_validation(
 
 def _without_margins(comparisons: AnyComparisons) -> AnyComparisons:
     """Return comparisons without margins of their own: a validation constraint only states an order."""
-    sets = tuple(replace(one, margins=None) for one in comparisons.sets)
+    sets = tuple(replace(part, margins=None) for part in comparisons.sets)
     return sets[0] if len(sets) == 1 else MixedComparisons(sets)

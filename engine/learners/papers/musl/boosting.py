@@ -49,14 +49,14 @@ class Stumps:
         """
         shares = np.arange(1, count + 1) / (count + 1)
         second = np.where(rows > rows.min(axis=0), rows, np.inf).min(axis=0)
-        found = []
+        tables = []
         for values in np.maximum(np.quantile(rows, shares, axis=0, method="higher"), second):
             below = np.where(rows < values, rows, -np.inf).max(axis=0)
             columns = np.flatnonzero(np.isfinite(values))
             low, high = below[columns], values[columns]
             middle = low / 2 + high / 2
-            found.append(np.column_stack([columns, np.where(middle > low, middle, high)]))
-        table = np.unique(np.concatenate(found), axis=0)
+            tables.append(np.column_stack([columns, np.where(middle > low, middle, high)]))
+        table = np.unique(np.concatenate(tables), axis=0)
         return cls(table[:, 0].astype(np.intp), table[:, 1])
 
     def bits(self, rows: Rows) -> BitRows:
@@ -105,15 +105,15 @@ class Pairs:
         n, sizes = len(self.codes), np.bincount(self.codes, minlength=self.count)
         if self.total is not None:
             return np.full((self.count, 2), 1 / (n * (n - 1)))
-        others = np.column_stack([n - sizes, sizes - 1])
-        return np.asarray(0.5 / (n * np.maximum(others, 1)))
+        counts = np.column_stack([n - sizes, sizes - 1])
+        return np.asarray(0.5 / (n * np.maximum(counts, 1)))
 
     def likelihoods(self, bits: BitRows) -> NDArray[np.float64]:
         """Return L_c of equation (6), (C,) weighted log likelihoods of the classes' pairs, from (n, t) bits."""
         width = bits.shape[1] + 1
         size = 2 * self.count * width
-        found = sum(np.bincount(cells.ravel(), minlength=size) for _, cells in self._cells(bits))
-        counts = np.reshape(found, (self.count, 2, width))
+        totals = sum(np.bincount(cells.ravel(), minlength=size) for _, cells in self._cells(bits))
+        counts = np.reshape(totals, (self.count, 2, width))
         counts[:, 1, 0] -= np.bincount(self.codes, minlength=self.count)  # without the pairs of rows with themselves
         margins = self._margins(width)
         log_odds = np.array([log_expit(-margins), log_expit(margins)])
@@ -136,11 +136,11 @@ class Pairs:
         margins = self._margins(bits.shape[1] + 1)
         weights = self.weights * shares[:, None]
         table = (weights[:, :, None] * np.array([expit(margins), -expit(-margins)])).astype(np.float32).ravel()
-        found = np.empty((len(self.codes), len(columns)), np.float32)
+        slopes = np.empty((len(self.codes), len(columns)), np.float32)
         for part, cells in self._cells(bits, columns):
-            np.take(table, cells, out=found[part])
-        found[columns, np.arange(len(columns))] = 0
-        return found, columns
+            np.take(table, cells, out=slopes[part])
+        slopes[columns, np.arange(len(columns))] = 0
+        return slopes, columns
 
     def _cells(self, bits: BitRows, columns: Codes | None = None) -> Iterator[tuple[slice, NDArray[np.int32]]]:
         """Yield slices of rows i, and for their pairs with the rows j of some columns (None: all) the kind and the
@@ -149,10 +149,10 @@ class Pairs:
         Both are one number, the kind times t + 1 plus the distance, so that one lookup in a table reads both. Blocks of
         pairs stay in the processor's cache.
         """
-        others, width = bits if columns is None else bits[columns], bits.shape[1] + 1
-        for part in slices(len(bits), len(others), _PAIRS_AT_ONCE):
+        partners, width = bits if columns is None else bits[columns], bits.shape[1] + 1
+        for part in slices(len(bits), len(partners), _PAIRS_AT_ONCE):
             kinds = self.kinds[part] if columns is None else self.kinds[part].take(columns, axis=1)
-            cells = hamming(bits[part], others)
+            cells = hamming(bits[part], partners)
             cells += width * kinds
             yield part, cells
 
@@ -164,10 +164,10 @@ class Pairs:
 
 def hamming(first: BitRows, second: BitRows) -> Distances:
     """Return the (n, m) Hamming distances of (n, t) and (m, t) bits."""
-    found = first @ (-2 * second.T)
-    found += first.sum(axis=1)[:, None]
-    found += second.sum(axis=1)
-    return np.asarray(found.astype(np.int32))
+    distances = first @ (-2 * second.T)
+    distances += first.sum(axis=1)[:, None]
+    distances += second.sum(axis=1)
+    return np.asarray(distances.astype(np.int32))
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,8 @@ class Training:
         order = order[np.argsort(self.codes[order], kind="stable")]
         sizes = np.bincount(self.codes)
         rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        wanted = np.maximum(2, np.rint(sizes * (self.max_rows / len(order))))
-        return np.sort(order[rank < wanted[self.codes[order]]])
+        counts = np.maximum(2, np.rint(sizes * (self.max_rows / len(order))))
+        return np.sort(order[rank < counts[self.codes[order]]])
 
     def _sample(self, which: NDArray[np.intp]) -> Sample:
         pairs = Pairs(self.codes[which], int(self.codes.max()) + 1, self.alpha, self.total)
@@ -239,52 +239,52 @@ def boost(samples: Iterator[Sample], metrics: int, n_bits: int, r: float) -> tup
     Returns:
         (K, T) chosen candidates, and (K, C) log likelihoods of the classes under the metrics.
     """
-    chosen = np.zeros((metrics, 0), dtype=np.intp)
+    picks = np.zeros((metrics, 0), dtype=np.intp)
     last: Sample | None = None
     for sample in islice(samples, n_bits):
         if sample is not last:
-            likelihoods, last = likelihoods_under(sample, chosen), sample
-        chosen = np.hstack([chosen, np.zeros((metrics, 1), dtype=np.intp)])
-        for k, bits in enumerate(chosen):
+            likelihoods, last = likelihoods_under(sample, picks), sample
+        picks = np.hstack([picks, np.zeros((metrics, 1), dtype=np.intp)])
+        for k, bits in enumerate(picks):
             # All pairs weigh the same at first; metrics differ because shares are computed again before each metric.
             bits[-1] = best_candidate(sample, bits[:-1], softmax(r * likelihoods, axis=0)[k])
             likelihoods[k] = sample.pairs.likelihoods(sample.candidates[:, bits])
-    return chosen, likelihoods
+    return picks, likelihoods
 
 
 def boost_assigned(samples: Iterator[Sample], assignment: Codes, metrics: int, n_bits: int) -> Chosen:
     """Learn each of K metrics for its classes, or for all classes if it has none; return (K, T) candidates."""
     shares = (assignment == np.arange(metrics)[:, None]).astype(np.float64)
     shares[shares.sum(axis=1) == 0] = 1.0
-    chosen = np.zeros((metrics, 0), dtype=np.intp)
+    picks = np.zeros((metrics, 0), dtype=np.intp)
     for sample in islice(samples, n_bits):
-        bits = [best_candidate(sample, before, share) for before, share in zip(chosen, shares, strict=True)]
-        chosen = np.column_stack([chosen, bits])
-    return chosen
+        bits = [best_candidate(sample, before, share) for before, share in zip(picks, shares, strict=True)]
+        picks = np.column_stack([picks, bits])
+    return picks
 
 
-def likelihoods_under(sample: Sample, chosen: Chosen) -> Likelihoods:
+def likelihoods_under(sample: Sample, picks: Chosen) -> Likelihoods:
     """Return the (K, C) log likelihoods of the classes under the metrics of (K, t) chosen candidates."""
-    found = []
-    for bits in chosen:
+    likelihoods = []
+    for bits in picks:
         checkpoint()
-        found.append(sample.pairs.likelihoods(sample.candidates[:, bits]))
-    return np.array(found)
+        likelihoods.append(sample.pairs.likelihoods(sample.candidates[:, bits]))
+    return np.array(likelihoods)
 
 
-def best_candidate(sample: Sample, chosen: Chosen, shares: NDArray[np.float64]) -> int:
+def best_candidate(sample: Sample, picks: Chosen, shares: NDArray[np.float64]) -> int:
     """Return the candidate with the smallest error: the one along which the objective rises most.
 
     As printed, line 4 of the algorithm has h = 1 for a positive pair; but h is a distance, so it should be 0.
 
     Args:
         sample: the rows and their pairs.
-        chosen: (t,) candidates of the metric so far.
+        picks: (t,) candidates of the metric so far.
         shares: (C,), the share of the metric in each class.
     """
     checkpoint()
     shares = np.where(shares > _NO_SHARE * shares.max(), shares / shares.max(), 0.0)
-    slopes, columns = sample.pairs.slopes(sample.candidates[:, chosen], shares)
+    slopes, columns = sample.pairs.slopes(sample.candidates[:, picks], shares)
     return steepest(sample.candidates, slopes, columns)
 
 
@@ -300,8 +300,8 @@ def steepest(candidates: BitRows, slopes: NDArray[np.float32], columns: Codes) -
     most = bounds @ candidates
     likely = np.argpartition(most, -min(_LIKELY, len(most)))[-_LIKELY:]
     least = rises(candidates[:, likely], slopes, columns).max()
-    left = np.flatnonzero(most >= least - _ROUNDING * np.abs(most).max())
-    return int(left[np.argmax(rises(candidates[:, left], slopes, columns))])
+    places = np.flatnonzero(most >= least - _ROUNDING * np.abs(most).max())
+    return int(places[np.argmax(rises(candidates[:, places], slopes, columns))])
 
 
 def rises(candidates: BitRows, slopes: NDArray[np.float32], columns: Codes) -> NDArray[np.float32]:
@@ -312,6 +312,6 @@ def rises(candidates: BitRows, slopes: NDArray[np.float32], columns: Codes) -> N
         slopes: (n, m) slopes of the pairs (i, j).
         columns: (m,) the rows j.
     """
-    others = candidates[columns]
-    both = np.einsum("jM,jM->M", others, slopes.T @ candidates)
-    return np.asarray(slopes.sum(axis=1) @ candidates + slopes.sum(axis=0) @ others - 2 * both)
+    partners = candidates[columns]
+    both = np.einsum("jM,jM->M", partners, slopes.T @ candidates)
+    return np.asarray(slopes.sum(axis=1) @ candidates + slopes.sum(axis=0) @ partners - 2 * both)

@@ -51,29 +51,29 @@ _MOST_BITS = 65_536  # maximum number of bits of all metrics together
 Odds = Annotated[float, Between(0, 100, above=True)]
 
 
-def voted_classes(bits: BitRows, known: BitRows, codes: Codes, metrics: Codes, n_bits: int) -> Codes:
+def voted_classes(bits: BitRows, references: BitRows, codes: Codes, metrics: Codes, n_bits: int) -> Codes:
     """Return the (n,) classes with the most votes of the five nearest known rows of each row.
 
     Args:
         bits: (n, K T) bits under all metrics.
-        known: (m, K T) bits of the known rows.
+        references: (m, K T) bits of the known rows.
         codes: (m,) classes of the known rows, from 0.
         metrics: (m,) metrics of these classes, under which the rows are compared.
         n_bits: T.
     """
     classes = np.empty(len(bits), np.intp)
-    for part in slices(len(bits), len(known), _PAIRS_AT_ONCE):
-        classes[part] = votes(distances(bits[part], known, metrics, n_bits), codes, NEIGHBORS).argmax(axis=1)
+    for part in slices(len(bits), len(references), _PAIRS_AT_ONCE):
+        classes[part] = votes(distances(bits[part], references, metrics, n_bits), codes, NEIGHBORS).argmax(axis=1)
     return classes
 
 
-def distances(bits: BitRows, known: BitRows, metrics: Codes, n_bits: int) -> NDArray[np.float64]:
+def distances(bits: BitRows, references: BitRows, metrics: Codes, n_bits: int) -> NDArray[np.float64]:
     """Return the (n, m) Hamming distances to known rows, each under its own metric; arguments as in
     ``voted_classes``."""
-    by_metric = np.zeros((len(bits), len(known)))
+    by_metric = np.zeros((len(bits), len(references)))
     for metric in np.unique(metrics):
         columns, own = slice(metric * n_bits, (metric + 1) * n_bits), metrics == metric
-        by_metric[:, own] = hamming(bits[:, columns], known[own, columns])
+        by_metric[:, own] = hamming(bits[:, columns], references[own, columns])
     return by_metric
 
 
@@ -206,10 +206,10 @@ class MuSL(SeparateLearner, MultiViewLearner):
     def metric_of_class(self, labels: ArrayLike, view: int = 0) -> Codes:
         """Return the metrics of (n,) classes in a view; -1 for a class without a metric there."""
         check_is_fitted(self)
-        known = {
+        by_class = {
             str(name): metric for name, metric in zip(self.categories_[view], self.assignments_[view], strict=True)
         }
-        return np.array([known.get(str(name), -1) for name in np.asarray(labels)], dtype=np.intp)
+        return np.array([by_class.get(str(name), -1) for name in np.asarray(labels)], dtype=np.intp)
 
     def metric_of_rows(self, embeddings: ArrayLike, view: int = 0) -> Codes:
         """Return the metrics of the likeliest classes of rows, from their (n, K T) bits in a view.
@@ -221,8 +221,8 @@ class MuSL(SeparateLearner, MultiViewLearner):
         if not hasattr(self, "reference_codes_"):
             return super().metric_of_rows(bits, view)
         codes, metrics = self.reference_codes_[view], self.assignments_[view]
-        known = np.unpackbits(self.references_[view], axis=1, count=bits.shape[1]).astype(np.float32)
-        return np.asarray(metrics[voted_classes(bits, known, codes, metrics[codes], self.n_bits)])
+        references = np.unpackbits(self.references_[view], axis=1, count=bits.shape[1]).astype(np.float32)
+        return np.asarray(metrics[voted_classes(bits, references, codes, metrics[codes], self.n_bits)])
 
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
         """Find the metric for a category that was not learned, from a few examples and without training (2.3.1).
@@ -249,44 +249,44 @@ class MuSL(SeparateLearner, MultiViewLearner):
         learned = self.categories_[view][: self.likelihoods_[view].shape[1]]
         if category is not None and str(category) in learned.astype(str):
             raise ValueError(f"{category!r} was learned; only categories that were not can be assigned a metric")
-        found = self._likeliest(bits, view)
+        metric = self._likeliest(bits, view)
         if category is not None:
             names, metrics = self.categories_[view].astype(str), self.assignments_[view]
-            others = names != str(category)
-            self.categories_[view] = np.append(names[others], str(category))
-            self.assignments_[view] = np.append(metrics[others], found)
-        return found
+            rest = names != str(category)
+            self.categories_[view] = np.append(names[rest], str(category))
+            self.assignments_[view] = np.append(metrics[rest], metric)
+        return metric
 
     def _likeliest(self, bits: Rows, view: int) -> int:
         width = bits.shape[1]
-        others = np.unpackbits(self.references_[view], axis=1, count=width)
-        pairs = Pairs(np.repeat([0, 1], [len(others), len(bits)]), 2, self.alpha, self._total())
-        sample = Sample(pairs, np.vstack([others, bits]).astype(np.float32))
+        references = np.unpackbits(self.references_[view], axis=1, count=width)
+        pairs = Pairs(np.repeat([0, 1], [len(references), len(bits)]), 2, self.alpha, self._total())
+        sample = Sample(pairs, np.vstack([references, bits]).astype(np.float32))
         return int(likelihoods_under(sample, np.arange(width).reshape(self.n_metrics_, -1))[:, 1].argmax())
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self.classes_: NDArray[Any] = shared_classes(given.classes)
-        known = self._known()
-        self.n_metrics_: int = min(int(self.n_metrics), len(self.classes_)) if known is None else int(known.max()) + 1
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        self.classes_: NDArray[Any] = shared_classes(supervision.classes)
+        stated = self._known()
+        self.n_metrics_: int = min(int(self.n_metrics), len(self.classes_)) if stated is None else int(stated.max()) + 1
         if self.n_metrics_ * self.n_bits > _MOST_BITS:
             raise ValueError(f"n_metrics={self.n_metrics_} times n_bits={self.n_bits} is more than {_MOST_BITS:,} bits")
-        super()._fit(views, given)
+        super()._fit(views, supervision)
 
-    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        rows, labels = present_rows(views, given, view)
+    def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
+        rows, labels = present_rows(views, supervision, view)
         rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         present, codes = np.unique(codes, return_inverse=True)
         stumps, generator = Stumps.candidates(rows, self.n_thresholds), check_random_state(self.random_state)
         training = Training(rows, codes, stumps, self.alpha, self._total(), self.max_rows, generator)
-        samples, known = training.samples(), self._grouped(training, present)
-        chosen, assignment = self._learned(training) if known is None else (None, known)
-        if chosen is None or self.retrain:
-            chosen = boost_assigned(samples, assignment, self.n_metrics_, self.n_bits)
-        learned, drawn = stumps.take(chosen.ravel()), training.draw()
+        samples, groups = training.samples(), self._grouped(training, present)
+        picks, assignment = self._learned(training) if groups is None else (None, groups)
+        if picks is None or self.retrain:
+            picks = boost_assigned(samples, assignment, self.n_metrics_, self.n_bits)
+        learned, drawn = stumps.take(picks.ravel()), training.draw()
         return {
             "categories_": self.classes_[present],
             "assignments_": assignment,
-            "likelihoods_": likelihoods_under(next(samples), chosen),
+            "likelihoods_": likelihoods_under(next(samples), picks),
             "columns_": learned.columns,
             "thresholds_": learned.thresholds,
             "references_": np.packbits(learned.bits(rows[drawn]).astype(bool), axis=1),
@@ -299,8 +299,8 @@ class MuSL(SeparateLearner, MultiViewLearner):
             training = replace(training, stumps=Stumps.candidates(training.rows, 1))
         samples = replace(training, alpha=self.joint_alpha).samples()
         tried = [boost(samples, self.n_metrics_, self.n_bits, r) for r in (RS if self.r is None else (self.r,))]
-        chosen, likelihoods = max(tried, key=lambda found: found[1].max(axis=0).sum())
-        return chosen, likelihoods.argmax(axis=0)
+        picks, likelihoods = max(tried, key=lambda trial: trial[1].max(axis=0).sum())
+        return picks, likelihoods.argmax(axis=0)
 
     def _known(self) -> Codes | None:
         """Return the metrics of ``classes_`` that the parameters give; None if they depend on rows."""
@@ -313,9 +313,9 @@ class MuSL(SeparateLearner, MultiViewLearner):
 
     def _grouped(self, training: Training, present: Codes) -> Codes | None:
         """Return the metrics of the classes of a view; None if they are to be learned."""
-        known = self._known()
-        if known is not None:
-            return known[present]
+        stated = self._known()
+        if stated is not None:
+            return stated[present]
         if self.assignment == KMEANS:
             return by_means(training.rows, training.codes, self.n_metrics_, training.generator)
         if self.assignment == RANDOM:

@@ -84,7 +84,7 @@ class Repelled:
         self.columns: int = sum(relation.shape[1] for relation in relations)
         self.dtype: type[np.floating[Any]] = np.float64 if self.rows * self.columns <= _MANY else np.float32
         sums = totals or [1.0] * len(relations)
-        self._shares = [total / max(one.size, 1) for one, total in zip(relations, sums, strict=True)]
+        self._shares = [total / max(relation.size, 1) for relation, total in zip(relations, sums, strict=True)]
         self._cached: dict[int, Weights] = {}
 
     def over(self, function: Callable[[slice, Weights], Result]) -> list[Result]:
@@ -100,31 +100,31 @@ class Repelled:
         return Pull(sums[:, -1], sums[:, :-2], float(sums[:, -2].sum()))
 
     def _weights(self, rows: slice) -> Weights:
-        if (found := self._cached.get(rows.start)) is not None:
-            return found
-        blocks = [one.block(rows).astype(self.dtype) for one in self.relations]
+        if (joined := self._cached.get(rows.start)) is not None:
+            return joined
+        blocks = [relation.block(rows).astype(self.dtype) for relation in self.relations]
         weights = [np.multiply(block, share, out=block) for block, share in zip(blocks, self._shares, strict=True)]
-        found = np.hstack(weights) if len(weights) > 1 else weights[0]
+        joined = np.hstack(weights) if len(weights) > 1 else weights[0]
         if self.rows * self.columns <= BLOCK:
-            self._cached[rows.start] = found
-        return found
+            self._cached[rows.start] = joined
+        return joined
 
 
 def sampled(similar: Similarity, generator: np.random.RandomState) -> Relation:
     """Return as many dissimilar pairs as there are similar ones, drawn without replacement, or all if there are
     fewer."""
     rows, columns = similar.shape
-    wanted = similar.size
-    if wanted >= rows * columns - wanted:
+    count = similar.size
+    if count >= rows * columns - count:
         return Complement(similar)
-    chosen = np.zeros(0, dtype=np.int64)
-    while len(chosen) < wanted:
+    places = np.zeros(0, dtype=np.int64)
+    while len(places) < count:
         checkpoint()
-        drawn = generator.randint(rows * columns, size=2 * wanted)
+        drawn = generator.randint(rows * columns, size=2 * count)
         drawn = drawn[~similar.holds(drawn // columns, drawn % columns)]
-        chosen = np.unique(np.concatenate([chosen, drawn]))
-    chosen = generator.permutation(chosen)[:wanted]
-    return Listed(sp.csr_array((np.ones(wanted), (chosen // columns, chosen % columns)), shape=similar.shape))
+        places = np.unique(np.concatenate([places, drawn]))
+    places = generator.permutation(places)[:count]
+    return Listed(sp.csr_array((np.ones(count), (places // columns, places % columns)), shape=similar.shape))
 
 
 class Repulsion:
@@ -158,12 +158,12 @@ class Repulsion:
 
     def convex(self, embeddings: Rows) -> tuple[float, Rows]:
         """Return the value of the convex part for (n, D) embeddings, and its gradient, (n, D)."""
-        lifted, others = self._lifted(embeddings), self._columns[:-1].T
-        pushed = np.empty((len(embeddings), others.shape[1]), self._repelled.dtype)
+        lifted, columns = self._lifted(embeddings), self._columns[:-1].T
+        pushed = np.empty((len(embeddings), columns.shape[1]), self._repelled.dtype)
 
         def of_block(rows: slice, weights: Rows) -> float:
             value, springs = self._scisd.convex(lifted[rows] @ self._columns, weights)
-            np.matmul(springs, others, out=pushed[rows])
+            np.matmul(springs, columns, out=pushed[rows])
             return value
 
         value = 0.5 * sum(self._repelled.over(of_block))

@@ -55,14 +55,14 @@ def start(
     if name == "random":
         return list(filled)
     if name == "pca":
-        found = [_components(view.span, size) for view in problem.views]
+        directions = [_components(view.span, size) for view in problem.views]
     elif name == "labels":
         targets = groups(similar, size, generator)
-        found = [_ridge(view.span, targets[view.items], weight) for view in problem.views]
+        directions = [_ridge(view.span, targets[view.items], weight) for view in problem.views]
     else:
-        found = _correlated(name, problem, size)
+        directions = _correlated(name, problem, size)
     started = []
-    for projection, x, leading in zip(filled, rows, found, strict=True):
+    for projection, x, leading in zip(filled, rows, directions, strict=True):
         small = 1e-2 * _spread(x, leading) / max(_spread(x, projection), np.finfo(np.float64).tiny)
         started.append(np.vstack([leading, small * projection[len(leading) :]]))
     return started
@@ -92,9 +92,9 @@ def start_from_fixed(
         ValueError: if no row of a view is similar to a row of a frozen view.
     """
     projections: dict[int, Matrix] = {}
-    for view, given in fixed.items():
-        if given is not None:
-            projections[view] = given
+    for view, projection in fixed.items():
+        if projection is not None:
+            projections[view] = projection
             continue
         span, items, scale = problem.views[view]
         W = scale * principal_components(span.rows, size)[0]
@@ -114,10 +114,10 @@ def start_from_fixed(
 
 def _components(span: Span, size: int) -> Matrix:
     """Return the principal components with signs that depend on all columns, so that a basis does not change them."""
-    found, _ = principal_components(span.rows, size)
-    columns = span.lifted(found)
+    components, _ = principal_components(span.rows, size)
+    columns = span.lifted(components)
     largest = np.take_along_axis(columns, np.abs(columns).argmax(axis=1, keepdims=True), axis=1)
-    return np.asarray(found * np.sign(largest))
+    return np.asarray(components * np.sign(largest))
 
 
 def _fitted_to(span: Span, partners: Sequence[tuple[Rows, Similarity]], weight: float) -> Matrix:
@@ -181,7 +181,7 @@ def _correlated(name: Start, problem: Problem, size: int) -> list[Matrix]:
             cross[v, w] = white[v].T @ relations.attracted.sums(white[w]) / max(total, 1.0)
     directions, values = correlated(cross, size)
     correlating = values > 1e-9 * values[0]
-    return [(whitening @ found[:, correlating]).T for whitening, found in zip(whiteners, directions, strict=True)]
+    return [(whitening @ basis[:, correlating]).T for whitening, basis in zip(whiteners, directions, strict=True)]
 
 
 def _dissimilar_distance(
@@ -189,8 +189,8 @@ def _dissimilar_distance(
 ) -> float:
     """Return the root mean square distance of dissimilar rows of one view, from at most 5,000 randomly drawn rows."""
     if len(items) > _ROWS:
-        chosen = generator.permutation(len(items))[:_ROWS]
-        embeddings, items = embeddings[chosen], items[chosen]
+        places = generator.permutation(len(items))[:_ROWS]
+        embeddings, items = embeddings[places], items[places]
     dissimilar = ~similar.cut(items, items).block(slice(0, len(items)))
     squared = squared_distances(embeddings, embeddings)
     return float(np.sqrt(squared[dissimilar].mean())) if dissimilar.any() else 0.0

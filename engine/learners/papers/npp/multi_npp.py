@@ -229,36 +229,36 @@ class MultiNPP(LinearLearner, MultiViewLearner):
         """Return the sum of the ranks of all views, because each view may have directions of its own."""
         return sum(ranks)
 
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self._learn(views, given.mask, self._similarity(views, given), {})
+    def _fit(self, views: list[Rows], supervision: Supervision) -> None:
+        self._learn(views, supervision.mask, self._similarity(views, supervision), {})
 
-    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+    def _add_view(self, views: list[Rows], supervision: Supervision) -> None:
         """Run Algorithm 2 with the fitted projections instead of the PCA."""
         fixed = {
             view: FixedProjection(W, mean)
             for view, (W, mean) in enumerate(zip(self.weights_, self.means_, strict=True))
         }
-        self._learn(views, given.mask, self._similarity(views, given), fixed)
+        self._learn(views, supervision.mask, self._similarity(views, supervision), fixed)
 
-    def _similarity(self, views: list[Rows], given: Supervision) -> Similarity:
-        if given.neighbors is None and self._neighborhood.similar == "knn":
+    def _similarity(self, views: list[Rows], supervision: Supervision) -> Similarity:
+        if supervision.neighbors is None and self._neighborhood.similar == "knn":
             view, k = self._neighborhood.neighbor_view, self._neighborhood.n_neighbors
             if not 0 <= view < len(views):
                 raise ValueError(f"neighbor_view={view!r} but there are {len(views)} views, counted from 0")
-            return nearest_items(views[view], given.mask[:, view], k)
-        return similarity_of(given.classes, given.neighbors, len(given.mask))
+            return nearest_items(views[view], supervision.mask[:, view], k)
+        return similarity_of(supervision.classes, supervision.neighbors, len(supervision.mask))
 
     @property
     def _neighborhood(self) -> Neighborhood:
         return cast(Neighborhood, group(self, "neighborhood"))
 
     def _frozen(self, count: int) -> list[int]:
-        given: list[int] = [] if self.frozen is None else np.atleast_1d(self.frozen).tolist()
-        if max(given, default=0) >= count:
+        views: list[int] = [] if self.frozen is None else np.atleast_1d(self.frozen).tolist()
+        if max(views, default=0) >= count:
             raise ValueError(f"frozen={self.frozen} but there are {count} views, counted from 0")
-        if len(set(given)) >= count:
+        if len(set(views)) >= count:
             raise ValueError("frozen names every view, so there is no view to learn: leave out at least one")
-        return sorted(set(given))
+        return sorted(set(views))
 
     def _learn(self, views: list[Rows], mask: Mask, similar: Similarity, fixed: Mapping[int, FixedProjection]) -> None:
         generator = check_random_state(self.random_state)
@@ -276,10 +276,10 @@ class MultiNPP(LinearLearner, MultiViewLearner):
         ]
         # pop frees each view once it is copied: a view of a million items takes gigabytes
         scaled = [_view(views.pop(0), i, mean, how.scaled) for i, mean in zip(items, self.means_, strict=True)]
-        given = {v: one.weights * scaled[v].scale for v, one in fixed.items()} or self._given(scaled)
-        begun = given
+        initial = {v: old.weights * scaled[v].scale for v, old in fixed.items()} or self._given(scaled)
+        begun = initial
         at_random = isinstance(self.init, str) and self.init == "random" and not fixed
-        if not given and (not frozen or at_random):
+        if not initial and (not frozen or at_random):
             drawn = random_projections([v.span.width for v in scaled], self.n_components, generator)
             begun = {v: W for v, W in enumerate(drawn) if v not in frozen}
         problem = Problem(
@@ -298,13 +298,13 @@ class MultiNPP(LinearLearner, MultiViewLearner):
             problem.weights = start_from_fixed(
                 problem, staying, self.n_components, self.spread, self.ridge, similar, generator, moving
             )
-        elif given:
+        elif initial:
             problem.weights = list(begun.values())
         else:
             name = cast(Start, self.init)
             problem.weights = start(name, problem, similar, list(begun.values()), self.ridge, generator)
         turns = Alternation(problem, batch, generator)
-        if not (frozen or given):
+        if not (frozen or initial):
             turns.rescale()
         self.objective_: NDArray[np.float64] = turns.run(how)
         self.n_iter_: int = len(self.objective_) - 1
@@ -326,10 +326,10 @@ class MultiNPP(LinearLearner, MultiViewLearner):
         """Return the projections that ``init`` gives, converted for the scaled rows."""
         if isinstance(self.init, str):
             return {}
-        given = [np.array(W, dtype=np.float64) for W in self.init]
-        if [W.shape for W in given] != [(self.n_components, view.rows.shape[1]) for view in views]:
+        matrices = [np.array(W, dtype=np.float64) for W in self.init]
+        if [W.shape for W in matrices] != [(self.n_components, view.rows.shape[1]) for view in views]:
             raise ValueError(f"init must hold one ({self.n_components}, d_v) array per view")
-        return {number: W * view.scale for number, (W, view) in enumerate(zip(given, views, strict=True))}
+        return {number: W * view.scale for number, (W, view) in enumerate(zip(matrices, views, strict=True))}
 
 
 def _present(rows: Rows, items: Numbers) -> Rows:

@@ -48,9 +48,9 @@ def nearest(relation: Relation, rows: Rows, present: Mask, k: int) -> Listed:
         mask = relation.block(block) & present[block, None] & present[None, :]
         squared[~mask] = np.inf
         order = np.argsort(squared, axis=1, kind="stable")[:, :k]
-        chosen = np.zeros_like(mask)
-        np.put_along_axis(chosen, order, True, axis=1)
-        near.append(sp.csr_array(chosen & mask))
+        near_mask = np.zeros_like(mask)
+        np.put_along_axis(near_mask, order, True, axis=1)
+        near.append(sp.csr_array(near_mask & mask))
     return Listed(sp.csr_array(sp.vstack(near)))
 
 
@@ -107,21 +107,21 @@ def pair_relations(
     Raises:
         ValueError: if there are no similar or no dissimilar pairs.
     """
-    found: dict[Between, PairRelations] = {}
-    others = False
+    pairs: dict[Between, PairRelations] = {}
+    dissimilar = False
     for v, w in combinations(range(len(items)), 2):
         cut = similar.cut(items[v], items[w])
         near = attracting[v, w].cut(items[v], items[w]) if attracting else cut
         apart = Complement(cut) if generator is None else sampled(cut, generator)
         totals = (1.0, 1.0) if weighting == "mean" else (float(near.size), float(apart.size))
         relations = PairRelations(near, apart, *totals)
-        found[v, w], found[w, v] = relations, relations.transposed()
-        others |= _leaves_others(cut)
-    if not any(one.attracted.sums(np.ones((one.attracted.shape[1], 1))).any() for one in found.values()):
+        pairs[v, w], pairs[w, v] = relations, relations.transposed()
+        dissimilar |= _leaves_others(cut)
+    if not any(pair.attracted.sums(np.ones((pair.attracted.shape[1], 1))).any() for pair in pairs.values()):
         raise ValueError("there are no similar pairs: at least two items of a class (or listed neighbors) are needed")
-    if not others:
+    if not dissimilar:
         raise ValueError("there are no dissimilar pairs: at least two classes (or listed neighbors) are needed")
-    return found
+    return pairs
 
 
 def _leaves_others(similar: Similarity) -> bool:
@@ -151,15 +151,15 @@ def attracting(
     count = len(views)
     measuring = list(frozen) or list(range(count))
     rows = np.hstack([_scaled(views[view], present[:, view]) for view in measuring])
-    known = np.asarray(present[:, measuring].all(axis=1))
-    chosen_by_first = nearest(similar, rows, known, k)
-    chosen_by_second: Listed = nearest(similar.transposed(), rows, known, k).transposed()
+    complete = np.asarray(present[:, measuring].all(axis=1))
+    chosen_by_first = nearest(similar, rows, complete, k)
+    chosen_by_second: Listed = nearest(similar.transposed(), rows, complete, k).transposed()
     either = Listed(chosen_by_first.matrix + chosen_by_second.matrix)
-    found: dict[Between, Similarity] = {}
+    pairs: dict[Between, Similarity] = {}
     for v, w in combinations(range(count), 2):
         alike = (v in frozen) == (w in frozen)
-        found[v, w] = either if alike else chosen_by_first if v in frozen else chosen_by_second
-    return found
+        pairs[v, w] = either if alike else chosen_by_first if v in frozen else chosen_by_second
+    return pairs
 
 
 def _scaled(rows: Rows, present: Mask) -> Rows:

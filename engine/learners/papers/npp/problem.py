@@ -103,17 +103,17 @@ class Problem:
         pairs = [(v, w) for v, w in self.relations if v < w]
         pulls = [self._pairs(v, [w]).pull(embedded[w]) for v, w in pairs]
         squared = [
-            2 * one.value(embedded[v]) / max(float(one.weights.sum()), np.finfo(np.float64).tiny)
-            for one, (v, _) in zip(pulls, pairs, strict=True)
+            2 * attraction.value(embedded[v]) / max(float(attraction.weights.sum()), np.finfo(np.float64).tiny)
+            for attraction, (v, _) in zip(pulls, pairs, strict=True)
         ]
         return float(np.mean(np.sqrt(np.maximum(squared, 0.0))))
 
     def bound(self, view: int) -> Subproblem:
         """Return the convex bound of the objective in one view's projection, over all pairs."""
-        others = [other for other in range(len(self.views)) if other != view]
-        embedded = [self.embeddings(other) for other in others]
-        attracting = _pull([self.relations[view, other] for other in others], embedded)
-        repelled = self._pairs(view, others)
+        views = [other for other in range(len(self.views)) if other != view]
+        embedded = [self.embeddings(other) for other in views]
+        attracting = _pull([self.relations[view, other] for other in views], embedded)
+        repelled = self._pairs(view, views)
         return self._bound(view, self.views[view].rows, attracting, embedded, repelled)
 
     def sampled_bound(self, view: int, rows: int, columns: int, generator: np.random.RandomState) -> Subproblem:
@@ -123,33 +123,33 @@ class Problem:
         Args:
             columns: number of rows of each other view to repel the drawn rows.
         """
-        chosen = draw_rows(len(self.views[view].rows), rows, generator)
-        others = [other for other in range(len(self.views)) if other != view]
-        embedded = [self.embeddings(other) for other in others]
-        relations = [self.relations[view, other] for other in others]
+        numbers = draw_rows(len(self.views[view].rows), rows, generator)
+        views = [other for other in range(len(self.views)) if other != view]
+        embedded = [self.embeddings(other) for other in views]
+        relations = [self.relations[view, other] for other in views]
         near = [
-            pairs._replace(attracted=pairs.attracted.cut(chosen, np.arange(len(z))))
+            pairs._replace(attracted=pairs.attracted.cut(numbers, np.arange(len(z))))
             for pairs, z in zip(relations, embedded, strict=True)
         ]
         drawn = [draw_rows(len(z), columns, generator) for z in embedded]
-        cuts = [pairs.repelled.cut(chosen, d) for pairs, d in zip(relations, drawn, strict=True)]
+        cuts = [pairs.repelled.cut(numbers, d) for pairs, d in zip(relations, drawn, strict=True)]
         repelled = Repelled(cuts, [pairs.repulsion for pairs in relations])
         partners = [z[d] for z, d in zip(embedded, drawn, strict=True)]
-        return self._bound(view, self.views[view].rows[chosen], _pull(near, embedded), partners, repelled)
+        return self._bound(view, self.views[view].rows[numbers], _pull(near, embedded), partners, repelled)
 
     def sample(self, rows: int, generator: np.random.RandomState) -> "Problem":
         """Return the problem on at most ``rows`` rows of each view. It shares the list of projections, so it sees their
         changes."""
-        chosen = [draw_rows(len(view.rows), rows, generator) for view in self.views]
-        views = [View(v.span.take(r), v.items[r], v.scale) for v, r in zip(self.views, chosen, strict=True)]
-        relations = {(v, w): one.cut(chosen[v], chosen[w]) for (v, w), one in self.relations.items()}
+        numbers = [draw_rows(len(view.rows), rows, generator) for view in self.views]
+        views = [View(v.span.take(r), v.items[r], v.scale) for v, r in zip(self.views, numbers, strict=True)]
+        relations = {(v, w): pairs.cut(numbers[v], numbers[w]) for (v, w), pairs in self.relations.items()}
         return replace(self, views=views, relations=relations, _repelled={})
 
-    def _pairs(self, view: int, others: Sequence[int]) -> Repelled:
-        key = (view, *others)
+    def _pairs(self, view: int, views: Sequence[int]) -> Repelled:
+        key = (view, *views)
         if key not in self._repelled:
-            relations = [self.relations[view, other] for other in others]
-            self._repelled[key] = Repelled([one.repelled for one in relations], [one.repulsion for one in relations])
+            relations = [self.relations[view, other] for other in views]
+            self._repelled[key] = Repelled([p.repelled for p in relations], [p.repulsion for p in relations])
         return self._repelled[key]
 
     def _bound(
@@ -161,12 +161,12 @@ class Problem:
 
 def _pull(relations: Sequence[PairRelations], embeddings: Sequence[Rows]) -> Pull:
     """Return the attraction of the rows of a view to the embeddings of other views."""
-    return pull([one.attracted for one in relations], embeddings, [one.attraction for one in relations])
+    return pull([pair.attracted for pair in relations], embeddings, [pair.attraction for pair in relations])
 
 
-def draw_rows(count: int, wanted: int, generator: np.random.RandomState) -> Numbers:
-    """Return the numbers of ``wanted`` of ``count`` rows, drawn without replacement, in ascending order; all if there
+def draw_rows(count: int, size: int, generator: np.random.RandomState) -> Numbers:
+    """Return the numbers of ``size`` of ``count`` rows, drawn without replacement, in ascending order; all if there
     are fewer."""
-    if wanted >= count:
+    if size >= count:
         return np.arange(count)
-    return np.sort(generator.choice(count, wanted, replace=False))
+    return np.sort(generator.choice(count, size, replace=False))

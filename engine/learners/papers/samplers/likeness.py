@@ -97,16 +97,16 @@ def likeness_by_class(labels: NDArray[Any], rows: Rows | None = None, neighbors:
     place[order] = np.arange(len(codes))
     starts = (np.cumsum(counts) - counts)[codes]
 
-    def companions(chosen: Items, generator: np.random.Generator) -> Items:
-        start, count = starts[chosen], own[chosen]
+    def companions(items: Items, generator: np.random.Generator) -> Items:
+        start, count = starts[items], own[items]
         shift = generator.integers(1, count)  # a shift below the size of the class never returns to the row itself
-        return np.asarray(order[start + (place[chosen] - start + shift) % count])
+        return np.asarray(order[start + (place[items] - start + shift) % count])
 
-    def opposites(chosen: Items, generator: np.random.Generator) -> Items:
-        count = own[chosen]
+    def opposites(items: Items, generator: np.random.Generator) -> Items:
+        count = own[items]
         # The shift starts behind the row's class and wraps around, so every row of other classes is equally likely.
         shift = generator.integers(0, len(order) - count)
-        return np.asarray(order[(starts[chosen] + count + shift) % len(order)])
+        return np.asarray(order[(starts[items] + count + shift) % len(order)])
 
     return Likeness(anchors, companions, opposites)
 
@@ -128,14 +128,14 @@ def likeness_by_nearness(rows: Rows, neighbors: int) -> Likeness:
     near = NearestNeighbors(n_neighbors=neighbors).fit(rows).kneighbors(return_distance=False)
     excluded = np.sort(np.column_stack([anchors, near]), axis=1)
 
-    def companions(chosen: Items, generator: np.random.Generator) -> Items:
-        return np.asarray(near[chosen, generator.integers(0, near.shape[1], len(chosen))])
+    def companions(items: Items, generator: np.random.Generator) -> Items:
+        return np.asarray(near[items, generator.integers(0, near.shape[1], len(items))])
 
-    def opposites(chosen: Items, generator: np.random.Generator) -> Items:
-        found: Items = generator.integers(0, len(rows) - neighbors - 1, len(chosen))
-        for left_out in excluded[chosen].T:  # ascending: each excluded row shifts the numbers from its own on
-            found += found >= left_out
-        return found
+    def opposites(items: Items, generator: np.random.Generator) -> Items:
+        numbers: Items = generator.integers(0, len(rows) - neighbors - 1, len(items))
+        for left_out in excluded[items].T:  # ascending: each excluded row shifts the numbers from its own on
+            numbers += numbers >= left_out
+        return numbers
 
     return Likeness(anchors, companions, opposites)
 

@@ -41,10 +41,10 @@ class Relatives:
         none = np.empty(0, np.int64)
         self._siblings, self._cousins = dict.fromkeys(members, none), dict.fromkeys(members, none)
         for code in members:
-            others = np.setdiff1d(present, code)
-            related = taxonomy.siblings[code, others]
-            for pools, chosen in ((self._siblings, others[related]), (self._cousins, others[~related])):
-                pools[code] = np.concatenate([none, *(members[other] for other in chosen.tolist())])
+            rest = np.setdiff1d(present, code)
+            related = taxonomy.siblings[code, rest]
+            for pools, leaves in ((self._siblings, rest[related]), (self._cousins, rest[~related])):
+                pools[code] = np.concatenate([none, *(members[other] for other in leaves.tolist())])
         self._members = members
         self._near = {code: _nearest(rows, of, of, neighbors) for code, of in members.items() if len(of) > 1}
         self._near_siblings = {
@@ -81,21 +81,21 @@ class Relatives:
         if not classes:
             return np.empty((0, 4), np.int64)
         anchors = generator.choice(np.concatenate([self._members[code] for code in classes]), count)
-        found = np.empty((count, 4), np.int64)
-        found[:, 0] = anchors
+        items = np.empty((count, 4), np.int64)
+        items[:, 0] = anchors
         for code in classes:
             of_class = np.flatnonzero(self._codes[anchors] == code)
             members, size = self._members[code], len(of_class)
             places = np.searchsorted(members, anchors[of_class])
-            found[of_class, 1] = near[code][places, generator.integers(0, near[code].shape[1], size)]
-            found[of_class, 2] = generator.choice(members, size)
-            found[of_class, 3] = generator.choice(pools[code], size)
-        return found
+            items[of_class, 1] = near[code][places, generator.integers(0, near[code].shape[1], size)]
+            items[of_class, 2] = generator.choice(members, size)
+            items[of_class, 3] = generator.choice(pools[code], size)
+        return items
 
 
-def _nearest(rows: Rows, members: Items, others: Items, count: int) -> Items:
+def _nearest(rows: Rows, members: Items, pool: Items, count: int) -> Items:
     """Return, for each member row, the nearest of the other rows, (m, k), never the row itself."""
     checkpoint()
-    alike = members is others
-    search = NearestNeighbors(n_neighbors=min(count, len(others) - alike)).fit(rows[others])
-    return np.asarray(others[search.kneighbors(None if alike else rows[members], return_distance=False)])
+    alike = members is pool
+    search = NearestNeighbors(n_neighbors=min(count, len(pool) - alike)).fit(rows[pool])
+    return np.asarray(pool[search.kneighbors(None if alike else rows[members], return_distance=False)])

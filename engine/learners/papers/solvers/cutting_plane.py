@@ -137,7 +137,7 @@ class _Run:
         # The tolerances of SLSQP are absolute, for values of about 1.
         scale = max(self.best_value, float(np.finfo(float).tiny))
         solve: Any = minimize  # its type stubs lack the options of a method
-        found = solve(
+        solution = solve(
             lambda shares: dual(shares)[0] / scale,
             self.shares,
             jac=lambda shares: dual(shares)[1] / scale,
@@ -146,15 +146,15 @@ class _Run:
             constraints=LinearConstraint(np.ones((1, len(offsets))), -np.inf, 1.0),
             options={"ftol": 1e-12, "maxiter": 200},
         )
-        shares: Values = np.clip(found.x, 0.0, 1.0)
+        shares: Values = np.clip(solution.x, 0.0, 1.0)
         self.shares = shares / max(1.0, shares.sum())
         self.idle = np.where(self.shares > 1e-9, 0, self.idle + 1)
         return placed(self.shares), -dual(self.shares)[0]
 
     def _forget(self) -> None:
-        kept = np.flatnonzero(self.idle < _IDLE)
-        self.planes = [self.planes[place] for place in kept]
-        self.shares, self.idle = self.shares[kept], self.idle[kept]
+        places = np.flatnonzero(self.idle < _IDLE)
+        self.planes = [self.planes[place] for place in places]
+        self.shares, self.idle = self.shares[places], self.idle[places]
 
     def _move(self, theta: Rows, distances: Values) -> None:
         """Move the best metric to the smallest objective on the way to another."""
@@ -172,8 +172,7 @@ class _Run:
             moved, lengths = self.best + share * way, self.best_distances + share * stretch
             value = self._value(moved, lengths)
             if value < self.best_value:
-                found = moved, lengths, value
-                self.best, self.best_distances, self.best_value = found
+                self.best, self.best_distances, self.best_value = moved, lengths, value
                 break
 
     def _value(self, theta: Rows, distances: Values) -> float:

@@ -45,12 +45,12 @@ def descend_over_growing_subsets(
     steps, stages = 0, STAGES
     for current, following in pairwise(objectives):
         budget = replace(how, max_iter=(how.max_iter - steps) // 2)
-        found = descend(current, theta, budget, Validation(partial(_hundredths, following), _PATIENCE), stages)
-        theta, steps, history = found.metric.theta, steps + found.steps, history + found.history
+        solution = descend(current, theta, budget, Validation(partial(_hundredths, following), _PATIENCE), stages)
+        theta, steps, history = solution.metric.theta, steps + solution.steps, history + solution.history
         if stages > 1:  # the sharpest hinge stays for the descent over all constraints
             how, stages = replace(how, smoothing=how.smoothing * SHARPER), stages - 1
-    found = descend(objective, theta, replace(how, max_iter=how.max_iter - steps), validation, stages)
-    return replace(found, steps=steps + found.steps, history=history + found.history)
+    solution = descend(objective, theta, replace(how, max_iter=how.max_iter - steps), validation, stages)
+    return replace(solution, steps=steps + solution.steps, history=history + solution.history)
 
 
 def growing_subsets(objective: Objective) -> list[Objective]:
@@ -61,13 +61,13 @@ def growing_subsets(objective: Objective) -> list[Objective]:
     """
     constraints = objective.constraints
     order = np.random.default_rng(0).permutation(np.flatnonzero(constraints.weights))
-    found: list[Objective] = []
+    subsets: list[Objective] = []
     start, size = 0, _FIRST
     while 2 * size <= len(order):
         drawn = constraints.take(np.sort(order[start : start + size]))
-        found.append(Objective(objective.features, drawn, objective.regularizer, objective.parameters))
+        subsets.append(Objective(objective.features, drawn, objective.regularizer, objective.parameters))
         start, size = start + size, _GROWTH * size
-    return found
+    return subsets
 
 
 def scaled(objective: Loss, theta: Rows) -> Rows:

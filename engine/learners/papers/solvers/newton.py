@@ -215,6 +215,7 @@ class _Run:
         free = np.arange(self.problem.size)
         if self.problem.nonnegative:
             move = self.here.at - self._placed(self.here.at - self.slope)
+            # Coordinates nearly at zero count as held, or steps could become arbitrarily short on the way to zero.
             near = min(1e-3 * float(np.abs(self.here.at).max()), float(np.linalg.norm(move)))
             free = np.flatnonzero((self.here.at > near) | (self.slope <= 0))
         direction = -self.slope
@@ -257,14 +258,14 @@ class _Run:
 
     def _solved(self, free: NDArray[np.intp]) -> Values:
         """Return the inverse Hessian of the free coordinates, equation (32), times their gradient."""
-        problem, chosen = self.problem, self.here.quadratic
-        width, curvature = problem.contrasts.width, problem.costs[chosen] / (2 * self.how.h)
+        problem, quadratic = self.problem, self.here.quadratic
+        width, curvature = problem.contrasts.width, problem.costs[quadratic] / (2 * self.how.h)
         hessian = np.eye(problem.size)
-        if len(chosen):
-            contrasts = problem.contrasts.take(chosen)
+        if len(quadratic):
+            contrasts = problem.contrasts.take(quadratic)
             hessian[:width, :width] += contrasts.products(curvature)
             if problem.sides is not None:
-                sides = problem.sides[chosen]
+                sides = problem.sides[quadratic]
                 hessian[width, :width] = hessian[:width, width] = contrasts.total(curvature * sides)
                 hessian[width, width] += curvature @ np.square(sides)
         return np.asarray(cho_solve(cho_factor(hessian[np.ix_(free, free)]), self.slope[free]))
@@ -307,14 +308,14 @@ def minimize_over_growing_subsets(problem: VectorProblem, how: Newton) -> Vector
     start, steps, history = np.zeros(problem.size), 0, list[float]()
     factor = float(_ROUGH)
     while factor > 1:
-        found = minimize(subsets[0], replace(how, h=how.h * factor, tol=max(how.tol, _LOOSE)), start)
-        start, steps, history = found.omega, steps + found.steps, history + found.history
+        solution = minimize(subsets[0], replace(how, h=how.h * factor, tol=max(how.tol, _LOOSE)), start)
+        start, steps, history = solution.omega, steps + solution.steps, history + solution.history
         factor /= _SHARPER
     for subset in subsets:
         tol = how.tol if subset is problem else max(how.tol, _LOOSE)
-        found = minimize(subset, replace(how, tol=tol), start)
-        start, steps, history = found.omega, steps + found.steps, history + found.history
-    return replace(found, steps=steps, history=history)
+        solution = minimize(subset, replace(how, tol=tol), start)
+        start, steps, history = solution.omega, steps + solution.steps, history + solution.history
+    return replace(solution, steps=steps, history=history)
 
 
 def growing(problem: VectorProblem) -> list[VectorProblem]:

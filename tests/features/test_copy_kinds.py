@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from crossview.features.copies import KINDS, copies
+from crossview.features.copy_kinds import KINDS, copies
 from crossview.features.decode import decode
 from crossview.features.errors import ImageError
 

@@ -44,10 +44,10 @@ def copy_database(source: Path, target: Path, progress: Progress | None = None) 
 
     After an error, the target has its former content. Raises StorageError.
     """
-    with storage_errors(), closing(_opened(source)) as one, closing(sqlite3.connect(target, timeout=60)) as other:
-        one.execute("BEGIN")  # holds one state during later writes
-        one.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        one.backup(other, pages=_PAGES_AT_ONCE, progress=_reported(progress))
+    with storage_errors(), closing(_opened(source)) as reader, closing(sqlite3.connect(target, timeout=60)) as writer:
+        reader.execute("BEGIN")  # holds one state during later writes
+        reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        reader.backup(writer, pages=_PAGES_AT_ONCE, progress=_reported(progress))
 
 
 def finish_copy(path: Path) -> None:
@@ -83,14 +83,14 @@ def place_copy(part: Path, target: Path) -> None:
         sync_folder(target.parent)
 
 
-def like_pages_of(one: Path, other: Path) -> None:
-    """Give the database ``other``, which no other process may have open, the page size of ``one``."""
+def like_pages_of(source: Path, target: Path) -> None:
+    """Give the database ``target``, which no other process may have open, the page size of ``source``."""
     with storage_errors():
-        with closing(_opened(one)) as database:
+        with closing(_opened(source)) as database:
             (size,) = database.execute("PRAGMA page_size").fetchone()
-        with closing(sqlite3.connect(other, isolation_level=None)) as database:
+        with closing(sqlite3.connect(target, isolation_level=None)) as database:
             if database.execute("PRAGMA page_size").fetchone() != (size,):
-                database.execute("PRAGMA journal_mode=DELETE").fetchone()
+                database.execute("PRAGMA journal_mode=DELETE").fetchone()  # with a log, SQLite keeps the page size
                 database.execute(f"PRAGMA page_size={size:d}")
                 database.execute("VACUUM")
 
@@ -109,8 +109,8 @@ def write_anew(path: Path) -> None:
             _check_room(path, size)
             database.execute(IN_PIECES)
             database.execute("VACUUM INTO ?", (str(part),))
-        if (left := part.stat().st_size) <= _WORTH_WRITING * size:
-            _check_room(path, left)
+        if (new_size := part.stat().st_size) <= _WORTH_WRITING * size:
+            _check_room(path, new_size)
             copy_database(part, path)
 
 
@@ -164,9 +164,9 @@ def opened_copy(path: Path) -> sqlite3.Connection:
 
 def _check_opened(path: Path, database: sqlite3.Connection) -> None:
     database.execute("BEGIN")
-    if found := foreign_object(database):
+    if kind := foreign_object(database):
         raise InvalidInputError(
-            f"{path} contains a {found}, which a copy of a collection never contains: use another copy"
+            f"{path} contains a {kind}, which a copy of a collection never contains: use another copy"
         )
     (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
     if answer != "ok":
