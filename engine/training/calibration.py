@@ -14,7 +14,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.runtime.threads import one_blas_thread, over
 from crossview.engine.spaces import thresholds
-from crossview.engine.spaces.fusing import fusion_weights
+from crossview.engine.spaces.fusing import fusion_weights, mean_of_places
 from crossview.engine.spaces.known_pairs import (
     ItemPairs,
     PairRows,
@@ -25,7 +25,7 @@ from crossview.engine.spaces.known_pairs import (
     labels_for,
     stated_pairs,
 )
-from crossview.engine.spaces.match import Floats, Match, Novelty, fitted_match
+from crossview.engine.spaces.match import FAMILIAR, FEWEST_LABELLED, Familiarity, Floats, Match, Novelty, fitted_match
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.training.examples import Examples, examples
@@ -39,12 +39,12 @@ from crossview.engine.values.recipe import FOLDS
 from crossview.index.base import Index
 
 FEWEST_ITEMS = 100
-"""Training items below which nothing is calibrated: a fifth of them as queries would be too few."""
+"""Training items below which nothing is calibrated without labels, and labelled ones below which each is a query."""
 MOST_ITEMS = 500
 """Maximum number of items of a small training, which bounds its time and the memory for novelties."""
-ROUNDS = 2
-"""Small trainings; each leaves out other classes."""
-_QUERIES = 0.2
+ROUNDS, MOST_ROUNDS = 3, 5
+"""Small trainings of many and of few labelled items; each leaves out other items and classes."""
+_QUERIES = 1 / MOST_ROUNDS
 OUTSIDE = 0.2
 """Share of classes that a small training leaves out, and assumed share of queries that no item is relevant to."""
 _HITS = 20
@@ -75,43 +75,52 @@ class Round:
             for target in self.space.targets
         }
 
+    @cached_property
+    def novelties(self) -> Mapping[str, Novelty]:
+        """The novelty of each view's rows among the learned ones, calibrated on queries that have relevant items."""
+        queries = self.queries.take(~self.outside)
+        return {
+            view: Novelty.of(view, self.learned.seen_in(view).rows[view], queries.seen_in(view).rows[view])
+            for view in self.space.views
+            if self.learned.seen(view).any() and queries.seen(view).any()
+        }
+
 
 def with_matches(space: Space, refit: Refit, trained: Examples) -> Space:
     """Return a fitted space with the matches of its query views and targets, and the novelties of its views.
 
-    The learner fits again, twice, with the choices of its fit, on four fifths of at most 500 training items. Each small
-    training leaves out a fifth of the classes, as queries of no class that the space knows, and a fifth of the other
-    items, as queries that have relevant items. A logistic regression then learns from the first 20 hits of each query
-    which of them share a label with it: the prior is that of a list of hits. Without labels, the relevant item is the
-    query's own in another view, among the items that the training left out, and the targets get weights beside each
-    other.
+    The learner fits again, three times, with the choices of its fit, on four fifths of at most 500 training items. Each
+    small training leaves out a fifth of the classes, as queries of no class that the space knows, and a fifth of the
+    other items, as queries that have relevant items; fewer than 100 items are all queries, in five trainings. A
+    logistic regression then learns from the first 20 hits of each query which of them share a label with it, by their
+    distances and by the query's familiarity: the prior is that of a list of hits. Another one learns it from the mean
+    logits of all views and targets. Without labels, the relevant item is the query's own in another view, among the
+    items that one training left out, and the targets get weights beside each other.
 
     Too few items leave the space as it is.
     """
     labelled = trained.take(np.array([bool(labels) for labels in trained.labels], bool))
-    by_labels = len(labelled) >= FEWEST_ITEMS
+    by_labels = len(labelled) >= FEWEST_LABELLED
     usable = labelled if by_labels else trained
-    if len(usable) < FEWEST_ITEMS or not (by_labels or space.cross_view):
+    if not by_labels and (len(usable) < FEWEST_ITEMS or not space.cross_view):
         return space
+    numbers = range((ROUNDS if len(usable) >= FEWEST_ITEMS else MOST_ROUNDS) if by_labels else 1)
     try:
         with one_blas_thread():
-            rounds = over(
-                range(ROUNDS if by_labels else 1), lambda number: _round(space, refit, usable, number, by_labels)
-            )
+            rounds = over(numbers, lambda number: _round(space, refit, usable, number, by_labels))
         matches = tuple(_matches(space, rounds, len(trained), _sharing if by_labels else _own))
-        if not by_labels:
-            matches = tuple(_weighed(rounds[0], matches))
-        novelties = tuple(_novelty(rounds[0], view) for view in dict.fromkeys(match.view for match in matches))
+        every = _match_of_all(rounds, matches, _scales(space, rounds[0].items)) if by_labels else None
+        matches = tuple(_weighed(rounds[0], matches)) if not by_labels else matches
+        known = rounds[0].learned
+        if by_labels:  # as many of all classes
+            known = usable.take(np.random.default_rng(space.seed).permutation(len(usable))[: len(known)])
+        novelties = tuple(
+            rounds[0].novelties[view].among(known.seen_in(view).rows[view])
+            for view in dict.fromkeys(match.view for match in matches)
+        )
     except (InvalidInputError, NotReadyError):  # too few items of a kind for this learner; the space itself is good
         return space
-    return replace(space, matches=matches, novelties=novelties)
-
-
-def _novelty(round_: Round, view: str) -> Novelty:
-    """Return the novelty of a view's rows, calibrated on the queries of a round that have relevant items."""
-    queries = round_.queries.take(~round_.outside).seen_in(view)
-    items = round_.learned.seen_in(view)
-    return Novelty.of(view, items.rows[view], queries.rows[view])
+    return replace(space, matches=matches if every is None else (*matches, every), novelties=novelties)
 
 
 def _round(space: Space, refit: Refit, usable: Examples, number: int, by_labels: bool) -> Round:
@@ -119,6 +128,8 @@ def _round(space: Space, refit: Refit, usable: Examples, number: int, by_labels:
     generator = np.random.default_rng([space.seed, number])
     sample = usable.take(np.sort(generator.permutation(len(usable))[:MOST_ITEMS]))
     queries = split(len(sample), _QUERIES, space.seed + number, sample.groups)
+    if by_labels and sample.groups is None:
+        queries = np.random.default_rng(space.seed).permutation(len(sample)) % MOST_ROUNDS == number
     outside = np.zeros(len(sample), bool)
     if by_labels:
         names, classes = np.unique(sample.classes(), return_inverse=True)
@@ -144,6 +155,8 @@ class Judged(NamedTuple):
     """(q, k)."""
     weights: Floats
     """Weights of the queries, (q,)."""
+    familiar: Floats
+    """The evidence of the queries' familiarity, (q, 3)."""
 
 
 def _matches(space: Space, rounds: list[Round], count: int, relevance: Relevance) -> Iterator[Match]:
@@ -156,8 +169,8 @@ def _matches(space: Space, rounds: list[Round], count: int, relevance: Relevance
             parts = [judged[name] for judged in of_rounds if name in judged]
             if not parts or not scales[name] or len({judged.distances.shape[1] for judged in parts}) > 1:
                 continue
-            lists = Judged(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-            match = fitted_match((view, name), *lists, scales[name])
+            lists = Judged(*map(np.concatenate, zip(*parts, strict=True)))
+            match = fitted_match((view, name), *lists[:3], scales[name], None if own else lists.familiar)
             if match is not None:
                 # An own item is one of all items: among more items, more others are as near as it is.
                 more = count / len(rounds[0].items)
@@ -184,14 +197,50 @@ def _weighed(round_: Round, matches: Sequence[Match]) -> Iterator[Match]:
             yield replace(match, weight=weight / max(weights))
 
 
-def _evidence(round_: Round, queries: Examples, match: Match) -> Floats:
-    """Return the evidence of a target for each item of a round, (q, n), given queries; NaN for items without it."""
+def _match_of_all(rounds: Sequence[Round], matches: Sequence[Match], scales: Mapping[str, float]) -> Match | None:
+    """Return the match of a list of all views and targets, by the first hits of the queries that have all views.
+
+    The views repeat in part what others know, so that the mean of their logits alone is too certain or too vague.
+    """
+    if len(matches) < 2:
+        return None
+    lists = []
+    for round_ in rounds:
+        mask = round_.queries.mask.all(axis=1)
+        placed = all(match.target in round_.placed and round_.placed[match.target][1] for match in matches)
+        if not placed or not mask.any() or len(round_.items) <= _HITS:
+            continue
+        queries, logits = round_.queries.take(mask), []
+        for match in matches:
+            unit = scales[match.target] / round_.placed[match.target][1]
+            familiar = round_.novelties[match.view].evidence(queries.rows[match.view])
+            logits.append(_evidence(round_, queries, match, unit, familiar))
+        means = mean_of_places(np.stack(logits, axis=2), [1.0] * len(matches))
+        first = np.argsort(-means, axis=1, kind="stable")[:, :_HITS]
+        relevant = _sharing(queries, round_.items, round_.items.ids[first])
+        lists.append((-np.take_along_axis(means, first, axis=1), relevant, _weights(round_.outside[mask])))
+    if not lists:
+        return None
+    distances, relevant, weights = (np.concatenate(each) for each in zip(*lists, strict=True))
+    full = np.isfinite(distances).all(axis=1)
+    return fitted_match(("", ""), distances[full], relevant[full], weights[full], 1.0)
+
+
+def _evidence(
+    round_: Round, queries: Examples, match: Match, unit: float = 1.0, familiar: Floats | None = None
+) -> Floats:
+    """Return the evidence of a target for each item of a round, (q, n), given queries; NaN for items without it.
+
+    ``unit`` times a distance in the round is one in the space of the match.
+    """
     index, _ = round_.placed[match.target]
     evidence = np.full((len(queries), len(round_.items)), np.nan)
     vectors = round_.space.probe(match.view, queries.rows[match.view], [match.target])
     hits = index.search(next(iter(vectors.values())), len(index), None)
-    for row, (ids, distances) in enumerate(zip(hits.ids, hits.distances.astype(np.float64), strict=True)):
-        evidence[row, np.searchsorted(round_.items.ids, ids)] = match.evidence(match.of_all(distances, distances[0]))
+    distances = unit * hits.distances.astype(np.float64)
+    of_rows = FAMILIAR if familiar is None else Familiarity(evidence=familiar[:, None])
+    logits = match.evidence(match.of_all(distances, distances[:, :1], of_rows))
+    np.put_along_axis(evidence, np.searchsorted(round_.items.ids, hits.ids), logits, axis=1)
     return evidence
 
 
@@ -203,8 +252,9 @@ def _judged(round_: Round, view: str, names: Sequence[str], relevance: Relevance
         (name, *round_.placed[name]) for name in names if name in round_.placed
     ]  # a notion can lack comparisons here
     names = [name for name, index, scale in placed if len(index) > _HITS and scale]
-    if not names or not len(queries):
+    if not names or not len(queries) or view not in round_.novelties:
         return {}
+    familiar = round_.novelties[view].evidence(queries.rows[view])
     judged = {}
     for target, vectors in round_.space.probe(view, queries.rows[view], names).items():
         index, scale = round_.placed[str(target)]
@@ -213,7 +263,7 @@ def _judged(round_: Round, view: str, names: Sequence[str], relevance: Relevance
         weights = _weights(round_.outside[mask])
         if relevance is _own and round_.items.similar is None:
             weights = weights * relevant.shape[1]  # one of them is relevant: each of the others is evidence of its own
-        judged[str(target)] = Judged(hits.distances.astype(np.float64) / scale, relevant, weights)
+        judged[str(target)] = Judged(hits.distances.astype(np.float64) / scale, relevant, weights, familiar)
     return judged
 
 

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.spaces.match import Match, Novelty, fitted_match
+from crossview.engine.spaces.match import Familiarity, Match, Novelty, fitted_match
 from crossview.engine.training import calibration
 from crossview.engine.values.comparisons import Answer
 from crossview.engine.values.errors import CancelledError, InvalidInputError, NotReadyError
@@ -52,19 +52,20 @@ def test_no_hits_have_no_probabilities() -> None:
 
 def test_a_copy_matches_and_does_not_change_the_match_of_other_hits() -> None:
     """A hit much nearer than any in the calibration is a copy of the query."""
-    copy, nearly, other = AXIS.probabilities([0.0, 0.05, 0.7], 0.5)
+    copy, nearly, other = AXIS.probabilities([0.0, 0.05, 0.7], Familiarity(0.5))
     assert copy == 1
     assert nearly > 0.9
-    assert other == AXIS.probabilities([0.5, 0.7], 0.5)[1]
+    assert other == AXIS.probabilities([0.5, 0.7], Familiarity(0.5))[1]
 
 
 def test_a_row_unlike_all_known_rows_loses_its_match() -> None:
     known, queries = (np.stack([row("color", *one) for one in each(40)][start::2]) for start in (0, 1))
     novelty = Novelty.of("color", known, queries)
-    assert (novelty.familiarity(np.stack([row("color", "cat", 99), row("color", "owl", 98)])) == 1).all()
+    alike = novelty.familiarity(np.stack([row("color", "cat", 99), row("color", "owl", 98)]))
+    assert [familiarity.share for familiarity in alike] == [1, 1]
     (other,) = novelty.familiarity(np.eye(1, WIDTHS["color"], dtype=np.float32))
-    assert other < 0.01
-    assert max(AXIS.probabilities([0.5, 0.7], float(other))) < 0.01
+    assert other.share < 0.01
+    assert max(AXIS.probabilities([0.5, 0.7], other)) < 0.01
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +98,11 @@ def test_a_space_without_calibration_has_no_match_and_says_so(pets: Collection) 
 def test_another_process_reads_the_calibration(pets: Collection) -> None:
     space = pets._opened.versions().answered("", lambda *_: [], lambda state: state.space)
     again = type(space).from_state(space.name, space.generation, space.to_state())
-    assert len(again.matches) == 4
+    assert len(again.matches) == 5  # four of views and targets, and that of a list of all
     assert again.matches == space.matches
     rows = row("color", "dog", 5)[None]
-    assert again.novelty_of["color"].familiarity(rows) == space.novelty_of["color"].familiarity(rows)
+    (found,), (expected,) = (one.novelty_of["color"].familiarity(rows) for one in (again, space))
+    assert (found.share, found.evidence.tolist()) == (expected.share, expected.evidence.tolist())
 
 
 def test_a_query_without_a_view_asks_by_every_view_and_merges_by_match(pets: Collection) -> None:
@@ -110,7 +112,10 @@ def test_a_query_without_a_view_asks_by_every_view_and_merges_by_match(pets: Col
         for view in WIDTHS
         for of_target in pets.search(view=view, key="cat/03", k=119)
     ]
-    means = [float(expit(np.mean([logit(matches[hit.key]) for matches in of_view]))) for hit in found]
+    space = pets._opened.versions().answered("", lambda *_: [], lambda state: state.space)
+    every = [np.mean([logit(of_target[key]) for of_target in of_view]) for key in of_view[0]]
+    offset, slope = space.match_of["", ""].line(float(max(every)))
+    means = [float(expit(offset + slope * np.mean([logit(matches[hit.key]) for matches in of_view]))) for hit in found]
     assert found.target == "match of color, gist"
     assert [hit.match for hit in found] == pytest.approx(means)
     assert means == sorted(means, reverse=True)
