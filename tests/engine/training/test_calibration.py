@@ -113,9 +113,11 @@ def test_a_query_without_a_view_asks_by_every_view_and_merges_by_match(pets: Col
         for of_target in pets.search(view=view, key="cat/03", k=119)
     ]
     space = pets._opened.versions().answered("", lambda *_: [], lambda state: state.space)
-    every = [np.mean([logit(of_target[key]) for of_target in of_view]) for key in of_view[0]]
-    offset, slope = space.match_of["", ""].line(float(max(every)))
-    means = [float(expit(offset + slope * np.mean([logit(matches[hit.key]) for matches in of_view]))) for hit in found]
+    logits = {
+        key: np.mean([logit(np.clip(of_target[key], 1e-3, 0.999)) for of_target in of_view]) for key in of_view[0]
+    }
+    offset, slope = space.match_of["", ""].line(float(max(logits.values())))
+    means = [float(expit(offset + slope * logits[hit.key])) for hit in found]
     assert found.target == "match of color, gist"
     assert [hit.match for hit in found] == pytest.approx(means)
     assert means == sorted(means, reverse=True)
