@@ -27,7 +27,7 @@ from crossview.engine.spaces.known_pairs import (
 )
 from crossview.engine.spaces.match import FAMILIAR, FEWEST_LABELLED, Familiarity, Floats, Match, Novelty, fitted_match
 from crossview.engine.spaces.space import Space
-from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.target import Target, view_of
 from crossview.engine.training.examples import Examples, examples
 from crossview.engine.training.learning import Refit, refitting
 from crossview.engine.training.splits import fold_groups, groups_of, split
@@ -85,6 +85,26 @@ class Round:
             if self.learned.seen(view).any() and queries.seen(view).any()
         }
 
+    @cached_property
+    def familiar(self) -> Mapping[str, Floats]:
+        """The evidence of the familiarity of the queries that have a view, (q, 3), by view."""
+        return {
+            view: novelty.evidence(self.queries.seen_in(view).rows[view]) for view, novelty in self.novelties.items()
+        }
+
+    @cached_property
+    def hits(self) -> Mapping[tuple[str, str], tuple[NDArray[np.int64], Floats]]:
+        """The ids and the distances of all items, (q, n) each, for the queries that have a view, by view and target."""
+        lists = {}
+        for view in self.familiar:
+            names = [name for name in self.placed if self.space.cross_view or view_of(name) == view]
+            queries = self.queries.seen_in(view)
+            for target, vectors in self.space.probe(view, queries.rows[view], names).items() if names else ():
+                index = self.placed[str(target)][0]
+                hits = index.search(vectors, len(index), None)
+                lists[view, str(target)] = hits.ids, hits.distances.astype(np.float64)
+        return lists
+
 
 def with_matches(space: Space, refit: Refit, trained: Examples) -> Space:
     """Return a fitted space with the matches of its query views and targets, and the novelties of its views.
@@ -108,8 +128,9 @@ def with_matches(space: Space, refit: Refit, trained: Examples) -> Space:
     try:
         with one_blas_thread():
             rounds = over(numbers, lambda number: _round(space, refit, usable, number, by_labels))
-        matches = tuple(_matches(space, rounds, len(trained), _sharing if by_labels else _own))
-        every = _match_of_all(rounds, matches, _scales(space, rounds[0].items)) if by_labels else None
+        scales = _scales(space, rounds[0].items)
+        matches = tuple(_matches(space, rounds, scales, len(trained), _sharing if by_labels else _own))
+        every = _match_of_all(rounds, matches, scales) if by_labels else None
         matches = tuple(_weighed(rounds[0], matches)) if not by_labels else matches
         known = rounds[0].learned
         if by_labels:  # as many of all classes
@@ -159,8 +180,10 @@ class Judged(NamedTuple):
     """The evidence of the queries' familiarity, (q, 3)."""
 
 
-def _matches(space: Space, rounds: list[Round], count: int, relevance: Relevance) -> Iterator[Match]:
-    own, scales = relevance is _own, _scales(space, rounds[0].items)
+def _matches(
+    space: Space, rounds: list[Round], scales: Mapping[str, float], count: int, relevance: Relevance
+) -> Iterator[Match]:
+    own = relevance is _own
     for view in space.views:
         names = [str(target) for target in space.targets if (not own if view == target.view else space.cross_view)]
         of_rounds = [_judged(round_, view, names, relevance) for round_ in rounds]
@@ -187,7 +210,7 @@ def _weighed(round_: Round, matches: Sequence[Match]) -> Iterator[Match]:
     for view in dict.fromkeys(match.view for match in matches):
         of_view = [match for match in matches if match.view == view]
         queries = round_.queries.take(np.flatnonzero(round_.queries.seen(view)))
-        evidence = np.stack([_evidence(round_, queries, match) for match in of_view], axis=2)
+        evidence = np.stack([_evidence(round_, match) for match in of_view], axis=2)
         own = queries.ids[:, None] == round_.items.ids
         query, other = np.nonzero(own.any(axis=1)[:, None] & ~own)
         gaps = evidence[query, own.argmax(axis=1)[query]] - evidence[query, other]
@@ -207,14 +230,15 @@ def _match_of_all(rounds: Sequence[Round], matches: Sequence[Match], scales: Map
     lists = []
     for round_ in rounds:
         mask = round_.queries.mask.all(axis=1)
-        placed = all(match.target in round_.placed and round_.placed[match.target][1] for match in matches)
-        if not placed or not mask.any() or len(round_.items) <= _HITS:
+        queries = round_.queries.take(mask)
+        placed = all((match.view, match.target) in round_.hits and round_.placed[match.target][1] for match in matches)
+        if not placed or not len(queries) or len(round_.items) <= _HITS:
             continue
-        queries, logits = round_.queries.take(mask), []
+        logits = []
         for match in matches:
             unit = scales[match.target] / round_.placed[match.target][1]
-            familiar = round_.novelties[match.view].evidence(queries.rows[match.view])
-            logits.append(_evidence(round_, queries, match, unit, familiar))
+            familiar = Familiarity(evidence=round_.familiar[match.view][:, None])
+            logits.append(_evidence(round_, match, unit, familiar)[mask[round_.queries.seen(match.view)]])
         means = mean_of_places(np.stack(logits, axis=2), [1.0] * len(matches))
         first = np.argsort(-means, axis=1, kind="stable")[:, :_HITS]
         relevant = _sharing(queries, round_.items, round_.items.ids[first])
@@ -226,44 +250,31 @@ def _match_of_all(rounds: Sequence[Round], matches: Sequence[Match], scales: Map
     return fitted_match(("", ""), distances[full], relevant[full], weights[full], 1.0)
 
 
-def _evidence(
-    round_: Round, queries: Examples, match: Match, unit: float = 1.0, familiar: Floats | None = None
-) -> Floats:
-    """Return the evidence of a target for each item of a round, (q, n), given queries; NaN for items without it.
+def _evidence(round_: Round, match: Match, unit: float = 1.0, familiarity: Familiarity = FAMILIAR) -> Floats:
+    """Return the evidence of a target for each item of a round, (q, n), given the queries of the match's view.
 
-    ``unit`` times a distance in the round is one in the space of the match.
+    It is NaN for items without the target. ``unit`` times a distance in the round is one in the space of the match.
     """
-    index, _ = round_.placed[match.target]
-    evidence = np.full((len(queries), len(round_.items)), np.nan)
-    vectors = round_.space.probe(match.view, queries.rows[match.view], [match.target])
-    hits = index.search(next(iter(vectors.values())), len(index), None)
-    distances = unit * hits.distances.astype(np.float64)
-    of_rows = FAMILIAR if familiar is None else Familiarity(evidence=familiar[:, None])
-    logits = match.evidence(match.of_all(distances, distances[:, :1], of_rows))
-    np.put_along_axis(evidence, np.searchsorted(round_.items.ids, hits.ids), logits, axis=1)
+    ids, distances = round_.hits[match.view, match.target]
+    evidence = np.full((len(ids), len(round_.items)), np.nan)
+    logits = match.evidence(match.of_all(unit * distances, unit * distances[:, :1], familiarity))
+    np.put_along_axis(evidence, np.searchsorted(round_.items.ids, ids), logits, axis=1)
     return evidence
 
 
 def _judged(round_: Round, view: str, names: Sequence[str], relevance: Relevance) -> dict[str, Judged]:
     """Return the first hits of the queries that have a view, by name of target; nothing in a target of few items."""
     mask = round_.queries.seen(view)
-    queries = round_.queries.take(np.flatnonzero(mask))
-    placed = [
-        (name, *round_.placed[name]) for name in names if name in round_.placed
-    ]  # a notion can lack comparisons here
-    names = [name for name, index, scale in placed if len(index) > _HITS and scale]
-    if not names or not len(queries) or view not in round_.novelties:
-        return {}
-    familiar = round_.novelties[view].evidence(queries.rows[view])
-    judged = {}
-    for target, vectors in round_.space.probe(view, queries.rows[view], names).items():
-        index, scale = round_.placed[str(target)]
-        hits = index.search(vectors, _HITS, None)
-        relevant = relevance(queries, round_.items, hits.ids)
+    queries, judged = round_.queries.take(np.flatnonzero(mask)), {}
+    for name in names:
+        ids, distances = round_.hits.get((view, name), (np.empty((0, 0), np.int64), np.empty(0)))
+        if ids.shape[1] <= _HITS or not round_.placed[name][1]:  # a notion can lack comparisons here
+            continue
+        relevant = relevance(queries, round_.items, ids[:, :_HITS])
         weights = _weights(round_.outside[mask])
         if relevance is _own and round_.items.similar is None:
             weights = weights * relevant.shape[1]  # one of them is relevant: each of the others is evidence of its own
-        judged[str(target)] = Judged(hits.distances.astype(np.float64) / scale, relevant, weights, familiar)
+        judged[name] = Judged(distances[:, :_HITS] / round_.placed[name][1], relevant, weights, round_.familiar[view])
     return judged
 
 
