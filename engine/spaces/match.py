@@ -98,7 +98,8 @@ class Novelty:
     def _rows(self) -> Floats:
         """The known raw rows, (m, d)."""
         roots = self.known * np.asarray(self.lengths)[:, None]
-        return roots * np.abs(roots)
+        rows: Floats = roots * np.abs(roots)
+        return rows
 
 
 def _roots(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], Floats]:
@@ -207,7 +208,8 @@ def fitted_match(
         of_first = of_hit
     least, most = float(lists[:, 0].min()) * factor, float(lists[:, 0].max()) * factor
     match = Match(*names, offset, of_hit / factor, (of_first - of_hit) / factor, least, most)
-    return replace(match, **dict(zip(("of_factor", "of_neighbours", "of_nearest"), of_row, strict=False)))
+    of_factor, of_neighbours, of_nearest = of_row or (0.0, 0.0, 0.0)
+    return replace(match, of_factor=of_factor, of_neighbours=of_neighbours, of_nearest=of_nearest)
 
 
 def _logistic(evidence: Floats, answers: NDArray[np.bool_], weights: Floats) -> tuple[float, list[float]]:

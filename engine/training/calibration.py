@@ -229,7 +229,7 @@ def _match_of_all(rounds: Sequence[Round], matches: Sequence[Match], scales: Map
         return None
     lists = []
     for round_ in rounds:
-        mask = round_.queries.mask.all(axis=1)
+        mask: NDArray[np.bool_] = np.asarray(round_.queries.mask.all(axis=1))
         queries = round_.queries.take(mask)
         placed = all((match.view, match.target) in round_.hits and round_.placed[match.target][1] for match in matches)
         if not placed or not len(queries) or len(round_.items) <= _HITS:

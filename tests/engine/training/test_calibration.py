@@ -34,6 +34,20 @@ def test_probabilities_are_right_on_average_and_fall_with_distance() -> None:
     assert abs(found[near].mean() - relevant[near].mean()) < 0.05
 
 
+def test_of_equally_far_hits_those_of_a_familiar_query_are_likelier() -> None:
+    """Rows tell apart the queries that distances do not; a weight that would reward novelty is 0."""
+    generator = np.random.default_rng(0)
+    lists = np.sort(generator.uniform(1, 2, (300, 20)), axis=1)
+    familiar = generator.normal(size=(300, 3))
+    relevant = generator.random(lists.shape) < expit(2 * (familiar[:, 1:2] - familiar[:, :1]))
+    match = fitted_match(("a", "b"), lists, relevant, np.ones(300), 1.0, familiar)
+    assert match is not None
+    assert match.of_factor < -1
+    assert match.of_neighbours == 0
+    known, novel = (match.probabilities([1.5], Familiarity(evidence=np.array([x, 0, 0]))) for x in (-1.0, 1.0))
+    assert known[0] > 0.7 > 0.4 > novel[0]
+
+
 @pytest.mark.parametrize("relevant", [True, False])
 def test_nothing_is_calibrated_from_hits_of_one_kind(relevant: bool) -> None:
     found = fitted_match(("a", "b"), np.ones((3, 2)), np.full((3, 2), relevant), np.ones(3), 1.0)
@@ -66,6 +80,16 @@ def test_a_row_unlike_all_known_rows_loses_its_match() -> None:
     (other,) = novelty.familiarity(np.eye(1, WIDTHS["color"], dtype=np.float32))
     assert other.share < 0.01
     assert max(AXIS.probabilities([0.5, 0.7], other)) < 0.01
+    earlier = replace(novelty, lengths=None, least=None)  # as spaces of earlier versions are stored
+    assert earlier.familiarity(queries)[0].share == novelty.familiarity(queries)[0].share
+
+
+@pytest.mark.parametrize(("count", "calibrated"), [(13, False), (14, True)])
+def test_few_labelled_items_have_a_match(home: Home, count: int, calibrated: bool) -> None:
+    with fill(home, "few", [item(group, number) for group, number in each(count)]) as made:
+        made.train(Recipe(views=("color", "gist")))
+        (hits,) = made.search(key="cat/03", k=5)
+        assert all((hit.match is not None) == calibrated for hit in hits)
 
 
 @pytest.fixture(scope="module")
