@@ -315,7 +315,7 @@ class Fusion:
         ]
 
     def _column(
-        self, place: Place, vector: NDArray[Any], own: int | None, copies: Copies, familiarity: Familiarity | None
+        self, crossing: Crossing, vector: NDArray[Any], own: int | None, copies: Copies, familiarity: Familiarity | None
     ) -> Column:
         target = crossing[1]
         only = None if self.only is None else self.only(target)

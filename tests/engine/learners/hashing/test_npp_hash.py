@@ -273,8 +273,8 @@ def test_follows_a_kernel():
     [
         ({"n_bits": 0}, "n_bits must be a whole number from 1 to 4,096, not 0"),
         ({"n_bits": 2.5}, "n_bits must be a whole number, not 2.5"),
-        ({"contrast": 0}, "contrast must be a number from 0.01 to 100, not 0"),
-        ({"contrast": float("nan")}, "contrast must be a number, not nan"),
+        ({"contrast": 0}, "contrast must be a number from 0.01 to 100 or null, not 0"),
+        ({"contrast": float("nan")}, "contrast must be a number or null, not nan"),
         ({"max_iter": -1}, "max_iter must be a whole number from 0"),
         ({"max_rows": 1}, "max_rows must be a whole number from 2"),
     ],
