@@ -73,7 +73,7 @@ def test_metrics_are_of_the_common_map(learned):
         assert_allclose(weights.T @ weights, whole @ whole.T, atol=1e-3 * np.abs(weights.T @ weights).max())
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic", "tste"])
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "tste", "crowd"])
 @pytest.mark.parametrize("sharing", ["joint", "independent", "pooled"])
 def test_every_loss_and_sharing_learns_what_it_can(loss, sharing):
     """Pooled triplets contradict each other, and one metric serves both notions worse."""

@@ -21,7 +21,7 @@ from crossview.engine.learners.papers.joint.objectives import (
 from crossview.engine.learners.papers.joint.solver import Alternation, roots
 from crossview.engine.learners.papers.losses.constraints import triplets
 
-LOSSES = ("hinge", "logistic", "tste")
+LOSSES = ("hinge", "logistic", "tste", "crowd")
 
 
 def drawn(count=60, rows=20, notions=3, seed=0):
