@@ -19,7 +19,14 @@ from crossview.engine.runtime.threads import one_blas_thread
 
 ONE = [""]
 """The names of notions if all supervision is in one notion."""
-LOSSES: Sequence[LossName] = ("tste", "crowd", "hinge")
+TRIED: Sequence[tuple[LossName, Sharing]] = (
+    ("tste", "independent"),
+    ("crowd", "independent"),
+    ("tste", "joint"),
+    ("crowd", "joint"),
+    ("hinge", "joint"),
+)
+"""Losses and penalties to choose from: tr K for an independent metric K, 2 tr K^1/2 for a joint one."""
 ALPHAS = (3e-3, 3e-2, 3e-4)
 FOLDS, FEWEST, ENOUGH = 5, 50, 2_000
 """Folds of the comparisons; the fewest that can choose; and held-out ones that suffice: of many comparisons, not every
@@ -161,18 +168,21 @@ class JointObjects:
 def tuned(how: JointSettings, comparisons: Comparisons, count: int) -> JointSettings:
     """Return the settings of the loss, alpha and sharing that order held-out comparisons of ``count`` objects best.
 
-    Several notions keep the sharing of ``how``. After each fold, only the better half of the settings stays, so that all
-    fits together take a few times as long as one. Fewer than ``FEWEST`` comparisons get the first settings.
+    Several notions are joint. After each fold, only the better half of the settings stays, so that all fits together
+    take a few times as long as one. Fewer than ``FEWEST`` comparisons get the first settings.
     """
     if comparisons.weights is not None:
         comparisons = comparisons.take(comparisons.weights > 0)
-    sharings: Sequence[Sharing] = ("independent", "joint") if len(names_of(comparisons)) == 1 else (how.sharing,)
-    grid = product(LOSSES, ALPHAS, sharings)
-    kept = [replace(how, loss=loss, alpha=alpha, sharing=sharing) for loss, alpha, sharing in grid]
+    one = len(names_of(comparisons)) == 1
+    kept = [
+        replace(how, loss=loss, sharing=sharing, alpha=alpha)
+        for (loss, sharing), alpha in product(TRIED, ALPHAS)
+        if one or sharing == "joint"
+    ]
     agreements = dict.fromkeys(kept, 0.0)
     fold_of = folds_of(comparisons, FOLDS, how.random_state)
-    folds = min(FOLDS, -(-ENOUGH * FOLDS // len(comparisons))) if len(comparisons) >= FEWEST else 0
-    for fold in range(folds):
+    looked_at = min(FOLDS - 1, -(-ENOUGH * FOLDS // len(comparisons))) if len(comparisons) >= FEWEST else 0
+    for fold in range(looked_at):
         learned, held_out = comparisons.take(fold_of != fold), comparisons.take(fold_of == fold)
         for each in kept:
             agreements[each] += JointObjects(each).fit(learned, count).agreement(held_out)

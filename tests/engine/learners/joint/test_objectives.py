@@ -48,6 +48,13 @@ def plain(notions, embedded, name):
     return total
 
 
+def test_the_crowd_kernel_is_that_of_the_paper():
+    """With mu = 1, a is more like b than c with probability (mu + D(a, c)) / (2 mu + D(a, b) + D(a, c))."""
+    near, far = np.random.default_rng(0).uniform(0, 5, (2, 50))
+    values = loss_of("crowd", 10)(near, far, np.zeros(50), 0.0).values
+    assert_allclose(np.exp(-values), (1 + far) / (2 + near + far))
+
+
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("rows", [20, 300])
 def test_the_loss_is_that_of_the_comparisons(name, rows):
