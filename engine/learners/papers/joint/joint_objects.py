@@ -157,7 +157,9 @@ class JointObjects:
     def agreement(self, comparisons: Comparisons) -> float:
         """Return the share of comparisons that the embeddings of their notions order, the mean over known notions."""
         notions = [""] * len(comparisons) if comparisons.notions is None else comparisons.notions
-        of_notions = [(embedded, np.asarray(notions).astype(str) == name) for name, embedded in self.embeddings_.items()]
+        of_notions = [
+            (embedded, np.asarray(notions).astype(str) == name) for name, embedded in self.embeddings_.items()
+        ]
         return float(np.mean([comparisons.take(own).agreement(embedded) for embedded, own in of_notions if own.any()]))
 
     def _source(self, comparisons: Comparisons, names: list[str], count: int) -> Listed:

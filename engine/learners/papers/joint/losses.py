@@ -61,8 +61,8 @@ def loss_of(name: LossName, width: int) -> Loss:
     """Return a loss by name, for embeddings of ``width`` columns: t-STE has one degree of freedom fewer, at least 1.
 
     The crowd kernel's probability is (mu + far) / (2 mu + near + far): Tamuz, Liu, Belongie, Shamir and Kalai,
-    "Adaptively learning the crowd kernel" (ICML 2011). With mu = 1 it is that of t-STE with one degree of freedom. Another
-    mu would be another unit of distances, and so another weight of the penalty.
+    "Adaptively learning the crowd kernel" (ICML 2011). With mu = 1 it is that of t-STE with one degree of freedom.
+    Another mu would be another unit of distances, and so another weight of the penalty.
     """
     losses: Mapping[str, Loss] = {
         "hinge": hinge,
