@@ -155,12 +155,11 @@ class JointObjects:
         return self
 
     def agreement(self, comparisons: Comparisons) -> float:
-        """Return the share of comparisons that the embeddings of their notions order, the mean over known notions."""
-        notions = [""] * len(comparisons) if comparisons.notions is None else comparisons.notions
-        of_notions = [
-            (embedded, np.asarray(notions).astype(str) == name) for name, embedded in self.embeddings_.items()
-        ]
-        return float(np.mean([comparisons.take(own).agreement(embedded) for embedded, own in of_notions if own.any()]))
+        """Return the mean share, over known notions, of the comparisons that the embedding of their notion orders."""
+        given = [""] * len(comparisons) if comparisons.notions is None else comparisons.notions
+        notions = np.asarray(given).astype(str)
+        known = [(comparisons.take(notions == name), embedded) for name, embedded in self.embeddings_.items()]
+        return float(np.mean([own.agreement(embedded) for own, embedded in known if len(own)]))
 
     def _source(self, comparisons: Comparisons, names: list[str], count: int) -> Listed:
         bounds = self.bounds if self.how.loss == "hinge" else self.bounds.of_validation()
