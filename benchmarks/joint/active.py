@@ -4,8 +4,9 @@ Objects are those of the other benchmarks of notions, 200 points of which people
 or 200 pictures of aeroplanes by all landmarks, of which many are equally unlike: between those a person picks either.
 A person perceives every distance with an error in proportion to it, so
 close calls are hard; people err on 0, 5 or 15 per cent of random triplets. Before questions are chosen, two and a half
-triplets an object are asked at random. The embedding, ten dimensions under the logistic loss, is learned again whenever
-there are an eighth more answers.
+triplets an object are asked at random. The embedding has ten dimensions, and the answers choose its loss by
+cross-validation at each number of answers. Chosen questions are those of this embedding, which is learned again
+whenever there are an eighth more answers.
 
 A single question takes 3.6 seconds and a grid, in which the four nearest of nine are picked, 10.4: .8 for every picture
 that is looked at, .8 to decide, .4 for every pick. Useful triplets of an answer are those that random single questions
@@ -22,7 +23,7 @@ from benchmarks.frame.benchmark import Benchmark, numbers, seeds_of, trial_argum
 from benchmarks.frame.headlines import stated
 from benchmarks.frame.journal import run_trials
 from benchmarks.joint import active_report as report
-from benchmarks.joint.asking import DIMENSIONS, PENALTY, ROUND, WAYS, Session
+from benchmarks.joint.asking import FIRST_HOW, ROUND, WAYS, Session
 from benchmarks.joint.people import Person, drawn
 from benchmarks.joint.sets import SYNTHETIC
 from crossview.engine.findings.questions.beliefs import FIRST
@@ -44,8 +45,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "errors": options.errors,
         "single questions for each grid": PER_GRID,
         "test": TEST,
-        "dimensions": DIMENSIONS,
-        "penalty": PENALTY,
+        "dimensions": FIRST_HOW.n_components,
         "triplets of an object before questions are chosen": FIRST,
         "rounds": ROUND,
         "seconds": {name: way.seconds for name, way in WAYS.items()},

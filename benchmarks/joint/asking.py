@@ -1,23 +1,21 @@
 """Sessions of asking simulated people: which questions are put, and what is learned from the answers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from benchmarks.joint.methods import SOLVING
 from benchmarks.joint.people import Person, Table, Triplets, seconds, wrong
 from crossview.engine.findings.questions import Places, choose
 from crossview.engine.findings.questions.beliefs import FIRST
-from crossview.engine.learners.papers.joint.comparison_loss import Notions
-from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Learned, learn
-from crossview.engine.learners.papers.joint.losses import LossName
-from crossview.engine.learners.papers.joint.objectives import Objects
-from crossview.engine.learners.papers.losses.constraints import triplets
+from crossview.engine.learners.frame.comparisons import Comparisons
+from crossview.engine.learners.papers.joint.joint_objects import JointObjects, tuned
 
-DIMENSIONS, PENALTY = 10, 5.0
-"""Dimension of the embedding, and the weight of its penalty divided by the number of triplets."""
+FIRST_HOW = replace(SOLVING, n_components=10, loss="tste", sharing="independent")
+"""The settings of the embedding until answers choose others."""
 ROUND, LEAST, TOGETHER = 8, 10, 10
 """An embedding is learned again after an eighth more questions, LEAST at least; so many are chosen at once."""
 GRID, PICKS = 9, 4
@@ -50,13 +48,6 @@ WAYS: Mapping[str, Way] = {
 }
 
 
-def learned(answers: Triplets, count: int, alpha: float, loss: LossName, before: Learned | None) -> Learned:
-    """Return an embedding of ``count`` objects that (m, 3) triplets order; ``before``: where the descent begins."""
-    constraints = Notions(triplets(answers, 0.0), np.zeros(len(answers), np.int64), 1)
-    how = JointSettings(n_components=DIMENSIONS, alpha=alpha, loss=loss, sharing="independent", tol=1e-4, max_iter=200)
-    return learn(Objects(count), constraints, how, before)
-
-
 class Session:
     """One person's answers about objects in one notion, and the embedding that is learned from them."""
 
@@ -65,7 +56,7 @@ class Session:
         self._seed, self._generator = seed, np.random.default_rng([seed, way.candidates, way.active])
         self.answers: Triplets = np.empty((0, 3), dtype=np.int64)
         self.questions = 0
-        self._learned: Learned | None = None
+        self._how = FIRST_HOW
 
     def ask(self, until: int) -> None:
         """Put questions until there have been so many."""
@@ -80,13 +71,11 @@ class Session:
 
     def embedding(self) -> NDArray[np.float64]:
         """Return the places of the objects, (n, D)."""
-        count = len(self._distances)
-        alpha = PENALTY * self._way.triplets**0.5 / len(self.answers)  # triplets of one grid share what they tell
-        self._learned = learned(self.answers, count, alpha, "logistic", self._learned)
-        return np.asarray(Objects(count).project(self._learned.factors[0]))
+        return JointObjects(self._how).fit(Comparisons(self.answers), len(self._distances)).embeddings_[""]
 
     def error(self, test: Triplets) -> float:
-        """Return the share of test triplets that the embedding orders wrongly."""
+        """Return the share of test triplets that the embedding orders wrongly, after the answers chose its settings."""
+        self._how = tuned(self._how, Comparisons(self.answers), len(self._distances))
         embedded = self.embedding()
         return wrong(cdist(embedded, embedded, "sqeuclidean"), test)
 

@@ -3,19 +3,20 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.joint.asking import LEAST, ROUND, TOGETHER, learned
+from benchmarks.joint.asking import LEAST, ROUND, TOGETHER
 from benchmarks.joint.people import Triplets
 from crossview.engine.findings.questions import Places
 from crossview.engine.findings.questions.beliefs import FIRST
 from crossview.engine.findings.questions.choosing import information_gain
 from crossview.engine.learners.frame.view_rows import Rows
-from crossview.engine.learners.papers.joint.joint_fit import Learned
-from crossview.engine.learners.papers.joint.losses import LossName
+from crossview.engine.learners.papers.joint.comparison_loss import Notions
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Learned, learn
 from crossview.engine.learners.papers.joint.objectives import Objects
+from crossview.engine.learners.papers.losses.constraints import triplets
 
-LOSS: LossName = "tste"
 ALPHA = 1e-2
-"""Dimension of the embedding."""
+HOW = JointSettings(n_components=10, alpha=ALPHA, loss="tste", sharing="independent", tol=1e-4, max_iter=200)
+"""The settings of the embedding."""
 LOOKED_AT = 2_000
 """Questions of the pool that are compared, a new draw each time."""
 
@@ -55,7 +56,8 @@ class Pool:
 
     def embedding(self) -> Rows:
         """Return the places of the objects, (n, D)."""
-        self._learned = learned(self.asked, self._count, ALPHA, LOSS, self._learned)
+        notions = Notions(triplets(self.asked, 0.0), np.zeros(len(self.asked), np.int64), 1)
+        self._learned = learn(Objects(self._count), notions, HOW, self._learned)
         return np.asarray(Objects(self._count).project(self._learned.factors[0]))
 
     def _choose(self, count: int) -> None:

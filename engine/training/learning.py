@@ -13,7 +13,7 @@ from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.comparisons import KINDS
 from crossview.engine.learners.frame.stage import parse_stages
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings
-from crossview.engine.learners.papers.joint.joint_objects import JointObjects
+from crossview.engine.learners.papers.joint.joint_objects import JointObjects, tuned
 from crossview.engine.runtime.progress import Progress, reporting_as
 from crossview.engine.spaces.pipeline import Part, build, extend, fit, parts_of, vectors
 from crossview.engine.spaces.scores import ScoreScale
@@ -117,9 +117,10 @@ def sketches_of(every: Mapping[str, SomeRows], parts: Sequence[Sequence[Part]], 
 
 
 def places_of(comparisons: ItemComparisons, dim: int = PLACED_DIM, seed: int = 0) -> NDArray[np.float32]:
-    """Return a row for each key of the comparisons, (n, dim): the embedding that all their notions share.
+    """Return a row for each key of the comparisons, (n, dim): the embedding of their notion, or what several share.
 
-    Items without comparisons cannot get such a row. Raises InvalidInputError for pairs, or for too many dimensions.
+    Cross-validation on the comparisons chooses the loss and the weight of the penalty. Items without comparisons cannot
+    get such a row. Raises InvalidInputError for pairs, or for too many dimensions.
     """
     if comparisons.comparisons.similar is not None or comparisons.others:
         raise InvalidInputError(
@@ -129,6 +130,8 @@ def places_of(comparisons: ItemComparisons, dim: int = PLACED_DIM, seed: int = 0
         raise InvalidInputError(
             f"{len(comparisons.keys)} compared items can have 1 to {len(comparisons.keys) - 1} dimensions, not {dim}"
         )
-    learner = JointObjects(JointSettings(n_components=dim, random_state=seed))
-    learner.fit(comparisons.comparisons, len(comparisons.keys))
-    return learner.common_.astype(np.float32)
+    how = JointSettings(n_components=dim, random_state=seed, tol=1e-4, max_iter=300)  # longer descents are no better
+    how = tuned(how, comparisons.comparisons, len(comparisons.keys))
+    learner = JointObjects(how).fit(comparisons.comparisons, len(comparisons.keys))
+    rows = learner.common_ if len(learner.names_) > 1 else learner.embeddings_[learner.names_[0]]
+    return np.pad(rows, ((0, 0), (0, dim - rows.shape[1]))).astype(np.float32)

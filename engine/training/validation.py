@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.values import within_reach
 from crossview.engine.learners.frame.chain import Chain
-from crossview.engine.learners.frame.comparisons import AnyComparisons
+from crossview.engine.learners.frame.comparisons import AnyComparisons, folds_of
 from crossview.engine.learners.frame.view_rows import cut
 from crossview.engine.learners.selection import CrossValidation, Fold, Scores
 from crossview.engine.spaces.pipeline import distances, metrics_of_items
@@ -77,7 +77,7 @@ def validate_order(training: Examples, comparisons: AnyComparisons, folds: int, 
 
     Every notion spreads evenly over the folds. If the learner has notions, the distances of each measure its own.
     """
-    fold_of = _folds_of_comparisons(comparisons, folds, seed)
+    fold_of = folds_of(comparisons, folds, seed)
     rows, mask = _dense(training), training.mask
     database = [view[present] for view, present in zip(rows, mask.T, strict=True)]
 
@@ -93,14 +93,6 @@ def validate_order(training: Examples, comparisons: AnyComparisons, folds: int, 
         return _fold(learned, queries=[view[:0] for view in rows], database=database)
 
     return CrossValidation([fold(number) for number in range(folds)], agreement)
-
-
-def _folds_of_comparisons(comparisons: AnyComparisons, folds: int, seed: int) -> NDArray[np.intp]:
-    fold_of = np.random.default_rng(seed).permutation(len(comparisons)) % folds
-    if comparisons.notions is not None:
-        order = np.lexsort((fold_of, comparisons.notions.astype(str)))
-        fold_of[order] = np.arange(len(comparisons)) % folds
-    return fold_of
 
 
 def _agreement(chain: Chain, view: int, comparisons: AnyComparisons, embedded: AnyRows) -> float:

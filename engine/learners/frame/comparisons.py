@@ -244,3 +244,12 @@ class MixedComparisons:
 
 AnyComparisons = Comparisons | MixedComparisons
 """Comparisons of one kind, or of several kinds."""
+
+
+def folds_of(comparisons: AnyComparisons, folds: int, seed: int) -> NDArray[np.intp]:
+    """Return the fold of each comparison, (n,); every notion spreads evenly over the folds."""
+    fold_of = np.random.default_rng(seed).permutation(len(comparisons)) % folds
+    if comparisons.notions is not None:
+        order = np.lexsort((fold_of, comparisons.notions.astype(str)))
+        fold_of[order] = np.arange(len(comparisons)) % folds
+    return fold_of

@@ -39,7 +39,7 @@ class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
     Args:
         n_components: D, the columns of the common map; for independent or pooled metrics, their maximum rank.
         alpha: weight of both penalties; only the product of two weights would matter (Proposition 1), so there is one.
-        loss: "hinge"; "logistic"; or "tste", with D - 1 degrees of freedom.
+        loss: "hinge"; "logistic"; "tste", with D - 1 degrees of freedom; or "crowd", that of the crowd kernel.
         sharing: "joint"; "independent", a separate metric of each notion, with a penalty of alpha times its trace; or
             "pooled", one metric for all comparisons.
         balance: 0: every comparison has the same weight; 1: every notion has the same weight, for any number of

@@ -2,21 +2,35 @@
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.frame.comparisons import AnyComparisons, Comparisons
+from crossview.engine.learners.frame.comparisons import AnyComparisons, Comparisons, folds_of
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.papers.joint.comparison_loss import Notions
-from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Learned, learn
+from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Learned, Sharing, learn
+from crossview.engine.learners.papers.joint.losses import LossName
 from crossview.engine.learners.papers.joint.objectives import Features, Inputs, Objects
 from crossview.engine.learners.papers.losses.constraints import Bounds, constraints_of
 from crossview.engine.runtime.threads import one_blas_thread
 
 ONE = [""]
 """The names of notions if all supervision is in one notion."""
+TRIED: Sequence[tuple[LossName, Sharing]] = (
+    ("tste", "independent"),
+    ("crowd", "independent"),
+    ("tste", "joint"),
+    ("crowd", "joint"),
+    ("hinge", "joint"),
+)
+"""Losses and penalties to choose from: tr K for an independent metric K, 2 tr K^1/2 for a joint one."""
+ALPHAS = (3e-3, 3e-2, 3e-4)
+FOLDS, FEWEST, ENOUGH = 5, 50, 2_000
+"""Folds of the comparisons; the fewest that can choose; and held-out ones that suffice: of many comparisons, not every
+fold is fitted."""
 
 
 def notions_of(supervision: Supervision) -> list[str]:
@@ -140,6 +154,38 @@ class JointObjects:
         self.embeddings_[name] = self.common_ @ factor
         return self
 
+    def agreement(self, comparisons: Comparisons) -> float:
+        """Return the mean share, over known notions, of the comparisons that the embedding of their notion orders."""
+        given = [""] * len(comparisons) if comparisons.notions is None else comparisons.notions
+        notions = np.asarray(given).astype(str)
+        known = [(comparisons.take(notions == name), embedded) for name, embedded in self.embeddings_.items()]
+        return float(np.mean([own.agreement(embedded) for own, embedded in known if len(own)]))
+
     def _source(self, comparisons: Comparisons, names: list[str], count: int) -> Listed:
         bounds = self.bounds if self.how.loss == "hinge" else self.bounds.of_validation()
         return Listed.of(comparisons.among(np.ones(count, bool), count), names, bounds, "objects")
+
+
+def tuned(how: JointSettings, comparisons: Comparisons, count: int) -> JointSettings:
+    """Return the settings of the loss, alpha and sharing that order held-out comparisons of ``count`` objects best.
+
+    Several notions are joint. After each fold, only the better half of the settings stays, so that all fits together
+    take a few times as long as one. Fewer than ``FEWEST`` comparisons get the first settings.
+    """
+    if comparisons.weights is not None:
+        comparisons = comparisons.take(comparisons.weights > 0)
+    one = len(names_of(comparisons)) == 1
+    kept = [
+        replace(how, loss=loss, sharing=sharing, alpha=alpha)
+        for (loss, sharing), alpha in product(TRIED, ALPHAS)
+        if one or sharing == "joint"
+    ]
+    agreements = dict.fromkeys(kept, 0.0)
+    fold_of = folds_of(comparisons, FOLDS, how.random_state)
+    looked_at = min(FOLDS - 1, -(-ENOUGH * FOLDS // len(comparisons))) if len(comparisons) >= FEWEST else 0
+    for fold in range(looked_at):
+        learned, held_out = comparisons.take(fold_of != fold), comparisons.take(fold_of == fold)
+        for each in kept:
+            agreements[each] += JointObjects(each).fit(learned, count).agreement(held_out)
+        kept = sorted(kept, key=lambda each: -agreements[each])[: -(-len(kept) // 2)]
+    return kept[0]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 Values = NDArray[np.float64]
-LossName = Literal["hinge", "logistic", "tste"]
+LossName = Literal["hinge", "logistic", "tste", "crowd"]
 
 
 class Losses(NamedTuple):
@@ -58,6 +58,16 @@ def student(freedom: float) -> Loss:
 
 
 def loss_of(name: LossName, width: int) -> Loss:
-    """Return a loss by name, for embeddings of ``width`` columns: t-STE has one degree of freedom fewer, at least 1."""
-    losses: Mapping[str, Loss] = {"hinge": hinge, "logistic": logistic, "tste": student(max(width - 1.0, 1.0))}
+    """Return a loss by name, for embeddings of ``width`` columns: t-STE has one degree of freedom fewer, at least 1.
+
+    The crowd kernel's probability is (mu + far) / (2 mu + near + far): Tamuz, Liu, Belongie, Shamir and Kalai,
+    "Adaptively learning the crowd kernel" (ICML 2011). With mu = 1 it is that of t-STE with one degree of freedom.
+    Another mu would be another unit of distances, and so another weight of the penalty.
+    """
+    losses: Mapping[str, Loss] = {
+        "hinge": hinge,
+        "logistic": logistic,
+        "tste": student(max(width - 1.0, 1.0)),
+        "crowd": student(1.0),
+    }
     return losses[name]

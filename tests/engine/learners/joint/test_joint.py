@@ -1,5 +1,7 @@
 """Metrics of notions: what each learns, how wide it is, and what is added later."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,7 +10,7 @@ from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.papers.joint.joint import JointMetrics
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings, shares_of
-from crossview.engine.learners.papers.joint.joint_objects import JointObjects
+from crossview.engine.learners.papers.joint.joint_objects import FEWEST, JointObjects, tuned
 
 NOTIONS = {"head": slice(0, 2), "wing": slice(1, 3)}
 """The columns that decide nearness in each notion, of rows of eight."""
@@ -73,7 +75,7 @@ def test_metrics_are_of_the_common_map(learned):
         assert_allclose(weights.T @ weights, whole @ whole.T, atol=1e-3 * np.abs(weights.T @ weights).max())
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic", "tste"])
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "tste", "crowd"])
 @pytest.mark.parametrize("sharing", ["joint", "independent", "pooled"])
 def test_every_loss_and_sharing_learns_what_it_can(loss, sharing):
     """Pooled triplets contradict each other, and one metric serves both notions worse."""
@@ -189,3 +191,16 @@ def test_objects_are_placed_without_features():
     assert error(placed.embeddings_["tail"], few) < 0.2
     with pytest.raises(ValueError, match="from 0 to 38"):
         JointObjects(how).fit(comparisons, 39)
+
+
+def test_held_out_comparisons_choose_the_settings():
+    """They beat the given ones; several notions stay joint, and weights of 0 and few comparisons choose nothing."""
+    rows, how = rows_of(60), JointSettings(n_components=5)
+    train, test = (triplets(rows, (800,), seed=seed, notions={"head": NOTIONS["head"]}) for seed in (1, 2))
+    chosen = tuned(how, train, 60)
+    before, after = (JointObjects(settings).fit(train, 60).agreement(test) for settings in (how, chosen))
+    assert after > before
+    assert tuned(how, triplets(rows, (100, 100)), 60).sharing == "joint"
+    weights = np.where(np.arange(800) < FEWEST - 1, 1.0, 0.0)
+    first = tuned(how, train.take(np.arange(FEWEST - 1)), 60)
+    assert tuned(how, replace(train, weights=weights), 60) == first != how

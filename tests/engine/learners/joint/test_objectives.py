@@ -21,7 +21,7 @@ from crossview.engine.learners.papers.joint.objectives import (
 from crossview.engine.learners.papers.joint.solver import Alternation, roots
 from crossview.engine.learners.papers.losses.constraints import triplets
 
-LOSSES = ("hinge", "logistic", "tste")
+LOSSES = ("hinge", "logistic", "tste", "crowd")
 
 
 def drawn(count=60, rows=20, notions=3, seed=0):
@@ -46,6 +46,13 @@ def plain(notions, embedded, name):
         gaps = [np.square(embedded[code, pair[0]] - embedded[code, pair[1]]).sum() for pair in (near, far)]
         total += weight * loss(*map(np.atleast_1d, (*gaps, margin)), 0.0).values[0]
     return total
+
+
+def test_the_crowd_kernel_is_that_of_the_paper():
+    """With mu = 1, a is more like b than c with probability (mu + D(a, c)) / (2 mu + D(a, b) + D(a, c))."""
+    near, far = np.random.default_rng(0).uniform(0, 5, (2, 50))
+    values = loss_of("crowd", 10)(near, far, np.zeros(50), 0.0).values
+    assert_allclose(np.exp(-values), (1 + far) / (2 + near + far))
 
 
 @pytest.mark.parametrize("name", LOSSES)
