@@ -1,9 +1,9 @@
 """The digest of the code that makes a result, by which a check recognises results that are older than their code.
 
 The code of a benchmark is its module and every module of the project that it imports, directly or not, deferred
-imports included. The digest does not depend on comments, docstrings, imports, names of local variables, the order of
-definitions or their files, so that results stay up to date when people tidy the code. Modules that only write reports
-and plots do not count.
+imports included. The digest does not depend on comments, docstrings, types of arguments, names of local variables, the
+order of definitions or their files, so that results stay up to date when people tidy the code. Modules that only write
+reports and plots do not count.
 """
 
 import ast
@@ -82,10 +82,12 @@ def _plain(value: Any, names: Mapping[str, str]) -> Any:
         return value
     if isinstance(value, ast.Name):
         return names.get(value.id, value.id)
+    if isinstance(value, ast.arg):
+        return value.arg
     if isinstance(value, _NESTED) and not names:
         names = _local_names(value)
-    fields = [(name, _plain(field, names)) for name, field in ast.iter_fields(value) if field not in (None, [])]
-    return (type(value).__name__, *fields)
+    fields = [(name, field) for name, field in ast.iter_fields(value) if name != "returns" and field not in (None, [])]
+    return (type(value).__name__, *((name, _plain(field, names)) for name, field in fields))
 
 
 def _skipped(node: Any) -> bool:

@@ -117,15 +117,11 @@ def papers(views: Views) -> tuple[Method, ...]:
 def printed(pair: Views) -> tuple[Method, ...]:
     """Return Multi-NPP and the hybrids with the paper's own settings, which leave nothing to choose.
 
-    The hybrid is Algorithm 2: one convex optimisation beside the frozen view's principal components. Rows of
-    frequencies are nearer to each other than lambda, where the bound is linear in the repelled pairs, so that the
-    optimum is about the start plus what is learned. Random projections would outweigh that, so the start is the ridge
-    regression of ``Hybrid``.
+    The hybrid is Algorithm 2: one convex optimisation beside the frozen view's principal components.
     """
     grid = {"spec": ["l1,multi-npp"]}
-    single = {**_AS_PRINTED, "init": "neighbors", "max_iter": 1}
     hybrids = [
-        Method(f"hybrid-{view}{AS_PRINTED}", grid, {**single, "frozen": number}, views=pair)
+        Method(f"hybrid-{view}{AS_PRINTED}", grid, {**_AS_PRINTED, "frozen": number, "max_iter": 1}, views=pair)
         for number, view in enumerate(pair)
     ]
     return (Method(f"multi-npp{AS_PRINTED}", grid, {**_AS_PRINTED, "max_iter": 1000}, views=pair), *hybrids)
