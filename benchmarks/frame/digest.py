@@ -16,6 +16,8 @@ from typing import Any
 
 from benchmarks.frame.record import ROOT
 
+PARTS = ("learners", "benchmark", "product")
+"""Parts of the code, the one first whose changes most often change figures; "product" is what the others leave."""
 _SHOWN = {
     f"benchmarks.frame.{name}"
     for name in ("benchmark", "charts", "digest", "headlines", "journal", "page", "plots", "record", "tables")
@@ -26,7 +28,7 @@ _DIGITS = 16
 
 
 def code_digest(run: Callable[..., Any]) -> dict[str, str]:
-    """Return the digest of each part of the code of a function: "benchmark", "learners", and "product" for the rest."""
+    """Return the digest of each of ``PARTS`` that the code of a benchmark's function has."""
     return module_digest(getattr(run, "func", run).__module__)  # a partial has the module of functools
 
 

@@ -24,6 +24,12 @@ _LEGEND = (
 _INTRODUCTION = """Each page answers one question by one or several runs. The last line of a run has its command, commit
 and machine, so that you can repeat it. It marks commits that the repository does not have, because a branch was
 rewritten after the run. Published figures stand beside ours. Pages state if they were measured on other data."""
+_CODE = """## Results and their code
+
+Each result in `benchmarks/results` has a digest of the code that made it. It covers the modules of the benchmark and
+all modules of crossview that it imports, but not comments, types of arguments and names of local variables.
+`python -m benchmarks figures --check` names the results that are older than their code. A change of code need not
+change a figure, so that such a result is no error. The code of these results is unknown:"""
 _MEASURES = """## Measures
 
 - **Unseen and trained**: *unseen* items were held out, so that no learner has seen them. *Trained* items are those that
@@ -87,6 +93,12 @@ def index(documents: Documents) -> str:
         lines = [[f"[{page.question}]({page.name}.md)", *_headline(page, documents)] for page in pages]
         if lines:
             parts += [f"## {group.title}", table([["question", *_TABLE], *lines])]
+    unknown = [
+        [name, document["date"], document.get("digest_reason", "written before results had digests")]
+        for name, document in documents.items()
+        if not document.get("digest")
+    ]
+    parts.append(f"{_CODE}\n\n{table([['result', 'date', 'reason'], *unknown])}")
     return "\n\n".join([*parts, _MEASURES]) + "\n"
 
 

@@ -237,8 +237,8 @@ def test_sums_are_means_of_less_regularisation():
 
 
 def test_what_moves_to_a_frozen_view_may_start_at_random():
-    """init="random" starts the view that is learned at random beside the PCA of the frozen one, and a hundredth as wide:
-    one optimisation adds to its start, so that a wide one would outweigh what is learned."""
+    """init="random" starts the view that is learned at random, a hundredth as wide as the PCA of the frozen one: one
+    optimisation adds to its start, so that a wide start would outweigh what is learned."""
     views, labels = two_views()
     learner = MultiNPP(4, frozen=1, init="random", random_state=0).set_params(max_iter=0, scaled=False)
     weights = learner.fit(views, labels).weights_
