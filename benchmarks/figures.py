@@ -6,8 +6,8 @@ Every ``benchmarks/results/*.json`` is a document that a benchmark wrote. ``benc
 of ``docs/benchmarks``, with plots, and chooses the headlines that stand in ``README.md`` between two comments. A plot
 is out of date if the digest of its data differs from the one in its file, so that checks do not depend on the version
 of matplotlib. A result whose commit is not in the history of the repository, because its branch was rewritten, gets
-the mark ``commit_lost``, which its page shows. The check also names the results that are older than their code, which
-is no failure: many changes of code change no figure, and some results take an hour.
+the mark ``commit_lost``, which its page shows. The check also names the results that are older than their code, and
+does not fail for them: many changes of code change no figure, and some results take an hour.
 """
 
 import argparse

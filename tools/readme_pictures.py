@@ -22,9 +22,8 @@ sys.path.insert(0, str(ROOT))
 
 from crossview import Collection, Hit, Home, Query, QuestionRequest, Recipe, SearchRequest  # noqa: E402
 from crossview.server.commands.demo import notions  # noqa: E402
-from crossview.server.commands.drawing.search_results import strips  # noqa: E402
+from crossview.server.commands.drawing.search_results import Strip, strips  # noqa: E402
 from crossview.server.commands.drawing.sheet import MARGIN, PAPER, contact_sheet  # noqa: E402
-from crossview.server.commands.drawing.strip import Strip  # noqa: E402
 from crossview.server.edge.listen import RunningServer  # noqa: E402
 from crossview.server.wire.settings import ServerSettings  # noqa: E402
 

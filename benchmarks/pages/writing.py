@@ -28,8 +28,8 @@ _CODE = """## Results and their code
 
 Each result in `benchmarks/results` has a digest of the code that made it. It covers the modules of the benchmark and
 all modules of crossview that it imports, but not comments, types of arguments and names of local variables.
-`python -m benchmarks figures --check` names the results that are older than their code. A change of code need not
-change a figure, so that such a result is no error. The code of these results is unknown:"""
+`python -m benchmarks figures --check` names the results that are older than their code. Their figures
+need not have changed. The code of these results is unknown:"""
 _MEASURES = """## Measures
 
 - **Unseen and trained**: *unseen* items were held out, so that no learner has seen them. *Trained* items are those that

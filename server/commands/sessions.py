@@ -13,7 +13,6 @@ import typer
 
 from crossview.engine.values.comparisons import Answer, Question, QuestionRequest
 from crossview.engine.values.errors import NotFoundError
-from crossview.server.commands.drawing.question import write_question
 from crossview.server.commands.output import say
 
 if TYPE_CHECKING:
@@ -68,6 +67,8 @@ class QuestionSession:
         return None
 
     def _show(self, question: Question) -> None:
+        from crossview.server.commands.drawing.sheet import write_question
+
         write_question(self.picture, self.collection.items, question)
         count = len(question.candidates)
         which, choose = "are", f"1-{count} near or not, Enter when done"

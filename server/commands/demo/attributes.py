@@ -18,9 +18,8 @@ from crossview.engine.values.recipe import Recipe
 from crossview.server.commands.backend import CollectionBackend
 from crossview.server.commands.demo.dataset import SIZE, Rng
 from crossview.server.commands.demo.story import Connect, Echo, command, served
-from crossview.server.commands.drawing.search_results import strips
+from crossview.server.commands.drawing.search_results import Strip, strips
 from crossview.server.commands.drawing.sheet import write_sheet
-from crossview.server.commands.drawing.strip import Strip
 
 NAME = "moods"
 VIEW = "color+gist"

@@ -16,9 +16,8 @@ from crossview.engine.values.query import Query, SearchRequest
 from crossview.engine.values.recipe import Recipe
 from crossview.server.commands.backend import Backend, CollectionBackend
 from crossview.server.commands.demo.dataset import STYLES, caption, write_captions, write_pictures
-from crossview.server.commands.drawing.search_results import strips
+from crossview.server.commands.drawing.search_results import Strip, strips
 from crossview.server.commands.drawing.sheet import write_sheet
-from crossview.server.commands.drawing.strip import Strip
 from crossview.server.wire.errors import ServerUnavailableError
 
 NAME = "demo"

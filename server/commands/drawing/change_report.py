@@ -1,9 +1,8 @@
 """The report of important changes: a self-contained HTML page, with its pictures and figures also as files."""
 
 import dataclasses
-import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image, ImageDraw
 
-from crossview.engine.values.markup import Markup, data_uri, element, markup
+from crossview.engine.values.markup import element
 from crossview.server.commands.drawing.lettering import Lettering
-from crossview.server.commands.drawing.page import Page, Section, write_at_once, write_files
-from crossview.server.commands.drawing.region_pictures import WIDTH, framed, importance_map, version_picture
+from crossview.server.commands.drawing.page import Fragments, Page, Section, write_at_once, write_files
+from crossview.server.commands.drawing.region_pictures import WIDTH, encoded, framed, importance_map, version_picture
 from crossview.server.commands.drawing.search_results import Items
 from crossview.server.commands.drawing.sheet import GAP, INK, PAPER
 from crossview.server.commands.drawing.timeline import timeline_picture
@@ -33,24 +32,27 @@ def write_report(folder: Path, items: Items, changes: "Changes", made: Mapping[s
 
     ``made`` states how the changes were found.
     """
-    important = sorted((one for one in changes.changes if one.important), key=lambda one: -one.importance)[:PAIRS]
+    important = sorted(
+        (change for change in changes.changes if change.important), key=lambda change: -change.importance
+    )[:PAIRS]
     newest = version_picture(items, changes.changes[-1].later)
     pictures = {
-        "map.png": (importance_map(newest, changes.importance), "The importance of regions over the newest version."),
-        "newest.png": (newest, "The newest version."),
-        "timeline.png": (timeline_picture(items, changes.changes), "The importance of each change over time."),
+        "map.png": importance_map(newest, changes.importance),
+        "newest.png": newest,
+        "timeline.png": timeline_picture(items, changes.changes),
     }
     for number, change in enumerate(important, 1):
-        pictures[f"change-{number:02}.png"] = (pair_sheet(items, change), _sentence(change))
+        pictures[f"change-{number:02}.png"] = pair_sheet(items, change)
     figures = json.dumps(dataclasses.asdict(changes), default=_plain, ensure_ascii=False, indent=1)
-    files: dict[str, str | bytes] = {name: _encoded(picture, "PNG") for name, (picture, _) in pictures.items()}
-    return write_files(folder, {**files, "changes.json": figures, "index.html": _page(changes, pictures, made or {})})
+    files = {name: encoded(picture, "PNG") for name, picture in pictures.items()}
+    page = _page(changes, important, items, made or {})
+    return write_files(folder, {**files, "changes.json": figures, "index.html": page})
 
 
 def pair_sheet(items: Items, change: "Change") -> Image.Image:
     """Return two versions side by side, with a frame around the regions that contribute most to the change."""
     pictures = [framed(version_picture(items, key), change.regions) for key in (change.earlier, change.later)]
-    sheet = Image.new("RGB", (2 * WIDTH + GAP, _HEAD + max(one.height for one in pictures)), PAPER)
+    sheet = Image.new("RGB", (2 * WIDTH + GAP, _HEAD + max(each.height for each in pictures)), PAPER)
     draw = ImageDraw.Draw(sheet)
     letters = Lettering(draw, 15)
     letters.line((4, 4), _sentence(change), INK)
@@ -67,16 +69,16 @@ def write_pair(path: Path, items: Items, change: "Change") -> None:
     write_at_once(path, partial(sheet.save, format="PNG"))
 
 
-def _page(changes: "Changes", pictures: dict[str, tuple[Image.Image, str]], made: Mapping[str, Any]) -> str:
-    count = sum(change.important for change in changes.changes)
-    summary, *notes = _sentences(changes, count)
+def _page(changes: "Changes", important: "Sequence[Change]", items: Items, made: Mapping[str, Any]) -> str:
+    fragments = Fragments(lambda _, key, size: encoded(version_picture(items, key), "JPEG", quality=88))
+    summary, *notes = _sentences(changes, sum(change.important for change in changes.changes))
     notes += [f"Note: {note}." for note in changes.notes]
-    figures = {name: _figure(*shown) for name, shown in pictures.items()}
-    drawn = [figure for name, figure in figures.items() if name.startswith("change-")]
+    numbered = list(enumerate(important, 1))
+    drawn = fragments("change.html", "changes", "", numbered) if numbered else element("p", "No change is important.")
     sections = [
-        Section("Regions that matter", element("div", figures["map.png"], figures["newest.png"], class_="beside")),
-        Section("When", figures["timeline.png"]),
-        Section("The most important changes", markup(drawn or element("p", "No change is important."))),
+        Section("Regions that matter", fragments("change.html", "where", "", changes)),
+        Section("When", fragments("change.html", "time_line", changes)),
+        Section("The most important changes", drawn),
     ]
     return Page("Changes", "Important changes", summary, sections, made, notes).html()
 
@@ -100,20 +102,6 @@ def _sentences(changes: "Changes", important: int) -> list[str]:
         "The higher this share is, the more reliable is the map."
     )
     return [versions, comparisons, order]
-
-
-def _figure(picture: Image.Image, caption: str) -> Markup:
-    size = {"width": picture.width, "height": picture.height}
-    source = data_uri(_encoded(picture, "JPEG", quality=88))
-    return element(
-        "figure", element("img", src=source, alt=caption, **size), element("figcaption", caption), class_="shot"
-    )
-
-
-def _encoded(picture: Image.Image, kind: str, **options: Any) -> bytes:
-    data = io.BytesIO()
-    picture.save(data, format=kind, **options)
-    return data.getvalue()
 
 
 def _sentence(change: "Change") -> str:

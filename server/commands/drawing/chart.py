@@ -46,28 +46,28 @@ class Chart:
     def drawing(self) -> Drawing:
         """Return the chart with its legend."""
         legend = _legend(self.series)
-        made = Drawing(WIDTH, HEIGHT + _LEGEND_LINE * len(legend), self._described())
-        made.marks.append(Words((_LEFT, 20), elided(self.title, 70), size=15))
+        drawing = Drawing(WIDTH, HEIGHT + _LEGEND_LINE * len(legend), self._described())
+        drawing.marks.append(Words((_LEFT, 20), elided(self.title, 70), size=15))
         across, up = self._across(), self._up()
-        self._axes(made, across, up)
-        for number, one in enumerate(self.series):
-            made.marks += _curve(number, [(across(x), up(y)) for x, y in one.points], self._whiskers(one, up))
+        self._axes(drawing, across, up)
+        for number, series in enumerate(self.series):
+            drawing.marks += _curve(number, [(across(x), up(y)) for x, y in series.points], self._whiskers(series, up))
         for row, entries in enumerate(legend):
-            made.marks += [mark for entry in entries for mark in _entry(*entry, HEIGHT + 8 + _LEGEND_LINE * row)]
-        return made
+            drawing.marks += [mark for entry in entries for mark in _entry(*entry, HEIGHT + 8 + _LEGEND_LINE * row)]
+        return drawing
 
     def _described(self) -> str:
-        ends = [f"{one.name} from {one.points[0][1]:.3f} to {one.points[-1][1]:.3f}" for one in self.series]
+        ends = [f"{series.name} from {series.points[0][1]:.3f} to {series.points[-1][1]:.3f}" for series in self.series]
         return f"{self.title}. {self.y} against {self.x}: {'; '.join(ends)}."
 
     def _xs(self) -> list[float]:
-        return [x for one in self.series for x, _ in one.points]
+        return [x for series in self.series for x, _ in series.points]
 
     def _across(self) -> "_Axis":
         xs = self._xs()
         logarithmic = min(xs) > 0 and max(xs) / min(xs) >= 8
         ends = min(xs), max(xs)
-        if all(len(one.points) == 1 for one in self.series):  # separate points stand off the ends of the axis
+        if all(len(series.points) == 1 for series in self.series):  # separate points stand off the ends of the axis
             ends = (ends[0] / 1.3, ends[1] * 1.3) if logarithmic else _padded(*ends, 0.1)
         return _Axis(*ends, _LEFT, WIDTH - _RIGHT, logarithmic)
 
@@ -77,11 +77,11 @@ class Chart:
     def range(self) -> tuple[float, float]:
         """Return the least and the greatest y of an axis with all points and errors."""
         ends = []
-        for one in self.series:
-            for place, (_, y) in enumerate(one.points):
-                error = (one.errors[place] or 0.0) if one.errors else 0.0
+        for series in self.series:
+            for place, (_, y) in enumerate(series.points):
+                error = (series.errors[place] or 0.0) if series.errors else 0.0
                 ends += [y - error, y + error]
-        ys = [y for one in self.series for _, y in one.points]
+        ys = [y for series in self.series for _, y in series.points]
         low, high = _padded(min(ends), max(ends), 0.08)
         if min(ys) >= 0:
             low = max(low, 0.0)
@@ -89,36 +89,36 @@ class Chart:
             high = min(high, 1.0)
         return _rounded(low, high)
 
-    def _axes(self, made: Drawing, across: "_Axis", up: "_Axis") -> None:
+    def _axes(self, drawing: Drawing, across: "_Axis", up: "_Axis") -> None:
         for y in ticks(up.low, up.high):
             role = "faint" if y == up.low else "grid"
-            made.marks.append(Line([(_LEFT, up(y)), (WIDTH - _RIGHT, up(y))], role))
-            made.marks.append(Words((_LEFT - 8, up(y) + 4), f"{y:.10g}", "faint", _SMALL, "end"))
+            drawing.marks.append(Line([(_LEFT, up(y)), (WIDTH - _RIGHT, up(y))], role))
+            drawing.marks.append(Words((_LEFT - 8, up(y) + 4), f"{y:.10g}", "faint", _SMALL, "end"))
         last = -math.inf
         for x in self.ticks or ticks(across.low, across.high):
             if across.low <= x <= across.high and across(x) - last >= _TICK_GAP:
                 last = across(x)
-                made.marks.append(Line([(last, HEIGHT - _BOTTOM), (last, HEIGHT - _BOTTOM + 4)], "faint"))
-                made.marks.append(Words((last, HEIGHT - _BOTTOM + 18), f"{x:.10g}", "faint", _SMALL, "middle"))
+                drawing.marks.append(Line([(last, HEIGHT - _BOTTOM), (last, HEIGHT - _BOTTOM + 4)], "faint"))
+                drawing.marks.append(Words((last, HEIGHT - _BOTTOM + 18), f"{x:.10g}", "faint", _SMALL, "middle"))
         middle = (_LEFT + WIDTH - _RIGHT) / 2
-        made.marks.append(Words((middle, HEIGHT - 14), self.x, "faint", 13, "middle"))
-        made.marks.append(Words((16, (_TOP + HEIGHT - _BOTTOM) / 2), self.y, "faint", 13, "middle", upright=True))
+        drawing.marks.append(Words((middle, HEIGHT - 14), self.x, "faint", 13, "middle"))
+        drawing.marks.append(Words((16, (_TOP + HEIGHT - _BOTTOM) / 2), self.y, "faint", 13, "middle", upright=True))
 
     @staticmethod
-    def _whiskers(one: Series, up: "_Axis") -> list[tuple[float, float] | None]:
+    def _whiskers(series: Series, up: "_Axis") -> list[tuple[float, float] | None]:
         """Return the ends of the error of each point."""
-        errors = one.errors or [None] * len(one.points)
+        errors = series.errors or [None] * len(series.points)
         return [
             (up(max(up.low, y - error)), up(min(up.high, y + error))) if error else None
-            for (_, y), error in zip(one.points, errors, strict=True)
+            for (_, y), error in zip(series.points, errors, strict=True)
         ]
 
 
 def on_one_scale(charts: Sequence[Chart]) -> list[Chart]:
     """Return charts with the same limits of y, so that eyes can compare them."""
-    ranges = [one.range() for one in charts]
+    ranges = [chart.range() for chart in charts]
     limits = min((low for low, _ in ranges), default=0.0), max((high for _, high in ranges), default=1.0)
-    return [replace(one, limits=_rounded(*limits)) for one in charts]
+    return [replace(chart, limits=_rounded(*limits)) for chart in charts]
 
 
 def _rounded(low: float, high: float) -> tuple[float, float]:
@@ -146,7 +146,7 @@ class _Axis:
     logarithmic: bool = False
 
     def __call__(self, value: float) -> float:
-        low, high, at = (math.log(one) if self.logarithmic else one for one in (self.low, self.high, value))
+        low, high, at = (math.log(number) if self.logarithmic else number for number in (self.low, self.high, value))
         share = (at - low) / (high - low) if high > low else 0.5
         return self.start + (self.end - self.start) * share
 
@@ -157,7 +157,7 @@ def ticks(low: float, high: float) -> list[float]:
         return [low]
     rough = (high - low) / _MOST_TICKS
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(one * power for one in (1, 2, 2.5, 5, 10) if one * power >= rough * (1 - 1e-9))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(number * step, 10) for number in range(first, last + 1)]
 
@@ -184,10 +184,10 @@ def _legend(series: Sequence[Series]) -> list[list[tuple[int, str, float]]]:
     """Return lines of the legend: number, name and left end of its entries; nothing for one series without a name."""
     lines: list[list[tuple[int, str, float]]] = [[]]
     left = float(_LEFT)
-    for number, one in enumerate(series):
-        if not one.name:
+    for number, entry in enumerate(series):
+        if not entry.name:
             continue
-        name = elided(one.name, 48)
+        name = elided(entry.name, 48)
         width = width_of(name, 13) * 1.08 + 52
         if lines[-1] and left + width > WIDTH - _RIGHT:
             lines.append([])
@@ -208,24 +208,26 @@ def matrix(title: str, classes: Sequence[str], counts: Mapping[tuple[str, str], 
 
     The colour of a cell is its share of the row, and its number the share in percent.
     """
-    names = [elided(one, 22) for one in classes]
-    label = min(_LABEL, max(width_of(one, _SMALL) for one in names)) + 12
+    names = [elided(name, 22) for name in classes]
+    label = min(_LABEL, max(width_of(name, _SMALL) for name in names)) + 12
     side = CELL * len(classes)
     left, top = label + 24, 60.0
-    made = Drawing(max(left + side + 16, 320), top + side + label + 12, f"{title}. Rows are classes of queries.")
-    made.marks.append(Words((0, 20), elided(title, 70), size=15))
-    made.marks.append(Words((left, top - 12), "class voted for, % of the row", "faint", _SMALL))
-    made.marks.append(Words((12, top + side / 2), "class of the queries", "faint", _SMALL, "middle", upright=True))
-    for row, one in enumerate(classes):
-        total = sum(counts.get((one, other), 0) for other in classes)
+    drawing = Drawing(max(left + side + 16, 320), top + side + label + 12, f"{title}. Rows are classes of queries.")
+    drawing.marks.append(Words((0, 20), elided(title, 70), size=15))
+    drawing.marks.append(Words((left, top - 12), "class voted for, % of the row", "faint", _SMALL))
+    drawing.marks.append(Words((12, top + side / 2), "class of the queries", "faint", _SMALL, "middle", upright=True))
+    for row, label_of_row in enumerate(classes):
+        total = sum(counts.get((label_of_row, other), 0) for other in classes)
         y = top + row * CELL
-        made.marks.append(Words((left - 8, y + CELL / 2 + 4), names[row], size=_SMALL, anchor="end"))
-        made.marks.append(
+        drawing.marks.append(Words((left - 8, y + CELL / 2 + 4), names[row], size=_SMALL, anchor="end"))
+        drawing.marks.append(
             Words((left + (row + 0.5) * CELL + 4, top + side + 8), names[row], size=_SMALL, anchor="end", upright=True)
         )
         for column, other in enumerate(classes):
-            made.marks += _cell((left + column * CELL, y), one, other, counts.get((one, other), 0), total)
-    return made
+            drawing.marks += _cell(
+                (left + column * CELL, y), label_of_row, other, counts.get((label_of_row, other), 0), total
+            )
+    return drawing
 
 
 def _cell(corner: Point, label: str, vote: str, count: int, total: int) -> list[Mark]:

@@ -1,6 +1,8 @@
 """The report of an evaluation: figures, curves, confused classes, and the best and the worst queries."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from crossview.engine.values.errors import NotFoundError
@@ -8,10 +10,10 @@ from crossview.engine.values.evaluation import RECALL_LEVELS, UNSEEN, Confusion,
 from crossview.engine.values.markup import Markup, element, markup, name
 from crossview.server.commands.drawing.chart import LARGEST_MATRIX, Chart, Series, matrix, on_one_scale
 from crossview.server.commands.drawing.marks import Drawing, png
-from crossview.server.commands.drawing.page import Page, Section, as_json, charts, strip_of, table
-from crossview.server.commands.drawing.search_results import Items, thumbnail_of
+from crossview.server.commands.drawing.page import Fragments, Page, Section
+from crossview.server.commands.drawing.search_results import Items, Strip, Tile, file_name, thumbnail_of
 from crossview.server.commands.drawing.sheet import sheet_bytes
-from crossview.server.commands.drawing.strip import Strip, Tile
+from crossview.server.edge.pages.figures import SMALLER, figures, key_of, number
 
 if TYPE_CHECKING:
     from crossview.engine.values.info import SpaceInfo
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 _MOST_CONFUSED = 12
 _MAIN = ("map", "accuracy", "recall", "order", "auc", "equal_error_rate")
 """The metrics that a summary names, the first that was measured."""
-_SMALLER = frozenset(("median_rank", "hubness", "lca_loss", "equal_error_rate"))
-"""Metrics whose smaller values are better."""
 _WORDS = {
     "map": "mAP",
     "unseen_share": "unseen share",
@@ -62,9 +62,13 @@ def evaluation_files(
     strips = list(_examples(evaluation, items))
     how = {**made, **_counts(evaluation), **_described(spaces)}
     page = Page("Evaluation", collection, _summary(evaluation), _sections(evaluation, drawn, strips), how)
-    found: dict[str, str | bytes] = {"index.html": page.html(), "evaluation.json": figures, "made.json": as_json(how)}
-    found |= {f"{file}.png": png(drawings) for file, drawings in drawn.items() if drawings}
-    return found | ({"queries.png": sheet_bytes(strips, f"Queries of {collection}")} if strips else {})
+    files: dict[str, str | bytes] = {
+        "index.html": page.html(),
+        "evaluation.json": figures,
+        "made.json": json.dumps(how, indent=2, ensure_ascii=False) + "\n",
+    }
+    files |= {f"{file}.png": png(drawings) for file, drawings in drawn.items() if drawings}
+    return files | ({"queries.png": sheet_bytes(strips, f"Queries of {collection}")} if strips else {})
 
 
 def _sections(evaluation: Evaluation, drawn: Mapping[str, Sequence[Drawing]], strips: Sequence[Strip]) -> list[Section]:
@@ -80,16 +84,21 @@ def _sections(evaluation: Evaluation, drawn: Mapping[str, Sequence[Drawing]], st
         "size": "Each point is a space. Bars are standard errors.",
         "confusion": "The classes of queries, and those that the nearest items vote for, in the best space.",
     }
-    found = [Section("Overview", _overview(evaluation))]
+    fragments = Fragments()
+    several = len({row.space for row in evaluation.rows}) > 1
+    more = " The best of a line is bold; below it is the paired difference to the first space." if several else ""
+    note = element("p", f"Means ± standard errors.{more}", class_="note")
+    sections = [Section("Overview", markup(_figures(evaluation, fragments), note))]
     for kind, drawings in drawn.items():
-        more = _confused(evaluation) if kind == "confusion" else None
-        if drawings or more:
-            note = element("p", notes[kind], class_="note")
-            found.append(Section(titles[kind], markup(note, charts(drawings) if drawings else None, more)))
+        table = _confused(evaluation, fragments) if kind == "confusion" else None
+        if drawings or table:
+            charts = fragments("tables.html", "charts", [drawing.svg() for drawing in drawings]) if drawings else None
+            sections.append(Section(titles[kind], markup(element("p", notes[kind], class_="note"), charts, table)))
     if strips:
-        found.append(Section("Best and worst queries", markup(strip_of(one) for one in strips)))
-    tables = element("div", _tables(evaluation), class_="beside")
-    return [*found, Section("All figures", tables)]
+        sections.append(Section("Best and worst queries", fragments("strips.html", "strips", strips)))
+    places = dict.fromkeys(map(_place, evaluation.rows))
+    tables = element("div", [_figures(evaluation, fragments, place) for place in places], class_="beside")
+    return [*sections, Section("All figures", tables)]
 
 
 def words(metric: str) -> str:
@@ -104,49 +113,40 @@ def _summary(evaluation: Evaluation) -> str:
         return "Nothing could be measured."
     space = _best_space(main)
     own = [row for row in main if row.space == space]
-    shown = "; ".join(f"{row.query_view} → {row.database_view} {_number(row)}" for row in own[:_MOST_NAMED])
-    at = f" at {own[0].k}" if own[0].k else ""
+    shown = "; ".join(
+        f"{row.query_view} → {row.database_view} {number(row.value, row.standard_error)}" for row in own[:_MOST_NAMED]
+    )
     count = len({row.space for row in main})
-    sentence = f"{words(own[0].metric)}{at} of space {space}{f', the best of {count}' if count > 1 else ''}: {shown}"
+    sentence = f"{_measure(own[0])} of space {space}{f', the best of {count}' if count > 1 else ''}: {shown}"
     if database := own[0].database:
         sentence += f", among {evaluation.databases.get(database, 0):,} {database} items"
-    gains = [one for one in evaluation.differences if one.space == space and _measured(one) == _measured(own[0])]
+    gains = [
+        difference
+        for difference in evaluation.differences
+        if difference.space == space and key_of(difference) == key_of(own[0])
+    ]
     if gains:
-        change = _signed(gains[0].value, gains[0].standard_error)
+        change = number(gains[0].value, gains[0].standard_error, sign="+")
         sentence += f"; {change} to space {gains[0].baseline} for {gains[0].query_view} → {gains[0].database_view}"
     return f"{sentence}."
 
 
 def _main(evaluation: Evaluation) -> list[EvaluationRow]:
     """Return the rows of the main metric and the database that says most about new items: the unseen ones."""
-    found = [row for metric in _MAIN for row in evaluation.rows if row.metric == metric]
-    found = [row for row in found if (row.metric, row.k) == (found[0].metric, found[0].k)]
-    return [row for row in found if row.database == UNSEEN] or [
-        row for row in found if row.database == found[0].database
-    ]
-
-
-def _measured(one: Any) -> tuple[str, str, str, str, int | None]:
-    return *_place(one), one.metric, one.k
+    rows = [row for metric in _MAIN for row in evaluation.rows if row.metric == metric]
+    rows = [row for row in rows if (row.metric, row.k) == (rows[0].metric, rows[0].k)]
+    return [row for row in rows if row.database == UNSEEN] or [row for row in rows if row.database == rows[0].database]
 
 
 def _best_space(rows: Sequence[EvaluationRow]) -> str:
     """Return the space with the best mean over the views."""
-    means = {space: _mean([row.value for row in rows if row.space == space]) for space in {row.space for row in rows}}
-    sign = 1 if rows[0].metric in _SMALLER else -1
+    means = {space: fmean(row.value for row in rows if row.space == space) for space in {row.space for row in rows}}
+    sign = 1 if rows[0].metric in SMALLER else -1
     return min(means, key=lambda space: (sign * means[space], space))
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _best(rows: Sequence[EvaluationRow]) -> EvaluationRow:
-    return (min if rows[0].metric in _SMALLER else max)(rows, key=lambda row: row.value)
-
-
-def _place(one: Any) -> Place:
-    return one.query_view, one.database_view, one.database
+def _place(row: Any) -> Place:
+    return row.query_view, row.database_view, row.database
 
 
 def _title(place: Place) -> str:
@@ -154,57 +154,20 @@ def _title(place: Place) -> str:
     return f"{query} → {target}" + (f", {database} items" if database else "")
 
 
-def _number(row: EvaluationRow) -> str:
-    return f"{row.value:.3f}" + ("" if row.standard_error is None else f" ± {row.standard_error:.3f}")
+def _figures(evaluation: Evaluation, fragments: Fragments, place: Place | None = None) -> Markup:
+    """Return the table of all figures of a place, or of the main figures of all places."""
+    rows = sorted(evaluation.rows, key=_order)
+    spaces = list(dict.fromkeys(row.space for row in evaluation.rows))
+    if place is None:
+        rows = [row for row in rows if (row.metric, row.k) in _OVERVIEW] or rows
+        lines = figures(evaluation, rows, lambda row: (_measure(row), _title(_place(row))))
+        return fragments("figures.html", "figures", lines, spaces)
+    lines = figures(evaluation, [row for row in rows if _place(row) == place], lambda row: (_measure(row), ""))
+    return fragments("figures.html", "figures", lines, spaces, _title(place), False)
 
 
-def _signed(value: float, error: float | None) -> str:
-    return f"{value:+.3f}".replace("-", "−") + ("" if error is None else f" ± {error:.3f}")
-
-
-def _tables(evaluation: Evaluation) -> Iterator[Markup]:
-    """Yield a table for each view to find and database, with a column for each space."""
-    for place in dict.fromkeys(map(_place, evaluation.rows)):
-        rows = [row for row in evaluation.rows if _place(row) == place]
-        yield _table(
-            evaluation, rows, _title(place), lambda row: (words(row.metric), str(row.k or "")), ("metric", ">k")
-        )
-
-
-def _overview(evaluation: Evaluation) -> Markup:
-    """Return the table of the main metrics, one line for each view to find and database."""
-    several = len({row.space for row in evaluation.rows}) > 1
-    more = " The best of a line is bold; below it is the paired difference to the first space." if several else ""
-    chosen = [key for key in _OVERVIEW if any((row.metric, row.k) == key for row in evaluation.rows)]
-    rows = [row for row in evaluation.rows if (row.metric, row.k) in chosen] or list(evaluation.rows)
-    made = _table(
-        evaluation,
-        rows,
-        "",
-        lambda row: (_title(_place(row)), words(row.metric) + (f" at {row.k}" if row.k else "")),
-        ("queries → items", "metric"),
-    )
-    return markup(made, element("p", f"Means ± standard errors.{more}", class_="note"))
-
-
-def _table(
-    evaluation: Evaluation,
-    rows: Sequence[EvaluationRow],
-    caption: str,
-    first: Callable[[EvaluationRow], tuple[str, str]],
-    heads: tuple[str, str],
-) -> Markup:
-    """Return a table of rows, one column for each space; ``first`` gives the two cells before."""
-    spaces = list(dict.fromkeys(row.space for row in rows))
-    differences = {(one.space, *_measured(one)): one for one in evaluation.differences}
-    cells = {(row.space, *_measured(row)): row for row in rows}
-    lines = []
-    for key, row in sorted({_measured(row): row for row in rows}.items(), key=lambda pair: _order(pair[1])):
-        known = [cells[space, *key] for space in spaces if (space, *key) in cells]
-        best = _best(known).value if len(spaces) > 1 and row.metric != "unseen_share" else None
-        line = [_cell(cells.get((space, *key)), differences.get((space, *key)), best) for space in spaces]
-        lines.append([*first(row), *line])
-    return table([*heads, *(f">{space}" for space in spaces)], lines, caption)
+def _measure(row: EvaluationRow) -> str:
+    return words(row.metric) + (f" at {row.k}" if row.k else "")
 
 
 def _order(row: EvaluationRow) -> tuple[Place, int, str, int]:
@@ -212,18 +175,10 @@ def _order(row: EvaluationRow) -> tuple[Place, int, str, int]:
     return _place(row), rank, row.metric, row.k or 0
 
 
-def _cell(row: EvaluationRow | None, difference: Any, best: float | None) -> Markup:
-    if row is None:
-        return markup("–")
-    value = element("strong" if row.value == best else "span", _number(row))
-    under = None if difference is None else element("small", _signed(difference.value, difference.standard_error))
-    return markup(value, under)
-
-
 def _recall_charts(evaluation: Evaluation) -> Iterator[Drawing]:
     for place in dict.fromkeys(map(_place, evaluation.curves)):
-        curves = [one for one in evaluation.curves if _place(one) == place and one.precision]
-        series = [Series(one.space, list(zip(RECALL_LEVELS, one.precision, strict=True))) for one in curves]
+        curves = [curve for curve in evaluation.curves if _place(curve) == place and curve.precision]
+        series = [Series(curve.space, list(zip(RECALL_LEVELS, curve.precision, strict=True))) for curve in curves]
         if series:
             yield Chart(_title(place), "recall", "precision", series, limits=(0, 1)).drawing()
 
@@ -233,8 +188,8 @@ def _length_charts(evaluation: Evaluation) -> Iterator[Drawing]:
     for metric in _CURVES:
         rows = [row for row in evaluation.rows if row.metric == metric and row.k is not None]
         places = dict.fromkeys(map(_place, rows))
-        made = [_length_chart([row for row in rows if _place(row) == place]) for place in places]
-        yield from (one.drawing() for one in on_one_scale([one for one in made if len(one.ticks) > 1]))
+        charts = [_length_chart([row for row in rows if _place(row) == place]) for place in places]
+        yield from (chart.drawing() for chart in on_one_scale([chart for chart in charts if len(chart.ticks) > 1]))
 
 
 def _length_chart(rows: Sequence[EvaluationRow]) -> Chart:
@@ -251,72 +206,74 @@ def _length_chart(rows: Sequence[EvaluationRow]) -> Chart:
 def _size_charts(evaluation: Evaluation, spaces: "Sequence[SpaceInfo]") -> Iterator[Drawing]:
     """Yield charts of mAP against dimension, bits and number of metrics, where the spaces differ."""
     rows = [row for row in evaluation.rows if row.metric == "map"]
-    made = []
+    charts = []
     for place in dict.fromkeys(map(_place, rows)):
-        found = {row.space: row for row in rows if _place(row) == place}
+        row_of = {row.space: row for row in rows if _place(row) == place}
         for unit, sizes in _sizes(spaces, place[1]).items():
             series = [
                 Series(f"{space} ({sizes[space]:,})", [(float(sizes[space]), row.value)], [row.standard_error])
-                for space, row in found.items()
+                for space, row in row_of.items()
                 if space in sizes
             ]
-            ticks = sorted({one.points[0][0] for one in series})
+            ticks = sorted({line.points[0][0] for line in series})
             if len(ticks) > 1:
-                made.append(Chart(f"mAP: {_title(place)}", unit, "mAP", series, ticks))
-    yield from (one.drawing() for one in on_one_scale(made))
+                charts.append(Chart(f"mAP: {_title(place)}", unit, "mAP", series, ticks))
+    yield from (chart.drawing() for chart in on_one_scale(charts))
 
 
 def _sizes(spaces: "Sequence[SpaceInfo]", view: str) -> dict[str, dict[str, int]]:
     """Return the size of each space's vectors of a view by unit."""
-    found: dict[str, dict[str, int]] = {}
+    sizes: dict[str, dict[str, int]] = {}
     for space in spaces:
         if view in space.dim:
-            found.setdefault("bits" if space.binary else "dimensions", {})[space.name] = space.dim[view]
+            sizes.setdefault("bits" if space.binary else "dimensions", {})[space.name] = space.dim[view]
         if isinstance(metrics := space.settings.get("n_metrics"), int):
-            found.setdefault("metrics, K", {})[space.name] = metrics
-    return found
+            sizes.setdefault("metrics, K", {})[space.name] = metrics
+    return sizes
 
 
 def _classes(confusion: Confusion) -> list[str]:
-    return sorted({one.label for one in confusion.entries} | {one.vote for one in confusion.entries})
+    return sorted({entry.label for entry in confusion.entries} | {entry.vote for entry in confusion.entries})
 
 
-def _confusion_title(one: Confusion) -> str:
-    return f"{one.space}: {_title(_place(one))}, vote of {one.k}"
+def _confusion_title(confusion: Confusion) -> str:
+    return f"{confusion.space}: {_title(_place(confusion))}, vote of {confusion.k}"
 
 
 def _confusions(evaluation: Evaluation) -> list[Confusion]:
     """Return the confusions of the best space in the database of the summary; the JSON has all of them."""
     main = _main(evaluation)
     space, databases = (_best_space(main), {row.database for row in main}) if main else ("", set())
-    return [one for one in evaluation.confusions if one.space == space and one.database in databases]
+    return [
+        confusion for confusion in evaluation.confusions if confusion.space == space and confusion.database in databases
+    ]
 
 
 def _matrices(evaluation: Evaluation) -> Iterator[Drawing]:
-    for one in _confusions(evaluation):
-        if 2 <= len(classes := _classes(one)) <= LARGEST_MATRIX:
-            counts = {(entry.label, entry.vote): entry.count for entry in one.entries}
-            yield matrix(_confusion_title(one), classes, counts)
+    for confusion in _confusions(evaluation):
+        if 2 <= len(classes := _classes(confusion)) <= LARGEST_MATRIX:
+            counts = {(entry.label, entry.vote): entry.count for entry in confusion.entries}
+            yield matrix(_confusion_title(confusion), classes, counts)
 
 
-def _confused(evaluation: Evaluation) -> Markup | None:
+def _confused(evaluation: Evaluation, fragments: Fragments) -> Markup | None:
     """Return a table of the classes that are most often confused; None if none are."""
-    found = [
-        (entry.count, one, entry)
-        for one in _confusions(evaluation)
-        for entry in one.entries
+    mistakes = [
+        (entry.count, confusion, entry)
+        for confusion in _confusions(evaluation)
+        for entry in confusion.entries
         if entry.label != entry.vote
     ]
-    found.sort(key=lambda each: -each[0])
-    if not found:
+    mistakes.sort(key=lambda each: -each[0])
+    if not mistakes:
         return None
     rows = []
-    for count, one, entry in found[:_MOST_CONFUSED]:
-        total = sum(other.count for other in one.entries if other.label == entry.label)
-        names = name(entry.label), name(entry.vote), one.space, _title(_place(one))
+    for count, confusion, entry in mistakes[:_MOST_CONFUSED]:
+        total = sum(other.count for other in confusion.entries if other.label == entry.label)
+        names = name(entry.label), name(entry.vote), confusion.space, _title(_place(confusion))
         rows.append([*names, f"{count:,} of {total:,}", f"{count / total:.0%}"])
     heads = ["class", "voted", "space", "views", ">queries", ">share"]
-    return table(heads, rows, "The most frequent confusions")
+    return fragments("tables.html", "table", heads, rows, "The most frequent confusions")
 
 
 def _examples(evaluation: Evaluation, items: Items) -> Iterator[Strip]:
@@ -325,18 +282,22 @@ def _examples(evaluation: Evaluation, items: Items) -> Iterator[Strip]:
     if not evaluation.examples or not main:
         return
     tiles, space = _Tiles(items), _best_space(main)
-    places = dict.fromkeys(_place(one) for one in evaluation.examples if one.space == space)
+    places = dict.fromkeys(_place(example) for example in evaluation.examples if example.space == space)
     shown = {place[1]: place for place in sorted(places, key=lambda place: place[2] == UNSEEN)}
-    for one in evaluation.examples:
-        if one.space == space and shown.get(one.database_view) == _place(one):
-            yield _example(one, tiles)
+    for example in evaluation.examples:
+        if example.space == space and shown.get(example.database_view) == _place(example):
+            yield _example(example, tiles)
 
 
-def _example(one: QueryExample, tiles: "_Tiles") -> Strip:
-    hits = [tiles.tile(*hit) for hit in zip(one.hits, one.relevant, strict=True)]
-    figure = f"average precision {one.value:.3f}" if one.metric == "average_precision" else f"rank {one.value:.0f}"
-    title = f"{'Best' if one.best else 'Worst'}: {figure}, {_title(_place(one))}"
-    return Strip(title, tiles.tile(one.key, None), hits)
+def _example(example: QueryExample, tiles: "_Tiles") -> Strip:
+    hits = [tiles.tile(*hit) for hit in zip(example.hits, example.relevant, strict=True)]
+    figure = (
+        f"average precision {example.value:.3f}"
+        if example.metric == "average_precision"
+        else f"rank {example.value:.0f}"
+    )
+    title = f"{'Best' if example.best else 'Worst'}: {figure}, {_title(_place(example))}"
+    return Strip(title, tiles.tile(example.key, None), hits)
 
 
 class _Tiles:
@@ -355,8 +316,7 @@ class _Tiles:
             except NotFoundError:
                 self._read[key] = None, "", ""
         picture, label, text = self._read[key]
-        file = key.rpartition("/")[2] or key
-        return Tile(picture, label, name=file, key=key, correct=correct, text=text)
+        return Tile(picture, label, name=file_name(key), key=key, correct=correct, text=text)
 
 
 def _counts(evaluation: Evaluation) -> dict[str, Any]:
@@ -369,12 +329,12 @@ def _counts(evaluation: Evaluation) -> dict[str, Any]:
 
 def _described(spaces: "Sequence[SpaceInfo]") -> dict[str, str]:
     """Return the spaces with their learner, and the size of their vectors."""
-    found = {}
+    facts = {}
     for space in spaces:
         sizes = ", ".join(f"{target} {space.size(target)}" for target in space.targets)
         unit = "" if space.binary else " dimensions"
         learner = (
             f"{space.spec}, {space.trained_items:,} training items, seed {space.seed}" if space.spec else "the views"
         )
-        found[f"space {space.name}"] = f"{learner}; {sizes}{unit}"
-    return found
+        facts[f"space {space.name}"] = f"{learner}; {sizes}{unit}"
+    return facts

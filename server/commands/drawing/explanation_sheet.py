@@ -8,11 +8,26 @@ from typing import NamedTuple
 from PIL import Image, ImageDraw, ImageOps
 
 from crossview.engine.values.explanation import AgreeingPart, Agreement, Explanation, Place
+from crossview.engine.values.markup import data_uri
 from crossview.engine.values.query import Query
 from crossview.server.commands.drawing.lettering import Colour, Lettering, unknown
-from crossview.server.commands.drawing.region_pictures import version_picture
+from crossview.server.commands.drawing.page import Fragments, Page, Section
+from crossview.server.commands.drawing.region_pictures import encoded, version_picture
 from crossview.server.commands.drawing.search_results import Items
-from crossview.server.commands.drawing.sheet import EMPTY, FAINT, INK, MARGIN, PAPER, QUERY, RULE, decoded, save_sheet
+from crossview.server.commands.drawing.sheet import (
+    EMPTY,
+    FAINT,
+    INK,
+    MARGIN,
+    PAPER,
+    QUERY,
+    RULE,
+    check_sheet,
+    decoded,
+    save_sheet,
+    write_page,
+)
+from crossview.server.edge.pages import shapes
 
 WIDTH = 1200
 _TITLE, _BODY, _SMALL = 20, 15, 13
@@ -24,8 +39,8 @@ _PAIR, _CELLS, _BARS = 724, 176, 204
 _HEIGHT = 284
 """Height of the columns."""
 _GAP = 20
-_WORDS, _LINES = 8, 5
-"""Maximum number of visual words with key points, and of lines between the key points of a word."""
+_LINES = 5
+"""Maximum number of lines between the key points of a word."""
 _BINS = 6
 _LINE = 42
 """Height of a bar with its name."""
@@ -37,8 +52,6 @@ PALETTE: tuple[Colour, ...] = (
 """The colours of words: those of Okabe and Ito, which people with colour blindness also tell apart."""
 TINT: Colour = (0, 158, 115)
 """The colour of cells that agree."""
-_SMALLEST = 0.005
-"""Least agreement of a part that gets a bar."""
 _OPACITY = 0.65
 _SMOOTH = 2
 """Pixels of the drawing for each pixel of the sheet, so that circles and lines are smooth."""
@@ -61,9 +74,23 @@ def write_explanations(
 
     ``name`` is the name of the file of the query. Raises the errors of ``write_sheet``.
     """
-    sheet = explanation_sheet(items, query, explanations, name)
-    save_sheet(path, sheet, "explain fewer hits", f"Why: {name or 'the query'} and its hits")
-    return unknown([name, *(one.key for one in explanations)])
+    if check_sheet(path) == "HTML":
+        write_page(path, _page(items, query, explanations, name))
+        return ""
+    save_sheet(path, explanation_sheet(items, query, explanations, name), "explain fewer hits")
+    return unknown([name, *(explanation.key for explanation in explanations)])
+
+
+def _page(items: Items, query: Query, explanations: Sequence[Explanation], name: str) -> Page:
+    fragments = Fragments(lambda _, key, size: encoded(version_picture(items, key, _PAIR), "JPEG"))
+    picture = _query_picture(items, query)
+    asked = {"address": "" if picture is None else data_uri(encoded(picture, "JPEG")), "text": query.text or ""}
+    named = name or query.key or query.text or ""
+    sections = [
+        Section(_title(explanation, named), fragments("explanation.html", "explanation", "", explanation, asked))
+        for explanation in explanations
+    ]
+    return Page("Explanation", f"Why: {name or 'the query'} and its hits", "", sections)
 
 
 def explanation_sheet(items: Items, query: Query, explanations: Sequence[Explanation], name: str = "") -> Image.Image:
@@ -72,59 +99,57 @@ def explanation_sheet(items: Items, query: Query, explanations: Sequence[Explana
     sheet = Image.new("RGB", (WIDTH, 2 * MARGIN + max(1, len(explanations)) * row - _GAP), PAPER)
     canvas = _Canvas(sheet, ImageDraw.Draw(sheet))
     asked = _query_picture(items, query)
-    for number, one in enumerate(explanations):
-        _draw_row(canvas, MARGIN + number * row, items, (query, asked, name), one)
+    for number, explanation in enumerate(explanations):
+        _draw_row(canvas, MARGIN + number * row, items, (query, asked, name), explanation)
     return sheet
 
 
 def _draw_row(
-    canvas: _Canvas, top: int, items: Items, asked: tuple[Query, Image.Image | None, str], one: Explanation
+    canvas: _Canvas, top: int, items: Items, asked: tuple[Query, Image.Image | None, str], explanation: Explanation
 ) -> None:
     query, picture, name = asked
     right = WIDTH - MARGIN
     canvas.draw.line((MARGIN, top - 8, right, top - 8), RULE)
-    canvas.text((MARGIN, top), _title(one, name or query.key or query.text or ""), _TITLE, width=right - MARGIN)
-    canvas.text((MARGIN, top + 30), _summary(one), _BODY, FAINT, right - MARGIN)
+    canvas.text((MARGIN, top), _title(explanation, name or query.key or query.text or ""), _TITLE, width=right - MARGIN)
+    canvas.text((MARGIN, top + 30), _summary(explanation), _BODY, FAINT, right - MARGIN)
     top += _HEAD
-    found = version_picture(items, one.key, _PAIR)
-    points = next((each for each in one.agreements if any(part.item_places for part in each.parts)), None)
-    cells = next((each for each in one.agreements if any(part.box for part in each.parts)), None)
-    bars = [each for each in one.agreements if each not in (points, cells)]
+    hit = version_picture(items, explanation.key, _PAIR)
+    points = next((each for each in explanation.agreements if shapes.words(each)), None)
+    cells = next((each for each in explanation.agreements if shapes.cells(each)), None)
+    bars = [each for each in explanation.agreements if each not in (points, cells)]
     box = MARGIN, top, MARGIN + _PAIR, top + _HEIGHT
-    left = _draw_pair(canvas, box, (picture, found), query.text or "", points) + _GAP
+    left = _draw_pair(canvas, box, (picture, hit), query.text or "", points) + _GAP
     if cells is not None and picture is not None:
         end = min(right - _BARS - _GAP, left + 2 * _CELLS)
-        _draw_cells(canvas, (left, top, end, top + _HEIGHT), (picture, found), cells)
+        _draw_cells(canvas, (left, top, end, top + _HEIGHT), (picture, hit), cells)
         left = end + _GAP
     if bars:
         _draw_bars(canvas, (left, top, min(right, left + _BARS + _CELLS), top + _HEIGHT), bars)
 
 
-def _title(one: Explanation, name: str) -> str:
-    place = f"hit {one.rank}" if one.rank else "not among the hits"
-    within = f" in {one.target}" if one.target else ""
-    match = f", match {_match(one.total):.2f}" if one.measure == "match" else ""
-    return f"{Path(name).name or 'query'} -> {Path(one.key).name}: {place}{within}{match}"
-
-
-def _match(total: float) -> float:
-    return 1 / (1 + math.exp(-total)) if total > -700 else 0.0
+def _title(explanation: Explanation, name: str) -> str:
+    place = f"hit {explanation.rank}" if explanation.rank else "not among the hits"
+    within = f" in {explanation.target}" if explanation.target else ""
+    match = "" if (share := shapes.match(explanation)) is None else f", match {share:.2f}"
+    return f"{Path(name).name or 'query'} -> {Path(explanation.key).name}: {place}{within}{match}"
 
 
 _SUMMED = 4
 """Maximum number of contributions on the line of an explanation."""
 
 
-def _summary(one: Explanation) -> str:
+def _summary(explanation: Explanation) -> str:
     """Return the greatest contributions as shares, and the rank behind each."""
-    whole = {"match": "match", "distance": "squared distance", "score": "score"}[one.measure]
-    counted = [(part, share) for part, share in zip(one.contributions, one.shares(), strict=True) if share]
+    whole = {"match": "match", "distance": "squared distance", "score": "score"}[explanation.measure]
+    counted = [
+        (part, share) for part, share in zip(explanation.contributions, explanation.shares(), strict=True) if share
+    ]
     if not counted or any(part.copy for part, _ in counted):
         return "a near copy of the query"
     parts = [
         f"{part.view if part.view == part.target else f'{part.view} to {part.target}'} {100 * share:+.0f} %"
         + (f" (rank {part.rank} of {part.items})" if part.rank else "")
-        for part, share in sorted(counted, key=lambda one: -abs(one[1]))
+        for part, share in sorted(counted, key=lambda pair: -abs(pair[1]))
     ]
     others = f", {len(parts) - _SUMMED} others" if len(parts) > _SUMMED else ""
     return f"contributions to the {whole}: {', '.join(parts[:_SUMMED])}{others}"
@@ -169,13 +194,13 @@ def _draw_pair(
         x = boxes[-1][2] + _GAP
     if points is None or pictures[0] is None:
         return boxes[1][2]
-    shown = [part for part in points.parts if part.query_places and part.item_places][:_WORDS]
-    below = max(one[3] for one in boxes) + 6
+    shown = shapes.words(points)
+    below = max(corners[3] for corners in boxes) + 6
     note = f"{points.view}: {100 * points.agreement:.0f} % agree; key points of {len(shown)} visual words in both"
     canvas.text((left, below), note, _SMALL, FAINT, right - left)
     region = canvas.sheet.crop(box).resize(((right - left) * _SMOOTH, (bottom - top) * _SMOOTH))
     draw = ImageDraw.Draw(region, "RGBA")
-    inner = [tuple(_SMOOTH * (one - (left, top)[place % 2]) for place, one in enumerate(each)) for each in boxes]
+    inner = [tuple(_SMOOTH * (side - (left, top)[place % 2]) for place, side in enumerate(each)) for each in boxes]
     for part, colour in zip(shown, PALETTE, strict=False):
         _draw_word(draw, part, colour, inner)
     canvas.sheet.paste(region.resize((right - left, bottom - top), Image.Resampling.LANCZOS), (left, top))
@@ -204,8 +229,8 @@ def _at(place: Place, box: Sequence[int]) -> tuple[float, float]:
 def _pairs(query: Sequence[Place], item: Sequence[Place]) -> Iterator[tuple[Place, Place]]:
     """Yield pairs of key points, each at most once, those of the most similar places in both pictures first."""
     gaps = sorted(
-        (math.hypot(one.x - other.x, one.y - other.y) + abs(one.size - other.size), first, second)
-        for first, one in enumerate(query)
+        (math.hypot(mine.x - other.x, mine.y - other.y) + abs(mine.size - other.size), first, second)
+        for first, mine in enumerate(query)
         for second, other in enumerate(item)
     )
     used: set[tuple[str, int]] = set()
@@ -221,16 +246,14 @@ def _draw_cells(canvas: _Canvas, box: Box, pictures: Sequence[Image.Image], cell
     wide = all(picture.width >= picture.height for picture in pictures)
     room = (right - left, (bottom - top - 32) // 2) if wide else ((right - left - 8) // 2, bottom - top - 24)
     corner = left, top
-    ratios = [part.agreement / max(part.query, part.item, 1e-9) for part in cells.parts]
-    least, most = min(ratios), max(ratios)
     for picture in pictures:
         small = _fitted(picture, *room)
         veil = Image.new("L", small.size)
         draw = ImageDraw.Draw(veil)
-        for part, ratio in zip(cells.parts, ratios, strict=True):
-            x, y, z, w = (share * side for share, side in zip(part.box, 2 * small.size, strict=True))
-            strength = (ratio - least) / ((most - least) or 1.0)
-            draw.rectangle((x, y, z - 2, w - 2), fill=round(255 * _OPACITY * strength**2))
+        for cell in shapes.cells(cells):
+            x, y = cell.x * small.width / 100, cell.y * small.height / 100
+            far, low = x + cell.width * small.width / 100, y + cell.height * small.height / 100
+            draw.rectangle((x, y, far - 2, low - 2), fill=round(255 * _OPACITY * cell.strength))
         calm = Image.blend(small, ImageOps.grayscale(small).convert("RGB"), 0.7)
         tinted = Image.composite(Image.new("RGB", small.size, TINT), calm, veil)
         canvas.sheet.paste(tinted, corner)
@@ -243,9 +266,11 @@ def _draw_cells(canvas: _Canvas, box: Box, pictures: Sequence[Image.Image], cell
 def _draw_bars(canvas: _Canvas, box: Box, agreements: Sequence[Agreement]) -> None:
     """Draw bars of the parts that agree most: the shares of the query and of the hit, the common share filled."""
     left, top, right, bottom = box
-    for one in agreements:
-        parts = [part for part in one.parts if part.agreement >= _SMALLEST][:_BINS]
-        canvas.text((left, top), f"{one.view}: {100 * one.agreement:.0f} % agree", _SMALL, FAINT, right - left)
+    for agreement in agreements:
+        parts = shapes.bins(agreement)[:_BINS]
+        canvas.text(
+            (left, top), f"{agreement.view}: {100 * agreement.agreement:.0f} % agree", _SMALL, FAINT, right - left
+        )
         letters = Lettering(canvas.draw, _SMALL)
         letters.line((right - letters.width(_LEGEND), top), _LEGEND, FAINT)
         top += 24

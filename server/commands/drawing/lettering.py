@@ -72,13 +72,17 @@ class Lettering:
 def legible(text: str) -> str:
     """Return the text on one line, with codes instead of characters without a font."""
     line = " ".join(unicodedata.normalize("NFC", text).split())
-    return "".join(one if _drawable(one) else f"<U+{ord(one):04X}>" for one in line)
+    return "".join(character if _drawable(character) else f"<U+{ord(character):04X}>" for character in line)
 
 
 def unknown(texts: Iterable[str]) -> str:
     """Return the characters of texts that no font contains, each once, in the order of their codes."""
-    characters = {one for text in texts for one in unicodedata.normalize("NFC", text) if not one.isspace()}
-    return "".join(sorted(one for one in characters if one.isprintable() and not _drawable(one)))
+    characters = {
+        character for text in texts for character in unicodedata.normalize("NFC", text) if not character.isspace()
+    }
+    return "".join(
+        sorted(character for character in characters if character.isprintable() and not _drawable(character))
+    )
 
 
 def _cut(text: str, length: int) -> str:

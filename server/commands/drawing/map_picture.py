@@ -48,19 +48,19 @@ def map_picture(points: NDArray[np.float32], values: Sequence[Any], title: str, 
 
 def _legend(values: Sequence[Any]) -> tuple[list[tuple[str, str, Colour]], list[Colour]]:
     """Return the entries of the legend (text, number of items, colour), and the colour of each point."""
-    numbers = [one for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
-    counts = Counter((type(one), one) for one in values if one is not None)
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    counts = Counter((type(value), value) for value in values if value is not None)
     if len(set(numbers)) > MOST_VALUES and len(numbers) * 2 > sum(counts.values()):
         return _scale(values, min(numbers), max(numbers))
-    named = sorted(counts, key=lambda one: (-counts[one], one[0].__name__, one[1]))
+    named = sorted(counts, key=lambda kind: (-counts[kind], kind[0].__name__, kind[1]))
     colour_of = dict(zip(named, COLOURS[:MOST_VALUES], strict=False))
     entries = [(str(value[1]), f"{counts[value]:,}", colour) for value, colour in colour_of.items()]
     others = sum(counts[value] for value in named[MOST_VALUES:])
     if others:
         entries.append((f"{len(named) - MOST_VALUES:,} other values", f"{others:,}", OTHER))
-    if lacking := sum(one is None for one in values):
+    if lacking := sum(value is None for value in values):
         entries.append(("no value", f"{lacking:,}", RULE))
-    return entries, [RULE if one is None else colour_of.get((type(one), one), OTHER) for one in values]
+    return entries, [RULE if value is None else colour_of.get((type(value), value), OTHER) for value in values]
 
 
 def _scale(values: Sequence[Any], least: float, most: float) -> tuple[list[tuple[str, str, Colour]], list[Colour]]:
@@ -68,10 +68,10 @@ def _scale(values: Sequence[Any], least: float, most: float) -> tuple[list[tuple
     entries = [(f"{value:.6g}", "", _between(step / 4)) for step, value in steps]
     half = most / 2 - least / 2
     colours = [
-        _between((one / 2 - least / 2) / half)
-        if isinstance(one, int | float) and not isinstance(one, bool)
-        else (RULE if one is None else OTHER)
-        for one in values
+        _between((number / 2 - least / 2) / half)
+        if isinstance(number, int | float) and not isinstance(number, bool)
+        else (RULE if number is None else OTHER)
+        for number in values
     ]
     return entries, colours
 
@@ -79,7 +79,7 @@ def _scale(values: Sequence[Any], least: float, most: float) -> tuple[list[tuple
 def _between(share: float) -> Colour:
     """Return the colour of a share of the scale of numbers, from 0 to 1."""
     (low, high), part = ((_LOW, _MIDDLE), share * 2) if share < 0.5 else ((_MIDDLE, _HIGH), share * 2 - 1)
-    red, green, blue = (round(one + (other - one) * part) for one, other in zip(low, high, strict=True))
+    red, green, blue = (round(start + (other - start) * part) for start, other in zip(low, high, strict=True))
     return red, green, blue
 
 

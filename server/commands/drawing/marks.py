@@ -25,7 +25,7 @@ COLOURS: dict[str, Colour] = {
     "s4": (110, 110, 116),
     "s5": (125, 143, 0),
 }
-"""The colours of a PNG by role; pages define them in ``page.css``. Those of series differ for colour-blind people."""
+"""The colours of a PNG by role; pages define them in ``report.css``. Those of series differ for colour-blind people."""
 SERIES = 6
 """Number of colours of series."""
 SCALE, _SMOOTH = 2, 2
@@ -97,7 +97,7 @@ class Drawing:
     marks: list[Mark] = field(default_factory=list)
 
     def svg(self) -> Markup:
-        """Return the drawing as an SVG element; its colours are classes of ``page.css``."""
+        """Return the drawing as an SVG element; its colours are classes of ``report.css``."""
         shape = {"viewBox": f"0 0 {self.width:g} {self.height:g}", "width": f"{self.width:g}", "role": "img"}
         marks = [_svg(mark) for mark in self.marks]
         return element("svg", element("title", self.title), marks, class_="drawing", **shape)
@@ -105,25 +105,25 @@ class Drawing:
     def picture(self) -> Image.Image:
         """Return the drawing as a picture of ``SCALE`` pixels for each unit."""
         scale = SCALE * _SMOOTH
-        made = Image.new("RGB", (round(self.width * scale), round(self.height * scale)), COLOURS["paper"])
-        draw = ImageDraw.Draw(made)
+        large = Image.new("RGB", (round(self.width * scale), round(self.height * scale)), COLOURS["paper"])
+        draw = ImageDraw.Draw(large)
         for mark in self.marks:
-            _draw(made, draw, mark, scale)
-        return made.resize((made.width // _SMOOTH, made.height // _SMOOTH), Image.Resampling.LANCZOS)
+            _draw(large, draw, mark, scale)
+        return large.resize((large.width // _SMOOTH, large.height // _SMOOTH), Image.Resampling.LANCZOS)
 
 
 def png(drawings: Sequence[Drawing]) -> bytes:
     """Return a PNG of drawings, two beside each other."""
-    made = [one.picture() for one in drawings]
-    columns = [made[::2], made[1::2]]
+    pictures = [drawing.picture() for drawing in drawings]
+    columns = [pictures[::2], pictures[1::2]]
     gap = 24 * SCALE
-    widths = [max((one.width for one in column), default=0) for column in columns]
-    heights = [max(one.height for one in made[row : row + 2]) for row in range(0, len(made), 2)]
+    widths = [max((picture.width for picture in column), default=0) for column in columns]
+    heights = [max(picture.height for picture in pictures[row : row + 2]) for row in range(0, len(pictures), 2)]
     size = sum(widths) + gap * (2 + bool(widths[1])), sum(heights) + gap * (1 + len(heights))
     sheet = Image.new("RGB", size, COLOURS["paper"])
-    for number, one in enumerate(made):
+    for number, picture in enumerate(pictures):
         row, column = divmod(number, 2)
-        sheet.paste(one, (gap + column * (widths[0] + gap), gap * (row + 1) + sum(heights[:row])))
+        sheet.paste(picture, (gap + column * (widths[0] + gap), gap * (row + 1) + sum(heights[:row])))
     data = io.BytesIO()
     sheet.save(data, format="PNG", optimize=True)
     return data.getvalue()
@@ -167,7 +167,7 @@ def _draw(picture: Image.Image, draw: ImageDraw.ImageDraw, mark: Mark, scale: in
                 draw.line(part, COLOURS[mark.role], max(1, round(mark.width * scale)), joint="curve")
         case Dot() if mark.shape % 4 == 0:
             (x, y), r = mark.centre, mark.radius
-            draw.ellipse([(one * scale) for one in (x - r, y - r, x + r, y + r)], COLOURS[mark.role])
+            draw.ellipse([(side * scale) for side in (x - r, y - r, x + r, y + r)], COLOURS[mark.role])
         case Dot():
             draw.polygon([(x * scale, y * scale) for x, y in mark.corners()], COLOURS[mark.role])
         case Box():

@@ -1,23 +1,36 @@
-"""Reports as self-contained HTML pages: one style for all, no script and nothing to load, in light, dark and print."""
+"""Reports as self-contained HTML pages, of the fragments that the pages of a server show; nothing to run or to load."""
 
-import io
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
+from crossview.engine.values.markup import Markup, data_uri
+from crossview.server.edge.pages.templates import Templates, style
 
-from crossview.engine.values.markup import Markup, data_uri, element, name
-from crossview.server.commands.drawing.marks import Drawing
-from crossview.server.commands.drawing.strip import Strip, Tile
+_SHEETS = "page.css", "report.css"
 
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_LONG_TEXT = 200
-"""Maximum number of characters of an item's text in a tile."""
+
+class Fragments:
+    """The fragments of pages, with pictures inside the file instead of addresses.
+
+    ``picture`` returns an item's picture from its collection, its key and "large" or "small".
+    """
+
+    def __init__(self, picture: Callable[[str, str, str], bytes | None] = lambda *_: None) -> None:
+        def address(collection: str, key: str, size: str = "small") -> str:
+            return data_uri(picture(collection, key, size) or b"")
+
+        self._templates = Templates(cache(address), lambda collection, key: "", acts=False)
+
+    def __call__(self, template: str, macro: str, *values: Any) -> Markup:
+        """Return what a macro of a template writes."""
+        return Markup(self._templates.fragment(template, macro, *values))
+
+    def page(self, page: "Page") -> str:
+        """Return a report."""
+        return self._templates.rendered("report.html", {"page": page, "style": style(*_SHEETS)})
 
 
 @dataclass(frozen=True)
@@ -43,126 +56,7 @@ class Page:
 
     def html(self) -> str:
         """Return the page."""
-        heads = [
-            element("meta", charset="utf-8"),
-            element("meta", name_="viewport", content="width=device-width,initial-scale=1"),
-            element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-            element("title", f"{self.kind}: {self.title}"),
-            element("style", style()),
-        ]
-        top = [
-            element("p", self.kind, class_="kind"),
-            element("h1", name(self.title, 80)),
-            element("p", self.summary, class_="summary") if self.summary else None,
-            [element("p", one, class_="note") for one in self.notes],
-            self._contents(),
-        ]
-        parts = [
-            element("section", element("h2", one.title) if one.title else None, one.content, id=f"part-{number}")
-            for number, one in enumerate(self.sections, 1)
-        ]
-        foot = element("footer", element("h2", "How this was made"), _facts(self.made)) if self.made else None
-        body = element("body", element("header", top), element("main", parts), foot)
-        return f"<!doctype html>\n{element('html', element('head', heads), body, lang='en')}\n"
-
-    def _contents(self) -> Markup | None:
-        if len(self.sections) < 3:
-            return None
-        links = [
-            element("a", one.title, href=f"#part-{number}") for number, one in enumerate(self.sections, 1) if one.title
-        ]
-        return element("nav", links, aria_label="Contents")
-
-
-@cache
-def style() -> Markup:
-    """Return the style of all pages."""
-    return Markup(files(__package__).joinpath("page.css").read_text(encoding="utf-8"))
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> Markup:
-    """Return a table; heads that begin with > are those of numbers, and the first cell of a row is its heading."""
-    right = ["n" if head.startswith(">") else None for head in heads]
-    head = [element("th", one.lstrip(">"), class_=kind, scope="col") for one, kind in zip(heads, right, strict=True)]
-    lines = [
-        element(
-            "tr",
-            [
-                element("th" if place == 0 else "td", cell, class_=kind, scope="row" if place == 0 else None)
-                for place, (cell, kind) in enumerate(zip(row, right, strict=True))
-            ],
-        )
-        for row in rows
-    ]
-    above = element("caption", caption) if caption else None
-    made = element("table", above, element("thead", element("tr", head)), element("tbody", lines))
-    return element("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption or "Table")
-
-
-def charts(drawings: Sequence[Drawing]) -> Markup:
-    """Return drawings beside each other."""
-    return element("div", [element("figure", one.svg()) for one in drawings], class_="charts")
-
-
-def strip_of(strip: Strip) -> Markup:
-    """Return a row of pictures: the query and its hits."""
-    marked = element("span", strip.tally, class_="soft") if strip.tally else None
-    hits = [element("li", _tile(hit, str(rank))) for rank, hit in enumerate(strip.hits, 1)]
-    listed = element("ol", hits, class_="tiles") if hits else element("p", "no hits", class_="note")
-    pair = element("div", _tile(strip.query, strip.badge, query=True), listed, class_="pair")
-    return element("div", element("h3", strip.title, " ", marked), pair, class_="strip")
-
-
-def tiles(shown: Sequence[Tile]) -> Markup:
-    """Return pictures beside each other."""
-    return element("ul", [element("li", _tile(one, "")) for one in shown], class_="tiles")
-
-
-def plot(picture: Image.Image, words: str) -> Markup:
-    """Return a drawn picture with its description; its background is white in every theme."""
-    data = io.BytesIO()
-    picture.save(data, format="PNG", optimize=True)
-    size = {"width": picture.width, "height": picture.height}
-    return element("div", element("img", src=data_uri(data.getvalue()), alt=words, **size), class_="plot")
-
-
-def _tile(tile: Tile, badge: str, query: bool = False) -> Markup:
-    verdict = {True: "right", False: "wrong", None: ""}[tile.correct]
-    source = data_uri(tile.picture) if tile.picture else ""
-    inside = (
-        element("img", src=source, alt=f"picture of {tile.name or 'the query'}", loading="lazy") if source else None
-    )
-    if inside is None:
-        inside = element(
-            "span", tile.text[:_LONG_TEXT] or "no picture", class_="text" if tile.text else "soft", dir="auto"
-        )
-    mark = element("span", badge, class_="badge") if badge else None
-    sign = {"right": "✓ right", "wrong": "✗ wrong"}
-    lines = [
-        element("span", sign[verdict], class_="verdict") if verdict else None,
-        element("span", name(tile.name, whole=tile.key)) if tile.name else None,
-        element("span", name(tile.label)) if tile.label else None,
-        _match(tile.match),
-        element("span", tile.figures, class_="soft"),
-    ]
-    kind = " ".join(filter(None, ("tile", "query" if query else "", verdict)))
-    return element("figure", element("div", inside, mark, class_="frame"), element("figcaption", lines), class_=kind)
-
-
-def _match(match: float | None) -> Markup | None:
-    if match is None:
-        return None
-    width = f"width:{100 * min(max(match, 0.0), 1.0):.0f}%"
-    return element("span", element("i", style=width), class_="match", role="img", aria_label=f"match {match:.2f}")
-
-
-def _facts(made: Mapping[str, Any]) -> Markup:
-    shown = [(key, value) for key, value in made.items() if value not in ("", None)]
-    pairs = [
-        (element("dt", key.capitalize()), element("dd", element("code", value) if key == "command" else value))
-        for key, value in shown
-    ]
-    return element("dl", pairs, class_="made")
+        return Fragments().page(self)
 
 
 def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> Path:
@@ -183,11 +77,6 @@ def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> Path:
 
 def write_at_once(path: Path, write: Callable[[Path], Any]) -> None:
     """Let a function write a file, and replace the file of the path by it."""
-    made = path.with_name(f".{path.name}.part")
-    write(made)
-    made.replace(path)
-
-
-def as_json(value: Any) -> str:
-    """Return JSON of a value that consists of JSON values."""
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    part = path.with_name(f".{path.name}.part")
+    write(part)
+    part.replace(path)

@@ -1,8 +1,10 @@
 """Pictures of regions: the importance of each region over a version, and frames around a change."""
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, ImageDraw, ImageOps
 
@@ -27,13 +29,13 @@ _LEGEND = 46
 def version_picture(items: Items, key: str, width: int = WIDTH) -> Image.Image:
     """Return the picture of a version: its readable file, otherwise its thumbnail, otherwise a grey tile."""
     source = items.get(key).source
-    for data in _encoded(items, key, source):
+    for data in _sources(items, key, source):
         if (image := decoded(data, 2 * width)) is not None:
             return image.resize((width, max(1, round(image.height * width / image.width))))
     return Image.new("RGB", (width, width), EMPTY)
 
 
-def _encoded(items: Items, key: str, source: str) -> Iterator[bytes]:
+def _sources(items: Items, key: str, source: str) -> Iterator[bytes]:
     """Yield the bytes of the file of a version, if it is readable, then of its thumbnail, if there is one."""
     from crossview.features.errors import ImageError
     from crossview.features.pictures import read_file
@@ -43,6 +45,13 @@ def _encoded(items: Items, key: str, source: str) -> Iterator[bytes]:
             yield read_file(Path(source))
     if (thumbnail := thumbnail_of(items, key)) is not None:
         yield thumbnail
+
+
+def encoded(picture: Image.Image, kind: str, **options: Any) -> bytes:
+    """Return the bytes of a picture in a format of Pillow."""
+    data = io.BytesIO()
+    picture.save(data, format=kind, **options)
+    return data.getvalue()
 
 
 def importance_map(picture: Image.Image, importance: Sequence[float]) -> Image.Image:
@@ -78,7 +87,7 @@ def largest_regions(shares: Sequence[float]) -> set[int]:
     """Return the smallest set of regions that together contribute _FRAMED_SHARE of a change."""
     chosen: set[int] = set()
     total = 0.0
-    for place in sorted(range(len(shares)), key=lambda one: -shares[one]):
+    for place in sorted(range(len(shares)), key=lambda region: -shares[region]):
         if total >= _FRAMED_SHARE or shares[place] <= 0:
             break
         chosen.add(place)

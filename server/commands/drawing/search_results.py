@@ -1,12 +1,12 @@
-"""Conversion of search results to the rows of a contact sheet."""
+"""Strips, which sheets and reports show: a query and its hits, or a picture and those beside it."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Protocol
 
 from crossview.engine.values.errors import NotFoundError
 from crossview.engine.values.item import Item, content_hash
 from crossview.engine.values.query import Hit, HitList, Query
-from crossview.server.commands.drawing.strip import Strip, Tile
 
 
 class Items(Protocol):
@@ -17,6 +17,59 @@ class Items(Protocol):
 
     def thumbnail(self, key: str) -> bytes:
         """Return the JPEG thumbnail of an item; raise NotFoundError if the item has no picture."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A picture of a sheet with its caption."""
+
+    picture: bytes | None
+    """Encoded picture; None for an empty tile."""
+    label: str = ""
+    """Class label."""
+    _: KW_ONLY
+    name: str = ""
+    """Name of the file."""
+    key: str = ""
+    """Key of the item, which a page shows on hovering."""
+    match: float | None = None
+    distance: float | None = None
+    correct: bool | None = None
+    """Whether a hit is relevant to the query: True marks it green with a tick, False red with a cross, None not."""
+    text: str = ""
+    """Text to show if the tile has no picture."""
+    note: str = ""
+    """Further words, instead of match and distance."""
+
+    @property
+    def figures(self) -> str:
+        """The note, or the match and the distance of a hit; a tile without a match shows the distance alone."""
+        distance = _number(self.distance)
+        return self.note or (distance if self.match is None else f"match {self.match:.2f}, {distance}")
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A row of a sheet: a query and its hits, the nearest first."""
+
+    title: str
+    """Title with the query and the target, such as "color query -> sift database"."""
+    query: Tile
+    hits: Sequence[Tile]
+    badge: str = "query"
+    """The word in the picture on the left."""
+
+    @property
+    def tally(self) -> str:
+        """The number of marked hits that are right, in words; "" if no hit is marked."""
+        marks = [hit.correct for hit in self.hits if hit.correct is not None]
+        return f"{sum(marks)} of {len(marks)} right" if marks else ""
+
+
+def _number(distance: float | None) -> str:
+    if distance is None:
+        return ""
+    return f"{distance:,.0f}" if distance >= 1000 else f"{distance:.4g}"
 
 
 def strips(
@@ -44,7 +97,7 @@ def _query_tile(items: Items, query: Query, truth: str, name: str) -> Tile:
         return Tile(
             thumbnail_of(items, item.key),
             ", ".join(item.labels),
-            name=_file_name(item.key),
+            name=file_name(item.key),
             key=item.key,
             text=item.text,
         )
@@ -71,7 +124,7 @@ class _Tiles:
         return Tile(
             self._pictures[hit.key],
             ", ".join(hit.labels),
-            name=_file_name(hit.key),
+            name=file_name(hit.key),
             key=hit.key,
             distance=hit.distance,
             match=hit.match,
@@ -92,7 +145,7 @@ class _Tiles:
         return bool(content) and self._items.get(hit.key).content_hash == content
 
 
-def _file_name(key: str) -> str:
+def file_name(key: str) -> str:
     """Return the last part of a key, usually the name of a file."""
     return key.rpartition("/")[2] or key
 

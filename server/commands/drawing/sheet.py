@@ -1,18 +1,18 @@
-"""Contact sheets: a query on the left, its hits in rows on the right, each with a caption."""
+"""Contact sheets: a query on the left, its hits on the right, each with a caption; and questions to a person."""
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
 from PIL import Image, ImageDraw
 
+from crossview.engine.values.comparisons import Question
 from crossview.engine.values.errors import InvalidInputError
-from crossview.engine.values.markup import Markup, markup
 from crossview.server.commands.drawing.lettering import Lettering, unknown
-from crossview.server.commands.drawing.page import Page, Section, plot, strip_of, write_at_once
-from crossview.server.commands.drawing.strip import Strip, Tile
+from crossview.server.commands.drawing.page import Fragments, Page, Section, write_at_once
+from crossview.server.commands.drawing.search_results import Items, Strip, Tile, thumbnail_of
 
 TILE = 132
 """Side of the square that a picture is fitted into, in pixels."""
@@ -35,6 +35,8 @@ SHEET_TITLE = 56
 COLUMNS = 8
 """Maximum number of hits in a row."""
 HITS_LEFT = MARGIN + CELL + QUERY_GAP
+_CANDIDATES = 3
+"""Maximum number of candidates in a row."""
 NARROWEST = 520
 """Minimum width of a sheet, in pixels."""
 _TITLE_SIZE, STRIP_SIZE, _SMALL_SIZE = 26, 17, 14
@@ -78,7 +80,7 @@ def _width(strips: Sequence[Strip], title: str) -> int:
     """Return the width that the hits and the titles need; titles do not widen a sheet beyond ``COLUMNS`` hits."""
     draw = ImageDraw.Draw(Image.new("RGB", (1, 1)))
     titles = [Lettering(draw, _TITLE_SIZE).width(title)]
-    titles += [Lettering(draw, STRIP_SIZE).width(one.title) + _tally_width(draw, one) for one in strips]
+    titles += [Lettering(draw, STRIP_SIZE).width(strip.title) + _tally_width(draw, strip) for strip in strips]
     columns = min(COLUMNS, max((len(strip.hits) for strip in strips), default=0))
     widest, hits = (HITS_LEFT + count * (CELL + GAP) - GAP + MARGIN for count in (COLUMNS, columns))
     return max(NARROWEST, hits, min(widest, math.ceil(max(titles)) + 2 * MARGIN))
@@ -90,12 +92,12 @@ def _height(strip: Strip) -> int:
 
 def check_sheet(path: Path) -> str:
     """Return Pillow's format for a sheet's file, or HTML; raise InvalidInputError if it cannot be a sheet."""
-    known = {**FORMATS, PAGE: "HTML"}
-    if path.suffix.lower() not in known:
-        raise InvalidInputError(f"a contact sheet cannot be written to {path}: end the name in {', '.join(known)}")
+    formats = {**FORMATS, PAGE: "HTML"}
+    if path.suffix.lower() not in formats:
+        raise InvalidInputError(f"a contact sheet cannot be written to {path}: end the name in {', '.join(formats)}")
     if not path.parent.is_dir():
         raise InvalidInputError(f"a contact sheet cannot be written to {path}: the folder {path.parent} does not exist")
-    return known[path.suffix.lower()]
+    return formats[path.suffix.lower()]
 
 
 def write_sheet(path: Path, strips: Sequence[Strip], title: str = "", made: Mapping[str, Any] | None = None) -> str:
@@ -107,7 +109,8 @@ def write_sheet(path: Path, strips: Sequence[Strip], title: str = "", made: Mapp
     cannot be written.
     """
     if check_sheet(path) == "HTML":
-        _write_page(path, title or "Search results", _counted(strips), [strip_of(one) for one in strips], made)
+        rows = Section("", Fragments()("strips.html", "strips", strips))
+        write_page(path, Page("Contact sheet", title or "Search results", _counted(strips), [rows], made or {}))
         return ""
     save_sheet(path, contact_sheet(strips, title), "request fewer hits")
     tiles = [tile for strip in strips for tile in (strip.query, *strip.hits)]
@@ -123,15 +126,9 @@ def sheet_bytes(strips: Sequence[Strip], title: str = "") -> bytes:
     return data.getvalue()
 
 
-def save_sheet(path: Path, sheet: Image.Image, remedy: str, title: str = "") -> None:
-    """Write a drawn sheet; the errors are those of ``write_sheet``, with a ``remedy`` for too many pixels.
-
-    ``title`` states what a page shows.
-    """
+def save_sheet(path: Path, sheet: Image.Image, remedy: str) -> None:
+    """Write a drawn sheet; the errors are those of ``write_sheet``, with a ``remedy`` for too many pixels."""
     kind = check_sheet(path)
-    if kind == "HTML":
-        _write_page(path, title, "", [plot(sheet, title)], None)
-        return
     if max(sheet.size) > LARGEST.get(kind, max(sheet.size)):
         raise InvalidInputError(
             f"the contact sheet has {sheet.width} x {sheet.height} pixels, but {kind} takes at most "
@@ -141,18 +138,16 @@ def save_sheet(path: Path, sheet: Image.Image, remedy: str, title: str = "") -> 
     write_at_once(path, lambda part: sheet.save(part, format=kind, **options))
 
 
+def write_page(path: Path, page: Page) -> None:
+    """Write a report, at once."""
+    write_at_once(path, lambda part: part.write_text(page.html(), encoding="utf-8"))
+
+
 def _counted(strips: Sequence[Strip]) -> str:
     """Return the number of hits and lists in words."""
-    hits = sum(len(one.hits) for one in strips)
+    hits = sum(len(strip.hits) for strip in strips)
     lists = f" in {len(strips):,} lists" if len(strips) > 1 else ""
     return f"{hits:,} hit{'' if hits == 1 else 's'}{lists}, the nearest first."
-
-
-def _write_page(
-    path: Path, title: str, summary: str, content: Sequence[Markup], made: Mapping[str, Any] | None
-) -> None:
-    text = Page("Contact sheet", title, summary, [Section("", markup(content))], made or {}).html()
-    write_at_once(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
 def _draw_strip(sheet: Image.Image, draw: ImageDraw.ImageDraw, strip: Strip, top: int) -> None:
@@ -163,7 +158,7 @@ def _draw_strip(sheet: Image.Image, draw: ImageDraw.ImageDraw, strip: Strip, top
     small.line((right - small.width(strip.tally), top + 6), strip.tally, FAINT)
     draw.line((MARGIN, top + ROW_TITLE - 6, right - 1, top + ROW_TITLE - 6), RULE)
     top += ROW_TITLE
-    draw_tile(sheet, draw, strip.query, (MARGIN, top), QUERY, strip.badge)
+    _draw_tile(sheet, draw, strip.query, (MARGIN, top), QUERY, strip.badge)
     arrow = MARGIN + CELL + QUERY_GAP // 2
     middle = top + CELL // 2
     draw.polygon(((arrow - 7, middle - 9), (arrow + 7, middle), (arrow - 7, middle + 9)), FAINT)
@@ -173,14 +168,14 @@ def _draw_strip(sheet: Image.Image, draw: ImageDraw.ImageDraw, strip: Strip, top
         row, column = divmod(rank, COLUMNS)
         corner = HITS_LEFT + column * (CELL + GAP), top + row * (CELL + CAPTION + GAP)
         colour = RULE if hit.correct is None else (RIGHT if hit.correct else WRONG)
-        draw_tile(sheet, draw, hit, corner, colour, f"{rank + 1}")
+        _draw_tile(sheet, draw, hit, corner, colour, f"{rank + 1}")
 
 
 def _tally_width(draw: ImageDraw.ImageDraw, strip: Strip) -> float:
     return Lettering(draw, _SMALL_SIZE).width(strip.tally) + GAP if strip.tally else 0.0
 
 
-def draw_tile(
+def _draw_tile(
     sheet: Image.Image,
     draw: ImageDraw.ImageDraw,
     tile: Tile,
@@ -203,7 +198,7 @@ def draw_tile(
     if tile.correct is not None:
         _draw_verdict(draw, tile.correct, (left + CELL - FRAME - 25, top + FRAME + 3))
     letters, room = Lettering(draw, _SMALL_SIZE), CELL - 4
-    lines = [one for one in ((tile.name, INK), (tile.label, INK), (tile.figures, FAINT)) if one[0]]
+    lines = [text for text in ((tile.name, INK), (tile.label, INK), (tile.figures, FAINT)) if text[0]]
     for number, (line, ink) in enumerate(lines):
         letters.line((left + 2, top + CELL + 4 + number * CAPTION_LINE), letters.shortened(line, room), ink)
 
@@ -264,3 +259,35 @@ def decoded(data: bytes, side: int) -> Image.Image | None:
         return Image.fromarray(decode(data, max_side=side).image[:, :, ::-1])
     except ImageError:
         return None
+
+
+def question_sheet(items: Items, question: Question, chosen: Set[int] = frozenset()) -> Image.Image:
+    """Return the picture of a question, with a green frame around the candidates at the chosen positions, from 0."""
+    count = len(question.candidates)
+    columns, rows = min(_CANDIDATES, count), math.ceil(count / _CANDIDATES)
+    left = MARGIN + CELL + QUERY_GAP
+    which = "which of both is" if count == 2 else "which are"
+    title = f"By {question.notion}: {which} like the one on the left?"
+    needed = Lettering(ImageDraw.Draw(Image.new("RGB", (1, 1))), STRIP_SIZE).width(title)
+    width = max(left + columns * (CELL + GAP) - GAP + MARGIN, math.ceil(needed) + 2 * MARGIN)
+    sheet = Image.new("RGB", (width, 2 * MARGIN + ROW_TITLE + rows * (CELL + GAP) - GAP), PAPER)
+    draw = ImageDraw.Draw(sheet)
+    Lettering(draw, STRIP_SIZE).line((MARGIN, MARGIN - 8), title, INK)
+    top = MARGIN + ROW_TITLE
+    _draw_tile(sheet, draw, _candidate(items, question.anchor), (MARGIN, top), QUERY, "A")
+    for place, key in enumerate(question.candidates):
+        corner = left + place % _CANDIDATES * (CELL + GAP), top + place // _CANDIDATES * (CELL + GAP)
+        colour = RIGHT if place in chosen else RULE
+        _draw_tile(sheet, draw, _candidate(items, key), corner, colour, str(place + 1))
+    return sheet
+
+
+def write_question(path: Path, items: Items, question: Question) -> None:
+    """Write the picture of a question, atomically, because a viewer may show the file."""
+    write_at_once(path, lambda part: question_sheet(items, question).save(part, format="PNG"))
+
+
+def _candidate(items: Items, key: str) -> Tile:
+    """Return the tile of an item without its labels, because these could give away the answer."""
+    picture = thumbnail_of(items, key)
+    return Tile(picture, text="" if picture else items.get(key).text or key)

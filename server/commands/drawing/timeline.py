@@ -1,8 +1,7 @@
 """The time line: a picture of the importance of each change over time."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from math import sqrt
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from PIL import Image, ImageDraw
@@ -11,6 +10,7 @@ from crossview.server.commands.drawing.lettering import Colour, Lettering
 from crossview.server.commands.drawing.region_pictures import FRAME, version_picture
 from crossview.server.commands.drawing.search_results import Items
 from crossview.server.commands.drawing.sheet import FAINT, INK, PAPER, RULE
+from crossview.server.edge.pages.shapes import TimeLine
 
 if TYPE_CHECKING:
     from crossview.engine.values.changes import Change
@@ -21,13 +21,13 @@ OTHER: Colour = (0, 114, 178)
 """Colour of changes that are not important: blue of the palette of Okabe and Ito."""
 _LEFT, _TOP, _RIGHT, _BOTTOM = 60, 46, 20, 34
 _THUMBNAIL, _THUMBNAILS = 136, 8
-_MOST_TICKS = 9
-_STEPS = tuple(timedelta(hours=hours) for hours in (1, 3, 6, 12, 24, 48, 168, 336, 720, 1440, 4320, 8760))
 
 
 def timeline_picture(items: Items, changes: "Sequence[Change]") -> Image.Image:
     """Return the time line, with thumbnails of the most important versions below."""
-    shown = sorted(sorted(_important(changes), key=lambda one: -one.importance)[:_THUMBNAILS], key=lambda one: one.time)
+    shown = sorted(
+        sorted(_important(changes), key=lambda change: -change.importance)[:_THUMBNAILS], key=lambda change: change.time
+    )
     width, height = SIZE
     sheet = Image.new("RGB", (width, height + (_THUMBNAIL + 40 if shown else 0)), PAPER)
     draw = ImageDraw.Draw(sheet)
@@ -40,26 +40,14 @@ def timeline_picture(items: Items, changes: "Sequence[Change]") -> Image.Image:
     return sheet
 
 
-class _Axes:
-    """The positions of times and importances in pixels; a square root separates small importances."""
-
-    def __init__(self, changes: "Sequence[Change]") -> None:
-        self.first, self.last = changes[0].time, changes[-1].time
-        self.most = max(1.5, *(change.importance for change in changes))
+class _Axes(TimeLine):
+    """The places of times and importances in pixels."""
 
     def x(self, time: datetime) -> float:
-        duration = (self.last - self.first).total_seconds() or 1.0
-        return _LEFT + (SIZE[0] - _LEFT - _RIGHT) * (time - self.first).total_seconds() / duration
+        return _LEFT + (SIZE[0] - _LEFT - _RIGHT) * self.across(time)
 
     def y(self, importance: float) -> float:
-        return SIZE[1] - _BOTTOM - (SIZE[1] - _TOP - _BOTTOM) * sqrt(max(importance, 0.0) / self.most)
-
-    def ticks(self) -> list[datetime]:
-        whole = self.last - self.first
-        step = next((one for one in _STEPS if whole / one <= _MOST_TICKS), whole / _MOST_TICKS or timedelta(hours=1))
-        start = self.first.replace(hour=0, minute=0, second=0, microsecond=0)
-        start += step * -((start - self.first) // step)
-        return [start + number * step for number in range(int((self.last - start) / step) + 1)]
+        return SIZE[1] - _BOTTOM - (SIZE[1] - _TOP - _BOTTOM) * self.up(importance)
 
 
 def _important(changes: "Sequence[Change]") -> "list[Change]":
@@ -69,12 +57,10 @@ def _important(changes: "Sequence[Change]") -> "list[Change]":
 def _frame(draw: ImageDraw.ImageDraw, axes: _Axes) -> None:
     letters = Lettering(draw, 13)
     right, bottom = SIZE[0] - _RIGHT, SIZE[1] - _BOTTOM
-    days = axes.last - axes.first > timedelta(days=3)
-    for tick in axes.ticks():
+    for tick, text in axes.ticks:
         draw.line([(axes.x(tick), _TOP), (axes.x(tick), bottom)], fill=RULE)
-        text = f"{tick:%Y-%m-%d}" if days else f"{tick:%m-%d %H:%M}"
         letters.line((min(axes.x(tick), right - letters.width(text)), bottom + 8), text, INK)
-    for level in (0, 1, *(level for level in (2, 4, 8, 16, 64, 256, 1024) if level < axes.most)):
+    for level in axes.levels:
         draw.line(
             [(_LEFT, axes.y(level)), (right, axes.y(level))], fill=FRAME if level == 1 else RULE, width=1 + (level == 1)
         )

@@ -19,6 +19,11 @@ A page is a coroutine that takes a ``Visit`` and returns an ``Answer``. To add o
    of users into ``{{ name(text) }}``, which isolates their direction and shortens them. Widths of bars are
    attributes of SVG.
 
+A thing that reports show, too, is a macro in a file of its own: ``groups.html``, ``findings.html``, ``change.html``,
+``explanation.html`` and ``figures.html``, with the style sheet ``report.css``. It takes values of the engine, and asks
+``thumbnail(collection, key)``, ``link(collection, key)`` and ``acts`` for the difference between pages and reports
+(``templates.py``); a page adds its forms by ``{% call %}``.
+
 Spaces, sizes and colours are the custom properties at the top of ``static/page.css``: use them, and no other values.
 ``tests/server/edge/pages/test_every_page.py`` visits each page; add a line for yours. ``tests/helpers/browsing.py`` has
 a client with a session, and a browser.

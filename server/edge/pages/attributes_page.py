@@ -42,7 +42,7 @@ class Moved:
     @classmethod
     def of(cls, fields: Fields, info: Any) -> "Moved | None":
         """Return what the address asks of a space with attributes; None if no space has any."""
-        spaces = {short(one.name): one for one in info.spaces if one.axes}
+        spaces = {short(space.name): space for space in info.spaces if space.axes}
         if not spaces:
             return None
         wanted = fields.text("space") or (info.active_space if info.active_space in spaces else next(iter(spaces)))
@@ -50,20 +50,20 @@ class Moved:
             raise PageError(404, f"no space {wanted!r} with attributes; there is: {', '.join(spaces)}", Code.NOT_FOUND)
         space = spaces[wanted]
         view, held = fields.text("view"), fields.texts(HOLD)
-        axes = [Axis(one, _amount(fields.text(f"{AMOUNT}{one}")), one in held) for one in space.axes[:_MOST_AXES]]
+        axes = [Axis(axis, _amount(fields.text(f"{AMOUNT}{axis}")), axis in held) for axis in space.axes[:_MOST_AXES]]
         return cls(space, view if view in space.views else space.views[0], fields.raw("like"), tuple(axes))
 
     def request(self, parent: str) -> pb.SearchRequest:
         """Return the search."""
         request = pb.SearchRequest(parent=parent, space=short(self.space.name), k=_RESULTS)
         request.queries.add(key=self.key, view=self.view)
-        for one in self.axes:
-            if one.amount > 0:
-                request.more[one.name] = one.amount
-            elif one.amount < 0:
-                request.less[one.name] = -one.amount
+        for axis in self.axes:
+            if axis.amount > 0:
+                request.more[axis.name] = axis.amount
+            elif axis.amount < 0:
+                request.less[axis.name] = -axis.amount
         if request.more or request.less:
-            request.hold.extend(one.name for one in self.axes if one.held and not one.amount)
+            request.hold.extend(axis.name for axis in self.axes if axis.held and not axis.amount)
         return request
 
 
@@ -85,8 +85,8 @@ async def show(visit: Visit) -> Answer:
     error: PageError | None = None
     if moved is not None and moved.key:
         try:
-            found = await visit.call("Search", moved.request(visit.collection))
-            hits = [one for one in (hit for each in found.results for hit in each.hits) if one.key != moved.key]
+            response = await visit.call("Search", moved.request(visit.collection))
+            hits = [hit for hit in (hit for each in response.results for hit in each.hits) if hit.key != moved.key]
         except PageError as refused:
             if refused.code is Code.UNAUTHENTICATED:
                 raise
@@ -100,7 +100,7 @@ async def show(visit: Visit) -> Answer:
         "lesson": "attributes",
         "moved": moved,
         "space": short(moved.space.name) if moved is not None else "",
-        "spaces": [short(one.name) for one in info.spaces if one.axes],
+        "spaces": [short(space.name) for space in info.spaces if space.axes],
         "hits": hits,
         "items": items,
         "error": error,

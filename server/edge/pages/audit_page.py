@@ -1,52 +1,29 @@
 """The audit of a collection: what is wrong with its items, labels and space, kind by kind."""
 
+from crossview.engine.values.audit import Audit
 from crossview.server.edge.pages.answer import Answer
-from crossview.server.edge.pages.page_calls import PageError
 from crossview.server.edge.pages.search_requests import short
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.visit import Visit
-from crossview.server.wire.status import Code
+from crossview.server.wire.fields import to_value
 from crossview.v1 import audit_pb2, collections_pb2
 
 _SHOWN = 24
-_TITLES = {
-    "held_out_copies": "Copies across the hold-out",
-    "doubtful_labels": "Doubtful labels",
-    "outliers": "Outliers",
-    "unclear_labels": "Unclear labels",
-    "outdated_rows": "Outdated rows",
-    "lacking_rows": "Rows that are lacking",
-    "equal_rows": "Views that tell nothing",
-    "remote_rows": "Rows that are rounded",
-    "outdated_space": "The space is out of date",
-    "newer_items": "Newer items",
-    "drift": "Drift",
-}
-_OF_LABELS = ("unclear_labels",)
-"""Kinds whose keys are labels, not items."""
 
 
 async def show(visit: Visit) -> Answer:
     """Return the findings in the space ``space``, each with some of its items."""
     space, shown = visit.query.text("space"), visit.query.number("limit", _SHOWN, 1, 1_000)
     info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
-    audit, error = None, None
-    try:
-        request = audit_pb2.GetAuditRequest(name=visit.collection, space=space, limit=shown)
-        audit = await visit.call("GetAudit", request)
-    except PageError as failed:
-        if failed.code not in (Code.FAILED_PRECONDITION, Code.INVALID_ARGUMENT, Code.NOT_FOUND):
-            raise
-        error = failed
+    request = audit_pb2.GetAuditRequest(name=visit.collection, space=space, limit=shown)
+    response, error = await visit.answered("GetAudit", request)
     values = {
         "title": f"Audit · {visit.path['collection']}",
         "tab": "audit",
-        "audit": audit,
+        "audit": None if response is None else to_value(Audit, response),
         "error": error,
-        "spaces": [short(one.name) for one in info.spaces],
+        "spaces": [short(space.name) for space in info.spaces],
         "shown": shown,
-        "titles": _TITLES,
-        "of_labels": _OF_LABELS,
     }
     return visit.page("audit.html", 200 if error is None else error.status, **values)
 

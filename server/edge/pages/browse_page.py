@@ -29,9 +29,9 @@ class Sides:
 
     def times(self, state: BrowseState) -> list[tuple[str, int, float]]:
         """Return the periods of the time line: the period, its items, and their share of the longest bar."""
-        found = [one.times for field, one in self.dates if field == state.date]
-        most = max((one.items for times in found for one in times), default=1)
-        return [(one.start, one.items, one.items / most) for times in found for one in times]
+        facets = [facet.times for field, facet in self.dates if field == state.date]
+        most = max((period.items for times in facets for period in times), default=1)
+        return [(period.start, period.items, period.items / most) for times in facets for period in times]
 
 
 async def show(visit: Visit) -> Answer:
@@ -60,7 +60,7 @@ async def _listed(visit: Visit, state: BrowseState) -> tuple[Any, Sides]:
     )
     label, missing = labels.facets
     gone = labels.items - missing.missing
-    dates = tuple((field, one) for field, one in zip(fields, times.facets, strict=True) if one.times)
+    dates = tuple((field, facet) for field, facet in zip(fields, times.facets, strict=True) if facet.times)
     return listed, Sides(folders.items, folders.facets[0], label, gone, dates)
 
 

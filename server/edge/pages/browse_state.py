@@ -61,9 +61,9 @@ class BrowseState:
 
     def filter(self) -> Filter:
         """Return the filter of a request."""
-        found = Filter(key_prefix=self.folder, labels=[self.label] if self.label else [])
-        found.where = " and ".join(self._tests())
-        return found
+        chosen = Filter(key_prefix=self.folder, labels=[self.label] if self.label else [])
+        chosen.where = " and ".join(self._tests())
+        return chosen
 
     def _tests(self) -> Iterator[str]:
         if self.where:  # each part in its own brackets, so that a wrong one cannot close those of another

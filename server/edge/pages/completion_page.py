@@ -37,8 +37,11 @@ class Options:
 async def complete(visit: Visit) -> Answer:
     """Return the completions of the condition ``text``, up to the caret, as JSON."""
     text = visit.query.text("text") + (" " if visit.query.raw("text").endswith(" ") else "")
-    found = await _options(visit, text)
-    value = {"start": found.start, "options": [{"text": one, "note": note} for one, note in found.options[:_MOST]]}
+    options = await _options(visit, text)
+    value = {
+        "start": options.start,
+        "options": [{"text": option, "note": note} for option, note in options.options[:_MOST]],
+    }
     return Answer(json.dumps(value).encode(), "application/json", headers=(NO_STORE,))
 
 
@@ -46,16 +49,18 @@ async def _options(visit: Visit, text: str) -> Options:
     if match := _VALUE.search(text):
         return Options(match.start(2), await _values(visit, match[1], match[2]))
     if match := _OPERATOR.search(text):
-        return Options(match.start(2), tuple((f"{one} ", "") for one in _OPERATORS if one.startswith(match[2].lower())))
+        return Options(
+            match.start(2), tuple((f"{word} ", "") for word in _OPERATORS if word.startswith(match[2].lower()))
+        )
     if match := _START.search(text):
         return Options(match.start(1), await _fields(visit, match[1]))
-    return Options(len(text), tuple((f"{one} ", "") for one in ("and", "or")) if text.endswith(" ") else ())
+    return Options(len(text), tuple((f"{word} ", "") for word in ("and", "or")) if text.endswith(" ") else ())
 
 
 async def _fields(visit: Visit, begun: str) -> tuple[tuple[str, str], ...]:
     listed = await visit.call("ListAttributes", pb.ListAttributesRequest(parent=visit.collection))
-    names = [*((one, "") for one in _FIELDS), *((_quoted(one), "attribute") for one in listed.names)]
-    ranked = sorted(names, key=lambda one: not one[0].lower().startswith(begun.lower()))
+    names = [*((field, "") for field in _FIELDS), *((_quoted(field), "attribute") for field in listed.names)]
+    ranked = sorted(names, key=lambda field: not field[0].lower().startswith(begun.lower()))
     return tuple((f"{name} ", note) for name, note in ranked if begun.lower() in name.lower())
 
 
@@ -70,7 +75,7 @@ async def _values(visit: Visit, field: str, begun: str) -> tuple[tuple[str, str]
         if error.status >= 500 or error.status == 401:
             raise
         return ()
-    values = [(_value(one.value), one.items) for one in counted.counts]
+    values = [(_value(count.value), count.items) for count in counted.counts]
     start = begun.strip("\"'").lower()
     fitting = [(text, items) for text, items in values if text.strip('"').lower().startswith(start)]
     return tuple((f"{text} ", f"{items:,}") for text, items in fitting)

@@ -5,10 +5,9 @@ import json
 from typing import Any
 
 from crossview.server.edge.pages.answer import NO_STORE, Answer
-from crossview.server.edge.pages.page_calls import PageError
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.visit import Visit
-from crossview.server.wire.status import Code
+from crossview.server.wire.convert_search import to_duplicates
 from crossview.v1 import collections_pb2, duplicates_pb2
 from crossview.v1.duplicates_pb2 import DuplicateRelation as Relation
 
@@ -22,41 +21,24 @@ async def show(visit: Visit) -> Answer:
     """Return a page of groups: the first, or that of ``token``."""
     relation, token = visit.query.text("relation"), visit.query.text("token")
     info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
-    found, error = None, None
+    page, error = None, None
     if token or visit.query.text("find") == "1":
         request = duplicates_pb2.FindDuplicatesRequest(parent=visit.collection, page_size=PAGE, page_token=token)
         if relation in _RELATIONS:
             request.relations.append(_RELATIONS[relation])
-        try:
-            found = await visit.call("FindDuplicates", request)
-        except PageError as failed:
-            if failed.code not in (Code.FAILED_PRECONDITION, Code.INVALID_ARGUMENT, Code.NOT_FOUND):
-                raise
-            error = failed
+        page, error = await visit.answered("FindDuplicates", request)
     values = {
         "title": f"Duplicates · {visit.path['collection']}",
         "tab": "duplicates",
         "info": info,
         "starts": info.items <= _AT_ONCE,
-        "found": found,
+        "found": None if page is None else to_duplicates([page]),
         "error": error,
         "relation": relation if relation in _RELATIONS else "",
         "relations": tuple(_RELATIONS),
-        "names": relation_names,
-        "is_burst": lambda group: group.kind == duplicates_pb2.DUPLICATE_KIND_BURST,
+        "after": "" if page is None else page.next_page_token,
     }
     return visit.page("duplicates.html", **values)
-
-
-def relation_names(picture: Any) -> list[str]:
-    """Return the relations of a picture to its keeper, as people read them."""
-    by_value = {value: name for name, value in _RELATIONS.items()}
-    names = [by_value.get(one, "") for one in picture.relations]
-    if "cropped" in names and picture.share:
-        names[names.index("cropped")] = f"cropped to {100 * picture.share:.0f} %"
-    if "rotated" in names and picture.degrees:
-        names[names.index("rotated")] = f"rotated by {picture.degrees:.0f}°"
-    return names
 
 
 def _person(visit: Visit) -> str:

@@ -29,7 +29,7 @@ async def show(visit: Visit) -> Answer:
     """Return the list of collections."""
     wanted = pb.ListCollectionsRequest(page_size=_CARDS, page_token=visit.query.text("after"))
     listed = await visit.call("ListCollections", wanted)
-    cards = await asyncio.gather(*(_card(visit, one.name) for one in listed.collections))
+    cards = await asyncio.gather(*(_card(visit, collection.name) for collection in listed.collections))
     return visit.page("home.html", title="Collections", cards=cards, more=listed.next_page_token)
 
 
@@ -43,8 +43,8 @@ async def _card(visit: Visit, name: str) -> Card:
         )
     except PageError as error:
         return Card(short, error=error.message)
-    views = tuple(one.name for one in info.views)
-    samples = tuple(one.key for one in listed.items)
+    views = tuple(view.name for view in info.views)
+    samples = tuple(item.key for item in listed.items)
     return Card(short, info.description, info.items, views, info.active_space, samples)
 
 

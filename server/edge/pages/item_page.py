@@ -24,17 +24,17 @@ async def read_item(visit: Visit, key: str) -> Any:
 
 def _facts(item: types_pb2.Item) -> list[tuple[str, str]]:
     """Return the names and values of the attributes of an item and of its file."""
-    found = list(_flat(MessageToDict(item.attributes)))
-    found += sorted((f"file.{name}", text) for name, text in _flat(MessageToDict(item.file)) if name not in _SHOWN)
-    return found[:_MOST_FACTS]
+    facts = list(_flat(MessageToDict(item.attributes)))
+    facts += sorted((f"file.{name}", text) for name, text in _flat(MessageToDict(item.file)) if name not in _SHOWN)
+    return facts[:_MOST_FACTS]
 
 
 def _flat(value: Any, prefix: str = "") -> Any:
-    for name, one in value.items():
-        if isinstance(one, dict):
-            yield from _flat(one, f"{prefix}{name}.")
+    for name, inner in value.items():
+        if isinstance(inner, dict):
+            yield from _flat(inner, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", ", ".join(map(_text, one)) if isinstance(one, list) else _text(one)
+            yield f"{prefix}{name}", ", ".join(map(_text, inner)) if isinstance(inner, list) else _text(inner)
 
 
 def _text(value: object) -> str:
@@ -46,8 +46,8 @@ def _text(value: object) -> str:
 async def show(visit: Visit) -> Answer:
     """Return the details of the item ``key``, in the state of the search."""
     state, key = SearchState.of(visit.query), visit.query.text("key")
-    found = await read_item(visit, key)
-    return visit.page("item.html", title=key, tab="search", state=state, panel=found, Example=Example)
+    panel = await read_item(visit, key)
+    return visit.page("item.html", title=key, tab="search", state=state, panel=panel, Example=Example)
 
 
 async def delete(visit: Visit) -> Answer:

@@ -5,12 +5,15 @@ from typing import Any
 
 from google.longrunning import operations_pb2
 
+from crossview.engine.values.evaluation import TRAINED, UNSEEN, Evaluation, EvaluationRow
 from crossview.server.edge.pages.answer import Answer
+from crossview.server.edge.pages.figures import Figure, figures
 from crossview.server.edge.pages.page_calls import PageError, for_people
 from crossview.server.edge.pages.search_requests import short
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.templates import url
 from crossview.server.edge.pages.visit import Visit
+from crossview.server.wire.fields import to_value
 from crossview.server.wire.status import Code, message_in
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import jobs_pb2, types_pb2
@@ -18,13 +21,13 @@ from crossview.v1 import jobs_pb2, types_pb2
 MEASURES = ("labels", "items")
 """The ends of the ids of the evaluations that follow a training."""
 _FIGURES = {
-    ("labels", "map", 0): "Mean average precision",
+    ("labels", "map", None): "Mean average precision",
     ("labels", "precision", 10): "Same label among the first 10",
     ("items", "recall", 1): "Own item first",
     ("items", "recall", 10): "Own item among the first 10",
 }
 """The shown figures in plain words, by measure, metric and k."""
-_DATABASES = (types_pb2.DATABASE_UNSEEN, types_pb2.DATABASE_TRAINED, types_pb2.DATABASE_UNSPECIFIED)
+_DATABASES = (UNSEEN, TRAINED, "")
 """The items to find: the first that was measured is shown."""
 
 
@@ -50,43 +53,21 @@ class Work:
         return bool(self.state.state == jobs_pb2.JobMetadata.STATE_CANCELLED)
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure before and after a training."""
-
-    name: str
-    views: str
-    before: float
-    after: float
-    error: float | None
-    """Standard error of the difference."""
-
-    @property
-    def change(self) -> float:
-        """The difference, above 0 for the better."""
-        return self.after - self.before
-
-    @property
-    def certain(self) -> bool:
-        """Whether the difference is at least two standard errors."""
-        return self.error is not None and abs(self.change) >= 2 * self.error > 0
-
-
 async def _work(visit: Visit, job: str, kind: type[Any]) -> Work | None:
     """Return a job; None if it does not exist."""
     try:
-        one = await visit.call("GetOperation", operations_pb2.GetOperationRequest(name=f"operations/{job}"))
+        operation = await visit.call("GetOperation", operations_pb2.GetOperationRequest(name=f"operations/{job}"))
     except PageError as error:
         if error.code is not Code.NOT_FOUND:
             raise
         return None
     state = jobs_pb2.JobMetadata()
-    one.metadata.Unpack(state)
-    if not one.HasField("response"):
-        return Work(job, state, one.done, error=for_people(message_in(one.error)) if one.done else "")
+    operation.metadata.Unpack(state)
+    if not operation.HasField("response"):
+        return Work(job, state, operation.done, error=for_people(message_in(operation.error)) if operation.done else "")
     response = kind()
-    one.response.Unpack(response)
-    return Work(job, state, one.done, response)
+    operation.response.Unpack(response)
+    return Work(job, state, operation.done, response)
 
 
 async def show(visit: Visit) -> Answer:
@@ -100,56 +81,51 @@ async def show(visit: Visit) -> Answer:
     space = short(work.response.name) if work.response is not None else visit.query.text("space")
     measured = [(name, await _work(visit, f"{job}-{name}", pb.Evaluation)) for name in MEASURES]
     info = await visit.call("GetCollection", pb.GetCollectionRequest(name=visit.collection))
-    found = [(name, one) for name, one in measured if one is not None]
+    measurements = [(name, job_of_measure) for name, job_of_measure in measured if job_of_measure is not None]
     values = {
         "title": f"Training {space}",
         "tab": "teach",
         "lesson": "train",
         "work": work,
-        "measured": found,
-        "measuring": work.response is not None and any(not one.done for _, one in found),
-        "figures": [each for name, one in found if one.response for each in figures(name, one.response, space)],
+        "measured": measurements,
+        "measuring": work.response is not None and any(not measurement.done for _, measurement in measurements),
+        "figures": [
+            figure
+            for name, measurement in measurements
+            if measurement.response
+            for figure in _shown(name, measurement.response, space)
+        ],
         "space": space,
         "before": before,
-        "exists": any(short(one.name) == space for one in info.spaces),
+        "exists": any(short(other.name) == space for other in info.spaces),
         "active": info.active_space == space,
     }
     return visit.page("job.html", **values)
 
 
-def figures(measure: str, evaluation: Any, space: str) -> list[Figure]:
+def _shown(measure: str, message: Any, space: str) -> list[Figure]:
     """Return the figures of an evaluation that people are shown, of the unseen items where it has them."""
-    rows: dict[tuple[Any, ...], dict[str, float]] = {}
-    for row in evaluation.rows:
-        rows.setdefault((row.query_view, row.database_view, row.metric, row.k, row.database), {})[row.space] = row.value
-    errors: dict[tuple[Any, ...], float] = {
-        (one.query_view, one.database_view, one.metric, one.k, one.database): one.standard_error
-        for one in evaluation.differences
-        if one.space == space and one.HasField("standard_error")
-    }
-    found = []
-    databases = {key[-1] for key in rows}
-    chosen = next((one for one in _DATABASES if one in databases), None)
-    for key, values in rows.items():
-        query, database_view, metric, k, database = key
-        name = _FIGURES.get((measure, metric, k))
-        others = [value for one, value in values.items() if one != space]
-        if name is None or database != chosen or space not in values or not others:
-            continue
-        views = query if query == database_view else f"{query} → {database_view}"
-        found.append(Figure(name, views, others[0], values[space], errors.get(key)))
-    return found
+    evaluation = to_value(Evaluation, message)
+    databases = {row.database for row in evaluation.rows}
+    chosen = next((database for database in _DATABASES if database in databases), None)
+    rows = [row for row in evaluation.rows if row.database == chosen and (measure, row.metric, row.k) in _FIGURES]
+    lines = figures(evaluation, rows, lambda row: (_FIGURES[measure, row.metric, row.k], _views(row)), percent=True)
+    return [line for line in lines if space in line.spaces and len(line.spaces) > 1]
+
+
+def _views(row: EvaluationRow) -> str:
+    return " → ".join(dict.fromkeys((row.query_view, row.database_view)))
 
 
 async def cancel(visit: Visit) -> Answer:
     """Cancel a training, and the measurements that wait for it."""
     form = await visit.form()
     job = form.text("id")
-    for one in (*(f"{job}-{name}" for name in MEASURES), job):
+    for operation in (*(f"{job}-{name}" for name in MEASURES), job):
         try:
-            await visit.call("CancelOperation", operations_pb2.CancelOperationRequest(name=f"operations/{one}"))
+            await visit.call("CancelOperation", operations_pb2.CancelOperationRequest(name=f"operations/{operation}"))
         except PageError as error:
-            if error.code is not Code.NOT_FOUND or one == job:
+            if error.code is not Code.NOT_FOUND or operation == job:
                 raise
     path = f"/c/{visit.path['collection']}/teach/job"
     return visit.redirect(url(path, id=job, space=form.text("space"), before=form.text("before")))

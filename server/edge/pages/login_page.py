@@ -34,8 +34,8 @@ async def log_in(visit: Visit) -> Answer:
 async def log_out(visit: Visit) -> Answer:
     """End the session, and let the browser forget what it has loaded."""
     visit.log_out()
-    found = visit.redirect("/login")
-    return Answer(status=found.status, headers=(*found.headers, ("clear-site-data", '"cache"')))
+    answer = visit.redirect("/login")
+    return Answer(status=answer.status, headers=(*answer.headers, ("clear-site-data", '"cache"')))
 
 
 async def _may_enter(visit: Visit) -> PageError | None:

@@ -27,7 +27,7 @@ async def show(visit: Visit) -> Answer:
     job = await _job(visit)
     wanted, field = visit.query.number("id", 0, 0, 2**31 - 1), visit.query.text("field", "label")
     chosen = next(
-        (one for one in listed.maps if one.id == wanted), None if wanted or not listed.maps else listed.maps[0]
+        (map_ for map_ in listed.maps if map_.id == wanted), None if wanted or not listed.maps else listed.maps[0]
     )
     if wanted and chosen is None:
         raise PageError(404, f"the collection has no map {wanted} any more", Code.NOT_FOUND)
@@ -42,9 +42,9 @@ async def show(visit: Visit) -> Answer:
         "map": chosen,
         "points": points,
         "field": field,
-        "fields": ("label", *(one for one in attributes.names if one != "file")),
+        "fields": ("label", *(name for name in attributes.names if name != "file")),
         "job": job,
-        "spaces": [(short(one.name), tuple(one.views)) for one in info.spaces],
+        "spaces": [(short(space.name), tuple(space.views)) for space in info.spaces],
         "active": info.active_space or "raw",
     }
     return visit.page("map.html", **values)
@@ -72,14 +72,14 @@ def _points(visit: Visit, number: int, field: str, size: int, token: str = "") -
 async def points(visit: Visit) -> Answer:
     """Return a page of the points of the map ``id`` as JSON, with their values of ``field``."""
     number, field = visit.query.number("id", 0, 0, 2**31 - 1), visit.query.text("field")
-    found = await visit.call("ListMapPoints", _points(visit, number, field, 0, visit.query.text("token")))
+    page = await visit.call("ListMapPoints", _points(visit, number, field, 0, visit.query.text("token")))
     value = {
-        "keys": list(found.keys),
-        "x": [round(one, 5) for one in found.x],
-        "y": [round(one, 5) for one in found.y],
-        "values": [_value(one) for one in found.values],
-        "places": list(found.places),
-        "next": found.next_page_token,
+        "keys": list(page.keys),
+        "x": [round(place, 5) for place in page.x],
+        "y": [round(place, 5) for place in page.y],
+        "values": [_value(value) for value in page.values],
+        "places": list(page.places),
+        "next": page.next_page_token,
     }
     return Answer(json.dumps(value).encode(), "application/json", headers=(NO_STORE,))
 

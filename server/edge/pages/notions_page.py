@@ -19,22 +19,22 @@ KINDS = ("single", "grid")
 
 async def read_answers(visit: Visit, notion: str = "", person: str = "") -> tuple[list[PersonsAnswer], bool]:
     """Return the answers, and whether there are more than the page reads; empty names stand for all."""
-    found: list[PersonsAnswer] = []
+    answers: list[PersonsAnswer] = []
     token = ""
     for _ in range(_MOST_PAGES):
         request = pb.ListAnswersRequest(parent=visit.collection, notion=notion, person=person, page_token=token)
         request.page_size = ANSWERS_AT_ONCE
         listed = await visit.call("ListAnswers", request)
-        found += [to_value(PersonsAnswer, one) for one in listed.answers]
+        answers += [to_value(PersonsAnswer, answer) for answer in listed.answers]
         token = listed.next_page_token
         if not token:
             break
-    return found, bool(token)
+    return answers, bool(token)
 
 
-def agreement(one: NotionAnswers) -> float | None:
+def agreement(answers: NotionAnswers) -> float | None:
     """Return the share of the comparisons of several people on which all of them agree; None without any."""
-    return 1 - len(one.disputes) / one.compared if one.compared else None
+    return 1 - len(answers.disputes) / answers.compared if answers.compared else None
 
 
 async def show(visit: Visit) -> Answer:

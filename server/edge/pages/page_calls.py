@@ -96,9 +96,9 @@ class PageCalls:
 
         try:
             with self._calls.counted():
-                found = await self._calls.dispatcher.answer(method, read, caller)
+                answer = await self._calls.dispatcher.answer(method, read, caller)
         except RefusedError as error:
             raise page_error(error.refusal) from error
         except CrossviewError as error:
             raise page_error(refusal(error)) from error
-        return method.response.FromString(found)
+        return method.response.FromString(answer)

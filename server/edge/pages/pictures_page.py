@@ -33,12 +33,12 @@ async def thumbnail(visit: Visit) -> Answer:
         size=collections_pb2.THUMBNAIL_SIZE_LARGE if large else collections_pb2.THUMBNAIL_SIZE_SMALL,
     )
     try:
-        found = await _patient(visit, "GetThumbnail", request)
+        response = await _patient(visit, "GetThumbnail", request)
     except PageError as error:
         if error.code is not Code.NOT_FOUND:
             raise
         return Answer(_NONE, SVG)
-    return _unless_known(visit, found.image, found.media_type)
+    return _unless_known(visit, response.image, response.media_type)
 
 
 async def thumbnails(visit: Visit) -> Answer:
@@ -50,8 +50,8 @@ async def thumbnails(visit: Visit) -> Answer:
     keys, images = visit.query.texts("key")[:THUMBNAILS_AT_ONCE], list[bytes]()
     while len(images) < len(keys):
         request = collections_pb2.GetThumbnailsRequest(parent=visit.collection, keys=keys[len(images) :])
-        found = await _patient(visit, "GetThumbnails", request)
-        images += [one.image for one in found.thumbnails]
+        response = await _patient(visit, "GetThumbnails", request)
+        images += [picture.image for picture in response.thumbnails]
     body = b"".join(len(image).to_bytes(4, "big") + image for image in images)
     return _unless_known(visit, body, "application/octet-stream")
 

@@ -64,7 +64,7 @@ async def show(visit: Visit) -> Answer:
             if refused.code is Code.UNAUTHENTICATED:
                 raise
             error = refused
-    given, partly = await read_answers(visit, asked.notion)
+    answers, partly = await read_answers(visit, asked.notion)
     values = {
         "title": f"{asked.notion} · {visit.path['collection']}",
         "tab": "teach",
@@ -72,10 +72,10 @@ async def show(visit: Visit) -> Answer:
         "asked": asked,
         "again": again,
         "error": error,
-        "views": [one.name for one in info.views],
-        "own": sum(one.person == asked.person for one in given),
-        "others": sum(one.person != asked.person for one in given),
-        "comparisons": sum(len(one.triplets) for one in given),
+        "views": [view.name for view in info.views],
+        "own": sum(stored.person == asked.person for stored in answers),
+        "others": sum(stored.person != asked.person for stored in answers),
+        "comparisons": sum(len(stored.triplets) for stored in answers),
         "partly": partly,
     }
     return visit.page("question.html", 200 if error is None else error.status, **values)
@@ -94,8 +94,8 @@ async def answer(visit: Visit) -> Answer:
     asked = Asked.of(form)
     chosen = () if form.text("skip") else form.texts("near")
     stored = pb.Answer(notion=asked.notion, anchor=asked.anchor, person=asked.person)
-    stored.near.extend(one for one in asked.candidates if one in chosen)
-    stored.far.extend(one for one in asked.candidates if one not in chosen)
+    stored.near.extend(key for key in asked.candidates if key in chosen)
+    stored.far.extend(key for key in asked.candidates if key not in chosen)
     await visit.call("AddAnswer", pb.AddAnswerRequest(parent=visit.collection, answer=stored))
     return visit.redirect(f"/c/{visit.path['collection']}/teach/ask", **asked.names)
 

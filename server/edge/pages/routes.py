@@ -1,5 +1,6 @@
 """All pages and tabs of the site."""
 
+from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from crossview.server.edge.http.calls import Calls
@@ -16,7 +17,6 @@ from crossview.server.edge.pages import (
     job_page,
     login_page,
     map_page,
-    missing_page,
     notions_page,
     pictures_page,
     question_page,
@@ -26,7 +26,11 @@ from crossview.server.edge.pages import (
     training_page,
     why_page,
 )
-from crossview.server.edge.pages.site import Section, Site
+from crossview.server.edge.pages.answer import Answer
+from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.edge.pages.site import Page, Section, Site
+from crossview.server.edge.pages.visit import Visit
+from crossview.server.wire.status import Code
 
 SECTIONS = (
     Section("search", "Search", ""),
@@ -38,31 +42,39 @@ SECTIONS = (
     Section("changes", "Changes", "/changes"),
 )
 """The tabs of a collection, in order."""
-PAGES = (
-    *home_page.PAGES,
-    *login_page.PAGES,
-    *search_page.PAGES,
-    *pictures_page.PAGES,
-    *item_page.PAGES,
-    *why_page.PAGES,
-    *completion_page.PAGES,
-    *browse_page.PAGES,
-    *chosen_page.PAGES,
-    *duplicates_page.PAGES,
-    *map_page.PAGES,
-    *audit_page.PAGES,
-    *changes_page.PAGES,
-    *notions_page.PAGES,
-    *question_page.PAGES,
-    *suggestions_page.PAGES,
-    *attributes_page.PAGES,
-    *threshold_page.PAGES,
-    *training_page.PAGES,
-    *job_page.PAGES,
+_MODULES = (
+    home_page,
+    login_page,
+    search_page,
+    pictures_page,
+    item_page,
+    why_page,
+    completion_page,
+    browse_page,
+    chosen_page,
+    duplicates_page,
+    map_page,
+    audit_page,
+    changes_page,
+    notions_page,
+    question_page,
+    suggestions_page,
+    attributes_page,
+    threshold_page,
+    training_page,
+    job_page,
 )
+PAGES = tuple(page for module in _MODULES for page in module.PAGES)
 """Every page; a path that several have fits the first."""
 
 
 def page_routes(calls: Calls, version: str) -> list[Route]:
     """Return the routes of all pages; they share the limits of all calls over HTTP."""
-    return Site(calls, SECTIONS, version).routes((*PAGES, *missing_page.PAGES))
+    return Site(calls, SECTIONS, version).routes((*PAGES, Page("/{path:path}", _missing)))
+
+
+async def _missing(visit: Visit) -> Answer:
+    """Raise PageError for a person; programs get the refusal of other addresses."""
+    if "text/html" in visit.headers.get("accept", ""):
+        raise PageError(404, "there is no such page: start at the list of collections", Code.NOT_FOUND)
+    raise HTTPException(404)

@@ -40,7 +40,7 @@ class Listing:
     def is_low(self) -> bool:
         """Whether no result is similar to the query."""
         hits = self.hits if self.search is not None else []
-        matches = [one.match for one in hits if one.HasField("match")]
+        matches = [hit.match for hit in hits if hit.HasField("match")]
         return bool(matches) and max(matches) < _SIMILAR
 
 
@@ -49,40 +49,40 @@ async def show(visit: Visit) -> Answer:
     began = time.perf_counter()
     state = SearchState.of(visit.query)
     info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
-    found, panel = await asyncio.gather(_listings(visit, state, info), _panel(visit, state))
-    failed = [one.error for one in found if one.error is not None]
+    listings, panel = await asyncio.gather(_listings(visit, state, info), _panel(visit, state))
+    failed = [listing.error for listing in listings if listing.error is not None]
     values = {
         "title": _title(state, visit.path["collection"]),
         "tab": "search",
         "state": state,
         "info": info,
-        "words": any("text" in one.inputs for one in info.views),
-        "lists": found,
+        "words": any("text" in view.inputs for view in info.views),
+        "lists": listings,
         "panel": panel,
         "settings": _settings(state, info),
         "milliseconds": round(1000 * (time.perf_counter() - began)),
         "Example": Example,
-        "failed": failed[0] if failed and len(failed) == len(found) else None,
+        "failed": failed[0] if failed and len(failed) == len(listings) else None,
     }
     return visit.page("search.html", failed[0].status if values["failed"] else 200, **values)
 
 
 def _title(state: SearchState, collection: str) -> str:
-    names = [one.value.rpartition("/")[2] if one.kind == "key" else "picture" for one in state.examples]
+    names = [example.value.rpartition("/")[2] if example.kind == "key" else "picture" for example in state.examples]
     query = state.text or ", ".join(names) or state.where
     return f"{query} · {collection}" if query else collection
 
 
 def _settings(state: SearchState, info: Any) -> list[tuple[Any, Any]]:
     """Return the settings with their choices; an unknown space has the choices of the default."""
-    found = []
+    settings = []
     for setting in (state.setting, *([] if state.other is None else [state.other])):
         try:
-            known = choices(info, setting, bool(state.text))
+            choice = choices(info, setting, bool(state.text))
         except PageError:
-            known = choices(info, state.changed(setting=type(setting)()).setting, bool(state.text))
-        found.append((setting, known))
-    return found
+            choice = choices(info, state.changed(setting=type(setting)()).setting, bool(state.text))
+        settings.append((setting, choice))
+    return settings
 
 
 async def _panel(visit: Visit, state: SearchState) -> Any:
@@ -104,23 +104,23 @@ async def _listings(visit: Visit, state: SearchState, info: Any) -> list[Listing
         wanted = searches(state, info, visit.session.uploads)
     except PageError as error:
         return [Listing("", error=error)]
-    return list(await asyncio.gather(*(_listing(visit, one) for one in wanted)))
+    return list(await asyncio.gather(*(_listing(visit, search) for search in wanted)))
 
 
 async def _listing(visit: Visit, search: Search) -> Listing:
     """Return the first page of a search; its error, for a refusal."""
     try:
-        found = await visit.call("Search", search.request)
+        response = await visit.call("Search", search.request)
     except PageError as error:
         if error.code is Code.UNAUTHENTICATED:
             raise
         return Listing(search.title, search, error=error)
-    made = Listing(search.title, search, warnings=tuple(found.warnings))
-    for one in found.results:
-        made.hits += one.hits
-        made.unknown += tuple(one.words.unknown)
-    made.next = _next(search, len(made.hits))
-    return made
+    listing = Listing(search.title, search, warnings=tuple(response.warnings))
+    for result in response.results:
+        listing.hits += result.hits
+        listing.unknown += tuple(result.words.unknown)
+    listing.next = _next(search, len(listing.hits))
+    return listing
 
 
 def _next(search: Search, hits: int) -> str:
@@ -151,7 +151,7 @@ async def _items(visit: Visit, state: SearchState) -> Listing:
     after = "" if request.sample else listed.next_page_token
     items = list(listed.items)
     if request.sample:  # in the order of their keys, neighbours would look alike
-        items.sort(key=lambda one: zlib.crc32(one.key.encode()))
+        items.sort(key=lambda item: zlib.crc32(item.key.encode()))
     return Listing("", None, items, counted.items, after, warnings=tuple(listed.warnings))
 
 
@@ -162,21 +162,21 @@ async def more(visit: Visit) -> Answer:
     items, which takes seconds for 10^5 items. The script leaves out results that it has already.
     """
     state, token = SearchState.of(visit.query), visit.query.text("token")
-    made = Listing("")
+    listing = Listing("")
     if visit.query.text("of") == "items" or not state.asks:
         listed = await visit.call("ListItems", _items_request(visit, state.changed(order="key"), token))
-        made.hits, made.next = list(listed.items), listed.next_page_token
+        listing.hits, listing.next = list(listed.items), listed.next_page_token
     else:
         info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
         wanted = searches(state, info, visit.session.uploads)
         search = wanted[visit.query.number("list", 0, 0, len(wanted) - 1)]
         first = visit.query.number("token", 0, 0, MOST)
         search.request.k = min(MOST, first + 2 * PAGE)
-        found = await _listing(visit, search)
-        if found.error is not None:
-            raise found.error
-        made.hits, made.next = found.hits[first:], found.next
-    return visit.page("more.html", title="More", tab="search", state=state, list=made, Example=Example)
+        searched = await _listing(visit, search)
+        if searched.error is not None:
+            raise searched.error
+        listing.hits, listing.next = searched.hits[first:], searched.next
+    return visit.page("more.html", title="More", tab="search", state=state, list=listing, Example=Example)
 
 
 PAGES = (Page("/c/{collection}", show), Page("/c/{collection}/more", more))

@@ -51,14 +51,14 @@ def short(name: str) -> str:
 
 def choices(info: Any, setting: Setting, has_text: bool) -> Choices:
     """Return what a setting of a collection can choose from; words choose a space with a view for texts."""
-    by_name = {short(one.name): one for one in info.spaces}
-    texts = {one.name for one in info.views if "text" in one.inputs}
+    by_name = {short(space.name): space for space in info.spaces}
+    texts = {view.name for view in info.views if "text" in view.inputs}
     wanted = setting.space or info.active_space or "raw"
     if wanted not in by_name:
         raise PageError(404, f"no space {wanted!r}; there is: {', '.join(by_name)}")
     by_words = False
     if has_text and not setting.space and not texts & set(by_name[wanted].views):
-        fitting = [name for name, one in by_name.items() if texts & set(one.views) and name != "raw"]
+        fitting = [name for name, space in by_name.items() if texts & set(space.views) and name != "raw"]
         if fitting or texts & set(by_name["raw"].views):
             wanted, by_words = (fitting or ["raw"])[0], True
     space = by_name[wanted]
@@ -67,42 +67,42 @@ def choices(info: Any, setting: Setting, has_text: bool) -> Choices:
 
 def searches(state: SearchState, info: Any, uploads: Uploads) -> list[Search]:
     """Return the searches of a state: of each setting one list, or one for each target; raise PageError."""
-    found = []
+    requests = []
     settings = [state.setting] if state.other is None else [state.setting, state.other]
     for setting in settings:
-        known = choices(info, setting, bool(state.text))
-        targets = setting.targets or _searched(known, setting.view, _askable(state, info))
+        choice = choices(info, setting, bool(state.text))
+        targets = setting.targets or _searched(choice, setting.view, _askable(state, info))
         fused = state.lists == ONE or state.other is not None or len(targets) == 1
         lists: list[tuple[str, ...]] = [(target,) for target in targets[:_MOST_LISTS]]
         for chosen in [setting.targets] if fused else lists:
-            request = _request(state, setting, known, info, uploads, chosen)
-            found.append(Search(", ".join(chosen) or ", ".join(known.targets), request, setting, known))
-    return found
+            request = _request(state, setting, choice, info, uploads, chosen)
+            requests.append(Search(", ".join(chosen) or ", ".join(choice.targets), request, setting, choice))
+    return requests
 
 
-def _searched(known: Choices, view: str, askable: Collection[str]) -> tuple[str, ...]:
+def _searched(choice: Choices, view: str, askable: Collection[str]) -> tuple[str, ...]:
     """Return the targets that a query of a view can search, or of all ``askable`` views."""
-    if known.space.cross_view:
-        return known.targets
+    if choice.space.cross_view:
+        return choice.targets
     views = view.split("+") if view else askable
-    return tuple(one for one in known.targets if one.partition(":")[0] in views) or known.targets
+    return tuple(target for target in choice.targets if target.partition(":")[0] in views) or choice.targets
 
 
 def _askable(state: SearchState, info: Any) -> set[str]:
     """Return the views that take all inputs of the query; items have rows of any view."""
     kinds = {"text"} if state.text else set[str]()
-    kinds |= {"image" for one in state.examples if one.kind == "picture"}
-    return {one.name for one in info.views if kinds <= set(one.inputs)}
+    kinds |= {"image" for example in state.examples if example.kind == "picture"}
+    return {view.name for view in info.views if kinds <= set(view.inputs)}
 
 
 def _request(
-    state: SearchState, setting: Setting, known: Choices, info: Any, uploads: Uploads, targets: Sequence[str]
+    state: SearchState, setting: Setting, choice: Choices, info: Any, uploads: Uploads, targets: Sequence[str]
 ) -> pb.SearchRequest:
-    request = pb.SearchRequest(parent=info.name, space=known.name, targets=targets, k=PAGE, per=state.per)
+    request = pb.SearchRequest(parent=info.name, space=choice.name, targets=targets, k=PAGE, per=state.per)
     request.include_missing = state.missing
     if state.where:
         request.filter.where = state.where
-    inputs = {one.name: set(one.inputs) for one in info.views}
+    inputs = {view.name: set(view.inputs) for view in info.views}
     if state.text:
         request.queries.add(text=state.text, view=_view(setting.view, "text", inputs))
     for example in state.examples:
@@ -116,9 +116,9 @@ def _request(
             query.image, query.view = picture, _view(setting.view, "image", inputs)
         if not example.liked:
             query.weight = -1.0
-    if len(request.queries) > 1 or any(not one.liked for one in state.examples):
+    if len(request.queries) > 1 or any(not example.liked for example in state.examples):
         request.combine = pb.COMBINE_LEARN
-    elif setting.view and len(targets or known.targets) > 1:
+    elif setting.view and len(targets or choice.targets) > 1:
         request.merge = True
     return request
 

@@ -77,8 +77,8 @@ class SearchState:
     @classmethod
     def of(cls, fields: Fields) -> "SearchState":
         """Return the state of an address."""
-        given = [(_EXAMPLES[name], value) for name, value in fields if name in _EXAMPLES and value]
-        unique = {(kind, value): Example(kind, value, liked) for (kind, liked), value in given}
+        examples = [(_EXAMPLES[name], value) for name, value in fields if name in _EXAMPLES and value]
+        unique = {(kind, value): Example(kind, value, liked) for (kind, liked), value in examples}
         return cls(
             text=fields.text("q"),
             examples=tuple(unique.values())[:_MOST_EXAMPLES],
@@ -101,7 +101,7 @@ class SearchState:
         """Return the fields of the address, without empty ones."""
         pairs = [
             ("q", self.text),
-            *((one.field, one.value) for one in self.examples),
+            *((example.field, example.value) for example in self.examples),
             ("where", self.where),
             ("lists", self.lists if self.lists != EACH else ""),
             ("per", self.per),
@@ -125,17 +125,17 @@ class SearchState:
 
     def having(self, example: Example) -> "SearchState":
         """Return the state with an example, instead of the same item or picture with another sign."""
-        others = [one for one in self.examples if (one.kind, one.value) != (example.kind, example.value)]
+        others = [other for other in self.examples if (other.kind, other.value) != (example.kind, example.value)]
         return replace(self, examples=(*others, example))
 
     def without(self, example: Example) -> "SearchState":
         """Return the state without an example."""
-        return replace(self, examples=tuple(one for one in self.examples if one != example))
+        return replace(self, examples=tuple(other for other in self.examples if other != example))
 
     def turned(self, example: Example) -> "SearchState":
         """Return the state with an example of the other sign, in its place."""
         turned = replace(example, liked=not example.liked)
-        return replace(self, examples=tuple(turned if one == example else one for one in self.examples))
+        return replace(self, examples=tuple(turned if other == example else other for other in self.examples))
 
     def compared(self) -> "SearchState":
         """Return the state that compares the setting with itself, or stops to compare."""

@@ -55,13 +55,13 @@ class Sessions:
 
     def get(self, session_id: str) -> Session | None:
         """Return the kept session of an id; None if there is none, or it has ended."""
-        found = self._kept.get(session_id)
-        if found is None or found.over:
+        session = self._kept.get(session_id)
+        if session is None or session.over:
             self._kept.pop(session_id, None)
             return None
-        found.used = time.monotonic()
+        session.used = time.monotonic()
         self._kept.move_to_end(session_id)
-        return found
+        return session
 
     def keep(self, session_id: str, session: Session) -> None:
         """Keep a session."""
@@ -83,9 +83,9 @@ class Sessions:
 
     def make_room(self, size: int) -> None:
         """Forget uploads of the sessions that have been idle longest, until all have room for so many bytes more."""
-        total = sum(one.uploads.size for one in self._kept.values())
-        for one in self._kept.values():
+        total = sum(session.uploads.size for session in self._kept.values())
+        for session in self._kept.values():
             if total + size <= Uploads.MOST_OF_ALL:
                 return
-            total -= one.uploads.size
-            one.uploads.clear()
+            total -= session.uploads.size
+            session.uploads.clear()

@@ -62,14 +62,20 @@ async def decide(visit: Visit) -> Answer:
         last = _read(form.texts("last"))
         if form.text("was") == "accepted":
             await _remove(visit, last)
-        kept = [one for one in _read(form.texts("rejected")) if one.key not in {gone.key for gone in last}]
+        kept = [
+            suggestion
+            for suggestion in _read(form.texts("rejected"))
+            if suggestion.key not in {gone.key for gone in last}
+        ]
         return await _shown(visit, form, Decided("undone", tuple(last)), kept)
     rejected = _read(form.texts("rejected"))
     if form.text("reject"):
         last = _read(form.texts("reject"))
         return await _shown(visit, form, Decided("rejected", tuple(last)), [*rejected, *last][-_MOST_REJECTED:])
     least = form.number("least", _LEAST, 0, 100) / 100
-    chosen = _read(form.texts("accept")) or [one for one in _read(form.texts("item")) if one.share >= least]
+    chosen = _read(form.texts("accept")) or [
+        suggestion for suggestion in _read(form.texts("item")) if suggestion.share >= least
+    ]
     await _add(visit, chosen)
     return await _shown(visit, form, Decided("accepted", tuple(chosen)), rejected)
 
@@ -77,19 +83,19 @@ async def decide(visit: Visit) -> Answer:
 async def _add(visit: Visit, chosen: list[Suggestion]) -> None:
     if chosen:
         request = collections_pb2.UpdateItemsRequest(parent=visit.collection)
-        for one in chosen:
-            request.updates.add(key=one.key, labels=[one.label])
+        for suggestion in chosen:
+            request.updates.add(key=suggestion.key, labels=[suggestion.label])
         await visit.call("UpdateItems", request)
 
 
 async def _remove(visit: Visit, chosen: list[Suggestion]) -> None:
     """Remove accepted labels again, from the items that still have them alone."""
     request = collections_pb2.UpdateItemsRequest(parent=visit.collection)
-    names = [f"{visit.collection}/items/{one.key}" for one in chosen]
-    found = await asyncio.gather(*(visit.call("GetItem", collections_pb2.GetItemRequest(name=name)) for name in names))
-    for one, item in zip(chosen, found, strict=True):
-        if list(item.labels) == [one.label]:
-            request.updates.add(key=one.key, clear_labels=True)
+    names = [f"{visit.collection}/items/{suggestion.key}" for suggestion in chosen]
+    items = await asyncio.gather(*(visit.call("GetItem", collections_pb2.GetItemRequest(name=name)) for name in names))
+    for suggestion, item in zip(chosen, items, strict=True):
+        if list(item.labels) == [suggestion.label]:
+            request.updates.add(key=suggestion.key, clear_labels=True)
     if request.updates:
         await visit.call("UpdateItems", request)
 
@@ -100,16 +106,18 @@ async def _shown(
     """Return the page with suggestions for items that nobody has labelled, without the rejected ones."""
     info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
     space = fields.text("space") or info.active_space or "raw"
-    known = next((one for one in info.spaces if short(one.name) == space), None)
-    views = list(known.views) if known is not None else [one.name for one in info.views]
+    chosen = next((other for other in info.spaces if short(other.name) == space), None)
+    views = list(chosen.views) if chosen is not None else [each.name for each in info.views]
     view = fields.text("view") or (views[0] if views else "")
     counting = collections_pb2.CountItemsRequest(parent=visit.collection)
     counting.filter.where = _UNLABELLED
     left = (await visit.call("CountItems", counting)).items
     error: PageError | None = None
-    found: list[Suggestion] = []
+    suggestions: list[Suggestion] = []
     try:
-        found = await _suggestions(visit, space, view, {one.key for one in rejected or ()}) if left else []
+        suggestions = (
+            await _suggestions(visit, space, view, {suggestion.key for suggestion in rejected or ()}) if left else []
+        )
     except PageError as refused:
         if refused.code is Code.UNAUTHENTICATED:
             raise
@@ -119,12 +127,12 @@ async def _shown(
         "tab": "teach",
         "lesson": "labels",
         "info": info,
-        "spaces": [short(one.name) for one in info.spaces],
+        "spaces": [short(each.name) for each in info.spaces],
         "space": space,
         "views": views,
         "view": view,
         "left": left,
-        "found": found,
+        "found": suggestions,
         "least": fields.number("least", _LEAST, 0, 100),
         "decided": decided or Decided(),
         "rejected": rejected or [],
@@ -139,19 +147,19 @@ async def _suggestions(visit: Visit, space: str, view: str, without: set[str]) -
     condition = f"{_UNLABELLED} and view = {json.dumps(view)}"
     listing.filter.where = condition
     listed = await visit.call("ListItems", listing)
-    keys = [one.key for one in listed.items if one.key not in without][:_READ]
+    keys = [item.key for item in listed.items if item.key not in without][:_READ]
     if not keys:
         return []
     request = search_pb2.SuggestLabelsRequest(parent=visit.collection, space=space, min_share=0.0)
     for key in keys:
         request.queries.add(key=key, view=view)
     response: Any = await visit.call("SuggestLabels", request)
-    found = []
-    for one in response.results:
-        if one.labels:
-            best = one.labels[0]
-            found.append(Suggestion(keys[one.query], best.label, best.share))
-    return sorted(found, key=lambda one: -one.share)[:_SHOWN]
+    suggestions = []
+    for result in response.results:
+        if result.labels:
+            best = result.labels[0]
+            suggestions.append(Suggestion(keys[result.query], best.label, best.share))
+    return sorted(suggestions, key=lambda suggestion: -suggestion.share)[:_SHOWN]
 
 
 PAGES = (

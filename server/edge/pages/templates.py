@@ -1,4 +1,8 @@
-"""The templates of pages, with the functions that they call. Everything that they insert is escaped."""
+"""The templates of pages and of reports, with the functions that they call. Everything that they insert is escaped.
+
+The door chooses what differs: a page of the server names pictures and items by addresses of the server, and a report
+contains its pictures and has neither links nor actions.
+"""
 
 import json
 import math
@@ -10,27 +14,28 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-_CONTROLS = {number: "\ufffd" for number in (*range(32), *range(127, 160)) if number not in (9, 10, 13)}
-_BIDI = {ord(one): None for one in "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"}
-"""Controls of direction: a name could otherwise show another ending than it has."""
+from crossview.engine.values import markup
+from crossview.server.edge.pages import shapes
+
+_FOLDER = files("crossview.server.edge.pages")
 _LONG = 160
 _MOST_DIGITS = 9
 
 
 def plain(text: object) -> str:
-    """Return a text without control characters and controls of direction."""
-    return str(text).translate(_CONTROLS).translate(_BIDI)
+    """Return a text with the escapes of characters that could hide or reorder what it says."""
+    return markup.visible(str(text).replace("\r\n", "\n"))
 
 
 def shortened(text: object, most: int = _LONG) -> str:
-    """Return a plain text of at most so many characters."""
-    found = plain(text)
-    return found if len(found) <= most else f"{found[: most - 1]}…"
+    """Return a plain text of at most so many characters, without its end."""
+    whole = plain(text)
+    return whole if len(whole) <= most else f"{whole[: most - 1]}…"
 
 
-def name(text: object, most: int = _LONG) -> Markup:
-    """Return a text of a user as HTML: shortened, and isolated from the direction of the text around it."""
-    return Markup('<bdi dir="auto">{}</bdi>').format(shortened(text, most))
+def name(text: object, most: int = _LONG, whole: str = "") -> Markup:
+    """Return a text of a user as HTML: without its middle if it is long, in its own direction; see ``markup.name``."""
+    return _marked(markup.name(str(text), most, whole))
 
 
 def file_name(key: str) -> str:
@@ -46,12 +51,22 @@ def quoted(text: str) -> str:
 def url(path: str, **query: object) -> str:
     """Return an address of this site; None leaves a field out, and a list repeats it."""
     pairs = [
-        (field.rstrip("_").replace("__", "."), str(one))
+        (field.rstrip("_").replace("__", "."), str(part))
         for field, value in query.items()
-        for one in (value if isinstance(value, list | tuple) else (value,))
-        if one is not None and one != ""
+        for part in (value if isinstance(value, list | tuple) else (value,))
+        if part is not None and part != ""
     ]
     return quote(path, safe="/") + (f"?{urlencode(pairs)}" if pairs else "")
+
+
+def thumbnail_address(collection: str, key: str, size: str = "small") -> str:
+    """Return the address of an item's thumbnail: "small" for tiles, "large" for one picture."""
+    return url(f"/c/{collection}/thumbnail", key=key, size=None if size == "small" else size)
+
+
+def item_address(collection: str, key: str) -> str:
+    """Return the address of an item's details."""
+    return url(f"/c/{collection}/item", key=key)
 
 
 def number(value: float) -> str:
@@ -68,25 +83,61 @@ def among(value: float, values: Iterable[float]) -> str:
     return f"{value:,.{min(_MOST_DIGITS, max(0, 1 - math.floor(math.log10(spread))))}f}"
 
 
-class Templates:
-    """The templates of the folder ``templates``; ``common`` has values and functions for all of them."""
+def style(*sheets: str) -> Markup:
+    """Return style sheets of the folder ``static``, for a report that contains them."""
+    return Markup("").join(_marked((_FOLDER / "static" / sheet).read_text(encoding="utf-8")) for sheet in sheets)
 
-    def __init__(self, static: Callable[[str], str], **common: object) -> None:
-        folder = files("crossview.server.edge.pages") / "templates"
+
+class Templates:
+    """The templates of the folder ``templates``.
+
+    Args:
+        thumbnail: returns the address of an item's picture from its collection, its key and "large" or "small"; "" for
+            an item without a picture.
+        link: returns the address of an item's details; "" without them.
+        acts: whether a person can choose items and act on them.
+        common: values and functions for all templates.
+    """
+
+    def __init__(
+        self, thumbnail: Callable[..., str], link: Callable[[str, str], str], acts: bool, **common: object
+    ) -> None:
         self._environment = Environment(
-            loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+            loader=FunctionLoader(lambda file: (_FOLDER / "templates" / file).read_text(encoding="utf-8")),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
+            finalize=_safe if acts else _visible,
         )
-        self._environment.globals.update(common, static=static, name=name, quoted=quoted, url=url)
+        self._environment.globals.update(
+            common, thumbnail=thumbnail, link=link, acts=acts, name=name, quoted=quoted, url=url, shapes=shapes
+        )
         self._environment.filters.update(
-            plain=plain, shortened=shortened, file_name=file_name, number=number, among=among
+            plain=plain, shortened=shortened, file_name=file_name, number=number, among=among, data_uri=markup.data_uri
         )
 
     def rendered(self, template: str, values: Mapping[str, Any]) -> str:
         """Return a template as text."""
-        made = {"csrf": lambda: Markup('<input type="hidden" name="csrf" value="{}">').format(values["token"])}
-        return self._environment.get_template(template).render(made | dict(values))
+        return self._environment.get_template(template).render(values)
+
+    def fragment(self, template: str, macro: str, *values: Any) -> Markup:
+        """Return what a macro of a template writes."""
+        return _marked(getattr(self._environment.get_template(template).module, macro)(*values))
+
+
+def _marked(text: str) -> Markup:
+    """Return HTML of this program as the markup of jinja2."""
+    return Markup(text)  # noqa: S704 - all that is in it is escaped
+
+
+def _safe(value: object) -> object:
+    """Let the markup of the engine be markup here."""
+    return _marked(value) if isinstance(value, markup.Markup) else value
+
+
+def _visible(value: object) -> object:
+    """Show all characters of a text: a report, unlike a form, sends none of them back."""
+    value = _safe(value)
+    return value if isinstance(value, Markup) else plain(value)

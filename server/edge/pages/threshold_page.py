@@ -53,8 +53,8 @@ class Counts:
     @classmethod
     def of(cls, pairs: Iterable[Pair], least: float) -> "Counts":
         """Return the counts of a least probability."""
-        passed = [one.known.same for one in pairs if one.share >= least]
-        same = sum(one.known.same is True for one in pairs)
+        passed = [pair.known.same for pair in pairs if pair.share >= least]
+        same = sum(pair.known.same is True for pair in pairs)
         right = passed.count(True)
         return cls(right, passed.count(False), same - right)
 
@@ -85,14 +85,14 @@ class Choice:
     def of(cls, fields: Fields, info: Any) -> "Choice":
         """Return what the address chooses."""
         space = fields.text("space") or info.active_space or "raw"
-        known = next((one for one in info.spaces if short(one.name) == space), None)
-        if known is None:
+        chosen = next((other for other in info.spaces if short(other.name) == space), None)
+        if chosen is None:
             raise PageError(404, f"no space {space!r} in this collection", Code.NOT_FOUND)
-        views = tuple(one for one in known.views if one in known.targets)
+        views = tuple(name for name in chosen.views if name in chosen.targets)
         view = fields.text("view")
         return cls(
             space,
-            view if view in views else (views or tuple(known.views))[0],
+            view if view in views else (views or tuple(chosen.views))[0],
             views,
             PHOTOGRAPHS if fields.text("by") == PHOTOGRAPHS else LABELS,
             fields.number("at", 50, 1, 99),
@@ -110,27 +110,27 @@ async def show(visit: Visit) -> Answer:
     """Return the slider with example pairs; without a threshold, the way to calibrate one."""
     info = await visit.call("GetCollection", pb.GetCollectionRequest(name=visit.collection))
     choice = Choice.of(visit.query, info)
-    known = await (_labelled(visit, choice) if choice.by == LABELS else _photographs(visit, choice))
+    judgements = await (_labelled(visit, choice) if choice.by == LABELS else _photographs(visit, choice))
     error: PageError | None = None
     pairs: list[Pair] = []
     try:
-        pairs = await _decided(visit, choice, known) if known else []
+        pairs = await _decided(visit, choice, judgements) if judgements else []
     except PageError as refused:
         if refused.code is not Code.FAILED_PRECONDITION:
             raise
         error = refused
-        pairs = [Pair(one, 0.0) for one in known] if choice.by == PHOTOGRAPHS else []
+        pairs = [Pair(judgement, 0.0) for judgement in judgements] if choice.by == PHOTOGRAPHS else []
     values = {
         "title": f"Same or different · {visit.path['collection']}",
         "tab": "teach",
         "lesson": "same",
         "choice": choice,
-        "spaces": [short(one.name) for one in info.spaces],
+        "spaces": [short(each.name) for each in info.spaces],
         "pairs": pairs,
         "counts": Counts.of(pairs, choice.at / 100),
         "threshold": _threshold(info, choice),
         "error": error,
-        "judged": [one for one in known if one.same is not None],
+        "judged": [judgement for judgement in judgements if judgement.same is not None],
         "is_next": visit.query.text("next") == "1",
     }
     return visit.page("threshold.html", **values)
@@ -138,9 +138,11 @@ async def show(visit: Visit) -> Answer:
 
 def _threshold(info: Any, choice: Choice) -> Any:
     """Return the calibrated threshold of a view; None without one."""
-    space = next(one for one in info.spaces if short(one.name) == choice.space)
-    found = [one for one in space.thresholds if (one.view, one.target) == (choice.view, choice.view)]
-    return found[0] if found else None
+    space = next(other for other in info.spaces if short(other.name) == choice.space)
+    thresholds = [
+        threshold for threshold in space.thresholds if (threshold.view, threshold.target) == (choice.view, choice.view)
+    ]
+    return thresholds[0] if thresholds else None
 
 
 async def _sample(visit: Visit, choice: Choice) -> list[Any]:
@@ -151,33 +153,33 @@ async def _sample(visit: Visit, choice: Choice) -> list[Any]:
 
 async def _labelled(visit: Visit, choice: Choice) -> list[Known]:
     """Return as many pairs with a common label as without, drawn from labelled items."""
-    items = [one for one in await _sample(visit, choice) if one.labels]
-    drawn = list(combinations(sorted(items, key=lambda one: str(one.key)), 2))
+    items = [item for item in await _sample(visit, choice) if item.labels]
+    drawn = list(combinations(sorted(items, key=lambda item: str(item.key)), 2))
     random.Random(choice.seed).shuffle(drawn)
-    found: dict[bool, list[Known]] = {True: [], False: []}
+    pairs: dict[bool, list[Known]] = {True: [], False: []}
     for first, second in drawn:
         same = not set(first.labels).isdisjoint(second.labels)
-        found[same].append(Known(first.key, second.key, same))
-    return found[True][:_EACH] + found[False][:_EACH]
+        pairs[same].append(Known(first.key, second.key, same))
+    return pairs[True][:_EACH] + pairs[False][:_EACH]
 
 
 async def _photographs(visit: Visit, choice: Choice) -> list[Known]:
     """Return judged pairs, and near pairs that nobody has judged."""
-    judged = [Known(one.first, one.second, one.same) for one in await _judgements(visit)]
-    taken = {frozenset((one.first, one.second)) for one in judged}
+    judged = [Known(judgement.first, judgement.second, judgement.same) for judgement in await _judgements(visit)]
+    taken = {frozenset((judgement.first, judgement.second)) for judgement in judged}
     request = search_pb2.SearchRequest(parent=visit.collection, space=choice.space, targets=[choice.view], k=2)
-    for one in (await _sample(visit, choice))[: 2 * _NEW]:
-        request.queries.add(key=one.key, view=choice.view)
+    for item in (await _sample(visit, choice))[: 2 * _NEW]:
+        request.queries.add(key=item.key, view=choice.view)
     if not request.queries:
         return judged
-    found: list[Known] = []
+    pairs: list[Known] = []
     for each in (await visit.call("Search", request)).results:
         key = request.queries[each.query].key
         near = next((hit.key for hit in each.hits if hit.key != key), None)
         if near is not None and frozenset((key, near)) not in taken:
             taken.add(frozenset((key, near)))
-            found.append(Known(key, near, None))
-    return judged[-2 * _EACH :] + found[:_NEW]
+            pairs.append(Known(key, near, None))
+    return judged[-2 * _EACH :] + pairs[:_NEW]
 
 
 async def _judgements(visit: Visit) -> list[Any]:
@@ -185,20 +187,20 @@ async def _judgements(visit: Visit) -> list[Any]:
     return list((await visit.call("ListPairJudgements", request)).judgements)
 
 
-async def _decided(visit: Visit, choice: Choice, known: list[Known]) -> list[Pair]:
+async def _decided(visit: Visit, choice: Choice, judgements: list[Known]) -> list[Pair]:
     """Return the pairs with their probabilities, the greatest first; without those that lack an item."""
     request = search_pb2.SameRequest(parent=visit.collection, space=choice.space, target=choice.view)
-    for one in known:
+    for judgement in judgements:
         pair = request.pairs.add()
-        pair.first.key, pair.first.view = one.first, choice.view
-        pair.second.key, pair.second.view = one.second, choice.view
+        pair.first.key, pair.first.view = judgement.first, choice.view
+        pair.second.key, pair.second.view = judgement.second, choice.view
     verdicts = (await visit.call("Same", request)).results
-    found = [
-        Pair(one, verdict.probability)
-        for one, verdict in zip(known, verdicts, strict=True)
+    pairs = [
+        Pair(judgement, verdict.probability)
+        for judgement, verdict in zip(judgements, verdicts, strict=True)
         if not verdict.HasField("left_out")
     ]
-    return sorted(found, key=lambda one: -one.share)
+    return sorted(pairs, key=lambda pair: -pair.share)
 
 
 async def calibrate(visit: Visit) -> Answer:
@@ -213,9 +215,11 @@ async def calibrate(visit: Visit) -> Answer:
         judged = await _judgements(visit)
         request.pairs.size = 2
         places: dict[str, int] = {}
-        for one in judged:
-            request.pairs.items.extend(places.setdefault(key, len(places)) for key in (one.first, one.second))
-            request.pairs.similar.append(one.same)
+        for judgement in judged:
+            request.pairs.items.extend(
+                places.setdefault(key, len(places)) for key in (judgement.first, judgement.second)
+            )
+            request.pairs.similar.append(judgement.same)
         request.pairs.keys.extend(places)
     await visit.call("CalibrateSpace", request)
     return _back(visit, choice)

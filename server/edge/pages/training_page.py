@@ -35,10 +35,10 @@ async def show(visit: Visit) -> Answer:
         "info": info,
         "learners": _learners(),
         "held_out": _HELD_OUT,
-        "free_name": free_name({short(one.name) for one in info.spaces}),
+        "free_name": free_name({short(space.name) for space in info.spaces}),
         "has_answers": has_answers,
         "from_answers": has_answers and visit.query.text("answers") == "1",
-        "jobs": [_job(one) for one in jobs.operations if not one.done][:_JOBS],
+        "jobs": [_job(job) for job in jobs.operations if not job.done][:_JOBS],
         "short": short,
     }
     return visit.page("training.html", **values)
@@ -57,7 +57,7 @@ def _job(operation: Any) -> tuple[str, Any]:
 
 
 def _learners() -> list[LearnerGuide]:
-    return [one for one in learner_guides() if not one.stage]
+    return [learner for learner in learner_guides() if not learner.stage]
 
 
 def free_name(taken: set[str]) -> str:
@@ -74,7 +74,7 @@ async def train(visit: Visit) -> Answer:
     if not form.texts("view"):
         raise PageError(400, "choose at least one view to learn from")
     info = await visit.call("GetCollection", pb.GetCollectionRequest(name=visit.collection))
-    spaces = {short(one.name): one for one in info.spaces}
+    spaces = {short(space.name): space for space in info.spaces}
     space = form.text("space") or free_name(set(spaces))
     if space in spaces:
         raise PageError(409, f"there is a space {space!r} already: choose another name, so that both can be compared")

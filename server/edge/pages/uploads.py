@@ -27,18 +27,18 @@ class Uploads:
 
     def add(self, picture: bytes) -> str:
         """Keep a picture; return its id."""
-        made = hashlib.blake2b(picture, digest_size=12).hexdigest()
-        if made not in self._pictures:
-            self._pictures[made] = picture
+        upload_id = hashlib.blake2b(picture, digest_size=12).hexdigest()
+        if upload_id not in self._pictures:
+            self._pictures[upload_id] = picture
             self.size += len(picture)
-        self._pictures.move_to_end(made)
+        self._pictures.move_to_end(upload_id)
         while len(self._pictures) > _MOST or (self.size > _MOST_BYTES and len(self._pictures) > 1):
             self.size -= len(self._pictures.popitem(last=False)[1])
-        return made
+        return upload_id
 
-    def get(self, made: str) -> bytes | None:
+    def get(self, upload_id: str) -> bytes | None:
         """Return the picture of an id; None if it is not there any more."""
-        return self._pictures.get(made)
+        return self._pictures.get(upload_id)
 
     def clear(self) -> None:
         """Forget all pictures."""

@@ -13,7 +13,7 @@ from crossview.server.edge.pages.answer import HTML, NO_STORE, Answer, local
 from crossview.server.edge.pages.fields import Fields
 from crossview.server.edge.pages.page_calls import PageCalls, PageError, page_error
 from crossview.server.edge.pages.sessions import Session, Sessions
-from crossview.server.wire.status import refusal
+from crossview.server.wire.status import Code, refusal
 
 FORM_TYPE = "application/x-www-form-urlencoded"
 _FORM_BYTES = 1 << 20
@@ -24,7 +24,7 @@ class Visit:
 
     Args:
         exchange, scope: the request, as ASGI defines it.
-        known: the id of the session that the request names; None without one.
+        session_id: the id of the session that the request names; None without one.
         calls: calls methods.
         sessions: the sessions of the server.
         render: returns a template as text.
@@ -42,13 +42,13 @@ class Visit:
         self,
         exchange: Exchange,
         scope: Mapping[str, Any],
-        known: str | None,
+        session_id: str | None,
         calls: PageCalls,
         sessions: Sessions,
         render: Callable[["Visit", str, Mapping[str, object]], str],
     ) -> None:
         self._exchange, self._calls, self._sessions, self._render = exchange, calls, sessions, render
-        self._id, self.is_new = known or sessions.new_id(), known is None
+        self._id, self.is_new = session_id or sessions.new_id(), session_id is None
         self._session = sessions.get(self._id) or Session()
         self._form: Fields | None = None
         self.path: Mapping[str, str] = scope["path_params"]
@@ -77,6 +77,15 @@ class Visit:
     async def call(self, name: str, request: Message) -> Any:
         """Return the response of a method; raise PageError."""
         return await self._calls.call(name, request, self._session.key, self.headers.items())
+
+    async def answered(self, name: str, request: Message) -> tuple[Any, PageError | None]:
+        """Return the response of a method and None, or None and the error if it is about what a person asks for."""
+        try:
+            return await self.call(name, request), None
+        except PageError as error:
+            if error.code not in (Code.FAILED_PRECONDITION, Code.INVALID_ARGUMENT, Code.NOT_FOUND):
+                raise
+            return None, error
 
     async def call_all(self, *wanted: tuple[str, Message]) -> list[Any]:
         """Return the responses of several methods, called at the same time; raise the first PageError."""

@@ -97,7 +97,7 @@ document.addEventListener("click", (event) => {
   if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   if (link.closest(".tile")) scrollTo({ top: 0 });
-  go(link.href);
+  go(link.href.baseVal ?? link.href);  // that of a link in a drawing is a value
 });
 
 document.addEventListener("submit", (event) => {

@@ -18,8 +18,8 @@ from crossview.engine.values.errors import InvalidInputError
 from crossview.engine.values.item import NewItem
 from crossview.server.commands.drawing import lettering
 from crossview.server.commands.drawing.lettering import Lettering, legible, system_fonts, unknown
+from crossview.server.commands.drawing.search_results import Strip, Tile
 from crossview.server.commands.drawing.sheet import FORMATS, contact_sheet, write_sheet
-from crossview.server.commands.drawing.strip import Strip, Tile
 
 
 @pytest.fixture

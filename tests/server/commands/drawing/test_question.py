@@ -3,8 +3,7 @@ import pytest
 
 from crossview.engine.values.comparisons import Question
 from crossview.engine.values.item import Item
-from crossview.server.commands.drawing.question import question_sheet
-from crossview.server.commands.drawing.sheet import MARGIN, PAPER
+from crossview.server.commands.drawing.sheet import MARGIN, PAPER, question_sheet
 
 
 class Texts:

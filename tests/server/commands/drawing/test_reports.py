@@ -18,8 +18,8 @@ from crossview.engine.values.markup import data_uri, element, elided, markup, na
 from crossview.engine.values.recipe import Recipe
 from crossview.server.commands.drawing.chart import Chart, Series, matrix, ticks
 from crossview.server.commands.drawing.page import Page, Section
+from crossview.server.commands.drawing.search_results import Strip, Tile
 from crossview.server.commands.drawing.sheet import write_sheet
-from crossview.server.commands.drawing.strip import Strip, Tile
 
 HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a\u202egpj.exe", "'; x", "n" * 10_000)
 """Labels that try to become markup, to turn the direction of text, or to fill the page."""

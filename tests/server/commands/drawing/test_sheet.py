@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from crossview.server.commands.drawing.search_results import Strip, Tile
 from crossview.server.commands.drawing.sheet import CELL, MARGIN, PAPER, RIGHT, WRONG, contact_sheet, write_sheet
-from crossview.server.commands.drawing.strip import Strip, Tile
 
 
 def picture(colour: tuple[int, int, int], size: tuple[int, int] = (40, 20)) -> bytes:

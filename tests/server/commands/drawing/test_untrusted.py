@@ -14,8 +14,8 @@ from terminal import done, reached
 from crossview.engine.collections.home import Home
 from crossview.engine.values.item import NewItem
 from crossview.server.commands.drawing.region_pictures import version_picture
+from crossview.server.commands.drawing.search_results import Strip, Tile
 from crossview.server.commands.drawing.sheet import contact_sheet
-from crossview.server.commands.drawing.strip import Strip, Tile
 
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n0 0 9 9 rectfill\nshowpage\n%%EOF\n"
 SECRET = (255, 0, 255)
