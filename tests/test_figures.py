@@ -195,7 +195,7 @@ def test_every_printed_command_runs_a_benchmark():
 
 
 def test_results_that_are_older_than_their_code_are_named(root, capsys):
-    """The first part that differs names the result, and the check does not fail. A result of unknown code has no name there."""
+    """The check names them by the first part that differs, without an error, and leaves out those of unknown code."""
     run = benchmark("extract").run
     now, path = code_digest(run), root / figures.RESULTS / "extract.json"
     for digest, named in ((now, ""), (now | {"learners": "x", "product": "x"}, "stale (learners changed): extract\n")):
