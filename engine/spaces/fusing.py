@@ -242,7 +242,7 @@ def fusion_weights(gaps: Floats) -> tuple[list[float], float]:
 
 
 def mean_of_crossings(scores: Floats, weights: Sequence[float]) -> Floats:
-    """Return the weighted mean over the places that have a score, (q, n); least for items without any."""
+    """Return the weighted mean over the crossings that have a score, (q, n); least for items without any."""
     present = np.where(np.isnan(scores), 0.0, weights)
     total = present.sum(axis=2)
     means = np.nansum(scores * present, axis=2) / np.maximum(total, 1e-12)
