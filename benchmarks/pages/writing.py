@@ -28,11 +28,12 @@ _CODE = """## Results and their code
 
 Each result in `benchmarks/results` has a digest of the code that made it. It covers the modules of the benchmark and
 all modules of crossview that it imports, but not comments, types of arguments and names of local variables.
-`python -m benchmarks figures --check` names the results that are older than their code. Their figures
-need not have changed. The code of these results is unknown:"""
+`python -m benchmarks figures --check` names the results that are older than their code. Their figures need not have
+changed. The code of these results is unknown:"""
 _REPEATED = """Three results of lost commits were measured again with the same seeds. The errors are the standard
-deviations over three splits. The two results of Multi-NPP replace the earlier ones. Of their 3,354 figures each, 98 % differ by less
-than this deviation. Times of `qwise-speed` stay, because the machine had other work during the second run.
+deviations over three splits. The two results of Multi-NPP replace the earlier ones. Of their 3,354 figures each, 98 %
+differ by less than this deviation. Times of `qwise-speed` stay, because the machine had other work during the second
+run.
 
 | result | figure | earlier | again |
 | --- | --- | --- | --- |
@@ -46,8 +47,7 @@ than this deviation. Times of `qwise-speed` stay, because the machine had other 
 | | Multi-NPP as printed, color → sift | 17.0 ± 2.6 | 16.7 ± 2.1 |
 | | the same, sift → color | 22.5 ± 1.3 | 23.2 ± 2.2 |
 | | all figures, difference in points: mean, greatest | | 0.3, 4.1 |
-| qwise-speed | objective and steps of five forms, greatest relative difference | | 0.00004 |
-"""
+| qwise-speed | objective and steps of five forms, greatest relative difference | | 0.00004 |"""
 _MEASURES = """## Measures
 
 - **Unseen and trained**: *unseen* items were held out, so that no learner has seen them. *Trained* items are those that
