@@ -14,7 +14,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.runtime.threads import one_blas_thread, over
 from crossview.engine.spaces import thresholds
-from crossview.engine.spaces.fusing import fusion_weights, mean_of_places
+from crossview.engine.spaces.fusing import fusion_weights, mean_of_crossings
 from crossview.engine.spaces.known_pairs import (
     ItemPairs,
     PairRows,
@@ -239,7 +239,7 @@ def _match_of_all(rounds: Sequence[Round], matches: Sequence[Match], scales: Map
             unit = scales[match.target] / round_.placed[match.target][1]
             familiar = Familiarity(evidence=round_.familiar[match.view][:, None])
             logits.append(_evidence(round_, match, unit, familiar)[mask[round_.queries.seen(match.view)]])
-        means = mean_of_places(np.stack(logits, axis=2), [1.0] * len(matches))
+        means = mean_of_crossings(np.stack(logits, axis=2), [1.0] * len(matches))
         first = np.argsort(-means, axis=1, kind="stable")[:, :_HITS]
         relevant = _sharing(queries, round_.items, round_.items.ids[first])
         lists.append((-np.take_along_axis(means, first, axis=1), relevant, _weights(round_.outside[mask])))
