@@ -102,10 +102,10 @@ BENCHMARK = Benchmark(
     "error against answers",
     headline=stated(
         "Learn a notion from 4,000 answers of people, who err in 5 % of them: error",
-        "{0:.1f} % (chosen questions)",
-        "{1:.1f} % (random questions)",
-        {"set": "uniform", "people err": 0.05, "method": "active", "questions": 4000, "metric": "error"},
+        "{0:.1f} % (random questions)",
+        "{1:.1f} % (chosen questions)",
         {"set": "uniform", "people err": 0.05, "method": "random", "questions": 4000, "metric": "error"},
+        {"set": "uniform", "people err": 0.05, "method": "active", "questions": 4000, "metric": "error"},
         factor=100,
     ),
 )

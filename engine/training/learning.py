@@ -130,7 +130,7 @@ def places_of(comparisons: ItemComparisons, dim: int = PLACED_DIM, seed: int = 0
         raise InvalidInputError(
             f"{len(comparisons.keys)} compared items can have 1 to {len(comparisons.keys) - 1} dimensions, not {dim}"
         )
-    how = JointSettings(n_components=dim, random_state=seed, tol=1e-4, max_iter=300)  # longer descents gain nothing
+    how = JointSettings(n_components=dim, random_state=seed, tol=1e-4, max_iter=300)  # a longer descent gains nothing
     how = tuned(how, comparisons.comparisons, len(comparisons.keys))
     learner = JointObjects(how).fit(comparisons.comparisons, len(comparisons.keys))
     rows = learner.common_ if len(learner.names_) > 1 else learner.embeddings_[learner.names_[0]]
