@@ -31,8 +31,9 @@ all modules of crossview that it imports, but not comments, types of arguments a
 `python -m benchmarks figures --check` names the results that are older than their code. Their figures need not have
 changed. The code of these results is unknown:"""
 _REPEATED = """Three results of lost commits were measured again with the same seeds. The errors are the standard
-deviations over three splits. The two results of Multi-NPP replace the earlier ones: 98 % of their 3,354 figures differ
-by less than this deviation. Times of `qwise-speed` stay, because the machine had other work during the second run.
+deviations over three splits. The two results of Multi-NPP replace the earlier ones. Each has 3,354 figures, and 98 %
+of them differ by less than this deviation. Times of `qwise-speed` stay, because the machine had other work during the
+second run.
 
 | result | figure | earlier | again |
 | --- | --- | --- | --- |
