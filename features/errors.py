@@ -85,7 +85,7 @@ class CrossviewError(Exception):
     """
 
     def __init__(self, *parts: object, detail: object = None) -> None:
-        self.message = Text(*parts)
+        self.message: Text = Text(*parts)
         """The message without the detail."""
         super().__init__(self.message)
         self.detail = detail

@@ -23,8 +23,11 @@ class Stage:
     __slots__ = ("around", "began", "ended", "facts", "name")
 
     def __init__(self, name: str, around: "Stage | None", began: float, facts: Mapping[str, object]) -> None:
-        self.name, self.around, self.facts = name, around, facts
-        self.began = self.ended = began
+        self.name: str = name
+        self.around: Stage | None = around
+        self.facts: Mapping[str, object] = facts
+        self.began: float = began
+        self.ended: float = began
 
 
 class Recording:

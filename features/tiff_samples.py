@@ -38,8 +38,7 @@ class TiffSamples(ImageFile.ImageFile):
     NotAnImageError for another TIFF, and any exception for a damaged one.
     """
 
-    is_planar: Any
-
+    is_planar: bool
     tags: ImageFileDirectory_v2
     pixels: int
     """Number of pixels of three bytes that take as much memory."""
@@ -74,16 +73,17 @@ class TiffSamples(ImageFile.ImageFile):
                 f"bits, compression {tags.get(_COMPRESSION, _NONE)}, photometric interpretation {self.colours}): save "
                 "it as RGB with 8 bits"
             )
-        across, down = int(tags.get(_TILE_WIDTH, 1)), int(tags.get(_TILE_HEIGHT, 1))
-        weight = max(1, self.count * bits.copy().pop() // 24)
-        self.pixels = max(self._size[0], across) * max(self._size[1], down) * weight
-        self.type = np.dtype(f"{'>' if tags.prefix == b'MM' else '<'}{_KINDS[kinds.pop()]}{bits.pop() // 8}")
+        (sample_bits,), (kind,) = bits, kinds
+        tile_width, tile_height = int(tags.get(_TILE_WIDTH, 1)), int(tags.get(_TILE_HEIGHT, 1))
+        weight = max(1, self.count * sample_bits // 24)
+        self.pixels = max(self._size[0], tile_width) * max(self._size[1], tile_height) * weight
+        self.type = np.dtype(f"{'>' if tags.prefix == b'MM' else '<'}{_KINDS[kind]}{sample_bits // 8}")
         self._mode = "LAB" if self.colours in (8, 9) else "RGB" if self.colours == 2 else "L"
         self.info["icc_profile"] = tags.get(_PROFILE)
         self._tile = [("raw", (0, 0, *self._size), 0, None)]
 
     def load(self) -> None:
-        """Do nothing: ``samples`` decodes the picture."""
+        """Do nothing: ``bgr`` decodes the picture."""
 
     def getexif(self) -> Pillow.Exif:
         """Return EXIF data with the orientation."""
@@ -124,33 +124,34 @@ class TiffSamples(ImageFile.ImageFile):
 
     def _plane(self, number: int, planes: int) -> NDArray[Any]:
         """Return the samples of one of the planes, (height, width, samples of a pixel in the plane)."""
-        head, (width, height), each = self.tags, self._size, self.count // planes
+        head, (width, height), samples = self.tags, self._size, self.count // planes
         tags = TILES if TILES[0] in head else STRIPS
         is_tiled = tags is TILES
-        across, rows = (head[_TILE_WIDTH], head[_TILE_HEIGHT]) if is_tiled else (width, head.get(_ROWS, height))
-        rows, beside = min(rows, height) if not is_tiled else rows, math.ceil(width / across)
-        bytes_across = across * each * self.type.itemsize
+        tile_width, rows = (head[_TILE_WIDTH], head[_TILE_HEIGHT]) if is_tiled else (width, head.get(_ROWS, height))
+        rows, across = min(rows, height) if not is_tiled else rows, math.ceil(width / tile_width)
+        row_bytes = tile_width * samples * self.type.itemsize
+        # The pixels of this directory are the bytes of the samples, so Pillow decompresses them and converts nothing.
         directory = ImageFileDirectory_v2(prefix=head.prefix)
         for tag, value in ((_BITS, 8), (_COMPRESSION, head.get(_COMPRESSION, _NONE)), (_COLOURS, 1), (_SAMPLES, 1)):
             directory[tag] = value
-        for tag, value in ((_TILE_WIDTH, bytes_across), (_TILE_HEIGHT, rows)) if is_tiled else ((_ROWS, rows),):
+        for tag, value in ((_TILE_WIDTH, row_bytes), (_TILE_HEIGHT, rows)) if is_tiled else ((_ROWS, rows),):
             directory[tag] = value
-        per_plane = beside * math.ceil(height / rows)
+        per_plane = across * math.ceil(height / rows)
         offsets, lengths = (head[tag][number * per_plane : (number + 1) * per_plane] for tag in tags)
-        size = beside * bytes_across, height
-        bands = TiffBands(directory, size, self.data, tags, offsets, lengths, rows, beside, size[0])
+        size = across * row_bytes, height
+        bands = TiffBands(directory, size, self.data, tags, offsets, lengths, rows, across, size[0])
         with Pillow.open(io.BytesIO(next(bands.files(math.ceil(height / rows)))), formats=("TIFF",)) as opened:
-            raw = np.array(opened).reshape(height, beside, -1)
-        return self._numbers(raw, each).reshape(height, beside * across, each)[:, :width]
+            raw = np.array(opened).reshape(height, across, -1)
+        return self._numbers(raw, samples).reshape(height, across * tile_width, samples)[:, :width]
 
-    def _numbers(self, raw: NDArray[np.uint8], each: int) -> NDArray[Any]:
-        """Return rows of bytes, (height, tiles, bytes), as numbers, (height, tiles, width of a tile, each)."""
+    def _numbers(self, raw: NDArray[np.uint8], samples: int) -> NDArray[Any]:
+        """Return rows of bytes, (height, tiles, bytes), as numbers, (height, tiles, width of a tile, samples)."""
         size, predictor = self.type.itemsize, self.tags.get(_PREDICTOR, _NONE)
         if predictor == _FLOAT_DIFFERENCES:
-            sums = np.cumsum(raw.reshape(*raw.shape[:2], -1, each), axis=2, dtype=np.uint8)
+            sums = np.cumsum(raw.reshape(*raw.shape[:2], -1, samples), axis=2, dtype=np.uint8)
             numbers = np.moveaxis(sums.reshape(*raw.shape[:2], size, -1), 2, -1)
-            return np.ascontiguousarray(numbers).view(f">f{size}").reshape(*raw.shape[:2], -1, each)
-        numbers = raw.view(self.type).reshape(*raw.shape[:2], -1, each)
+            return np.ascontiguousarray(numbers).view(f">f{size}").reshape(*raw.shape[:2], -1, samples)
+        numbers = raw.view(self.type).reshape(*raw.shape[:2], -1, samples)
         if predictor == _DIFFERENCES:
             whole = numbers.view(f"{self.type.byteorder}u{size}").astype(f"=u{size}")
             numbers = np.cumsum(whole, axis=2, dtype=whole.dtype).view(self.type.newbyteorder("="))

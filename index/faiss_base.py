@@ -22,10 +22,11 @@ _COLUMN = "base"
 _ADDED_AT_ONCE = 1 << 18
 """Rows to convert to float32 and to add at a time."""
 _COMPARED = 4_000
-"""Chosen rows, and others, by which a filter is found to depend on the rows."""
+"""Maximum number of chosen rows, and of all rows, whose means show whether a filter depends on the rows."""
 _FAR = 1.5
 """Squared distance of the means, in those that chance makes, from which on a filter depends on the rows."""
 _REMEMBERED = 64
+"""Maximum number of filters whose dependence is remembered."""
 _MOST_SAMPLES = 1 << 18
 """Maximum number of rows from which a base learns centroids or codebooks."""
 
@@ -34,7 +35,7 @@ class FaissBase:
     """An index of FAISS whose labels are numbers of rows."""
 
     def __init__(self, index: Any, row_bytes: float, memory: NDArray[np.uint8] | None = None) -> None:
-        """Take an index with about so many bytes for each row; ``memory`` is mapped, and contains the whole index."""
+        """Take an index and its approximate bytes for each row; ``memory`` is mapped, and contains the whole index."""
         self.index = index
         self._row_bytes, self._memory = row_bytes, memory
 
@@ -93,9 +94,9 @@ class FaissSearcher(BasedSearcher[F]):
         data = whole._base.stored()
         return {**whole.rows.columns(), _COLUMN: Column(np.uint8, data.shape, [data])}
 
-    def sample(self) -> NDArray[np.float32]:
-        """Return rows spread evenly over the main rows, from which a base learns."""
-        numbers = np.linspace(0, self._built - 1, min(self._built, _MOST_SAMPLES)).astype(np.int64)
+    def sample(self, most: int = _MOST_SAMPLES) -> NDArray[np.float32]:
+        """Return at most ``most`` rows spread evenly over the main rows [default: as many as a base learns from]."""
+        numbers = np.linspace(0, self._built - 1, min(self._built, most)).astype(np.int64)
         return self.restored(self.rows.take(numbers))
 
     def main_blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -164,17 +165,14 @@ class ApproximateSearcher(FaissSearcher[F]):
         return correlated
 
     def _is_far(self, chosen: Chosen) -> bool:
-        """Compare the means of samples of the chosen rows and of all rows, in standard errors of the mean."""
+        """Compare the means of samples of the chosen rows and of all rows with the distance that chance explains."""
         numbers = _spread(chosen, self.rows, _COMPARED)
         if len(numbers) < 2:
             return False
-        some, every = (self.restored(self.rows.take(places)) for places in (numbers, self._every()))
-        expected = every.var(axis=0, dtype=np.float64).sum() * (1 / len(some) + 1 / len(every))
-        distance = ((some.mean(axis=0, dtype=np.float64) - every.mean(axis=0, dtype=np.float64)) ** 2).sum()
+        sample, every = self.restored(self.rows.take(numbers)), self.sample(_COMPARED)
+        expected = every.var(axis=0, dtype=np.float64).sum() * (1 / len(sample) + 1 / len(every))
+        distance = ((sample.mean(axis=0, dtype=np.float64) - every.mean(axis=0, dtype=np.float64)) ** 2).sum()
         return bool(distance > _FAR * expected)
-
-    def _every(self) -> RowNumbers:
-        return np.linspace(0, self._built - 1, min(self._built, _COMPARED)).astype(np.int64)
 
     def efforts(self, k: int, share: float = 1.0) -> Sequence[int]:
         """Return the efforts of searches for k neighbours among a share of the rows; empty without a base."""

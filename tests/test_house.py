@@ -123,6 +123,8 @@ def test_a_figure_above_that_of_the_last_release_is_named_unless_a_decision_allo
 def test_files_that_may_be_one_thought_with_another_are_listed(checkout):
     """They are files with one importer, short files, and names of several files; packages have no name of their own."""
     (checkout.root / "engine/learners/npp/items.py").write_text("pass\n" * 60)
+    with (checkout.root / "engine/item.py").open("a") as file:
+        file.write("pass\n" * 150)
     checkout = Checkout(checkout.root)
     listed = file_list(checkout).splitlines()
     assert [line for line in listed if not line.startswith("below")] == [
@@ -131,12 +133,17 @@ def test_files_that_may_be_one_thought_with_another_are_listed(checkout):
         "one importer: engine/collection.py: engine.home",
         "one importer: engine/item.py: engine.catalog.items",
         "one importer: engine/learners/base.py: engine.learners.npp.hybrid",
+        "one importer and at most 150 lines: engine/catalog/items.py: engine.home",
+        "one importer and at most 150 lines: engine/catalog/rows.py: engine.catalog.items",
+        "one importer and at most 150 lines: engine/collection.py: engine.home",
+        "one importer and at most 150 lines: engine/learners/base.py: engine.learners.npp.hybrid",
         "repeated name: items.py: engine/catalog/items.py engine/learners/npp/items.py",
     ]
     assert "below 60 lines: engine/learners/base.py: 5" in listed
     found = figures(checkout)
     assert found["source files with one importer"] == 5
-    assert found["source files below 60 lines"] == len(listed) - 6 == 9
+    assert found["source files with one importer and at most 150 lines"] == 4
+    assert found["source files below 60 lines"] == len(listed) - 10 == 8
     assert found["repeated names of source files"] == 1
 
 

@@ -22,6 +22,8 @@ HOUSES = ("engine", "server")
 
 FEW_LINES = 60
 """Files below are listed: a thought that is cut over several files hides there."""
+OWN_LINES = 150
+"""Files of more lines stand alone with one importer; shorter ones need two, or are plug-ins of a registry."""
 MOST_LINES_OF_FUNCTION = 60
 MOST_PARAMETERS = 8
 MOST_PARAMETERS_OF_ESTIMATOR = 15
@@ -100,6 +102,11 @@ class Checkout:
                 importers[target].append(name)
         by_path = {path: importers[_module(path)] for path in self._named}
         return {path: names[0] for path, names in by_path.items() if len(names) == 1}
+
+    @cached_property
+    def one_importer_few_lines(self) -> dict[Path, str]:
+        """Those of ``one_importer`` with at most OWN_LINES lines, plug-ins of registries included."""
+        return {path: module for path, module in self.one_importer.items() if self.lines[path] <= OWN_LINES}
 
     @cached_property
     def short(self) -> dict[Path, int]:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median_low
 
-from checkout import FEW_LINES, HOUSES, MOST_LINES_OF_FUNCTION, SOURCES, Checkout, cycles, floors
+from checkout import FEW_LINES, HOUSES, MOST_LINES_OF_FUNCTION, OWN_LINES, SOURCES, Checkout, cycles, floors
 
 TYPE_IGNORE = re.compile(r"#\s*type: ignore")
 MOST_LINES_OF_FILE = 500
@@ -27,9 +27,11 @@ MOST_CLASSES_OF_LEARNER = 3
 
 PRODUCT = ("features", "index", "engine", "server", "crossview")
 """The folders that are installed."""
+ALONE = f"source files with one importer and at most {OWN_LINES} lines"
 RATCHET = (
     *(f"{house}: {figure}" for house in HOUSES for figure in ("rooms", "floors", "arrows")),
-    *("source files with one importer", "repeated names of source files", "type: ignore", "lines of the product"),
+    *("source files with one importer", ALONE, "repeated names of source files", "type: ignore"),
+    "lines of the product",
 )
 RELEASE, RISES = Path("tools/house.json"), Path("docs/decisions/house.md")
 
@@ -51,6 +53,7 @@ def figures(checkout: Checkout) -> dict[str, float]:
         "most lines of a source file": max(files),
         "most lines of a test file": max(tests, default=0),
         "source files with one importer": len(checkout.one_importer),
+        ALONE: len(checkout.one_importer_few_lines),
         f"source files below {FEW_LINES} lines": len(checkout.short),
         "repeated names of source files": len(checkout.repeated),
         "files above the limit": sum(count > MOST_LINES_OF_FILE for count in lines.values()),
@@ -120,10 +123,12 @@ def room_table(checkout: Checkout) -> str:
 
 
 def file_list(checkout: Checkout) -> str:
-    """Return a line for each file with one importer, for each short file, and for each repeated name."""
+    """Return lines for files with one importer, for those of them with few lines, short files, and repeated names."""
+    few = checkout.one_importer_few_lines
     return "\n".join(
         [
             *(f"one importer: {path}: {module}" for path, module in checkout.one_importer.items()),
+            *(f"one importer and at most {OWN_LINES} lines: {path}: {module}" for path, module in few.items()),
             *(f"below {FEW_LINES} lines: {path}: {lines}" for path, lines in checkout.short.items()),
             *(f"repeated name: {name}: {' '.join(map(str, paths))}" for name, paths in checkout.repeated.items()),
         ]

@@ -34,18 +34,18 @@ def to_rows(rows: NDArray[Any], name: Callable[[int], str]) -> NDArray[np.float3
     row's position from 0.
     """
     checked = _float32(rows)
-    if len(checked) == 1 and _surely_sound(checked):
+    if len(checked) == 1 and _surely_usable(checked):
         return checked
     wrong = np.flatnonzero(~usable(checked))
     if not len(wrong):
         return checked
     row = int(wrong[0])
-    far = np.flatnonzero(~(np.abs(checked[row]) < MAX_VALUE))
-    if not len(far):
+    columns = np.flatnonzero(~(np.abs(checked[row]) < MAX_VALUE))
+    if not len(columns):
         raise InvalidInputError(
             f"{name(row)} has only values below {MIN_VALUE:g} in size, whose squares are 0 in float32: scale the rows"
         )
-    column = int(far[0])
+    column = int(columns[0])
     value = "NaN" if np.isnan(rows[row, column]) else f"{rows[row, column]:g}"
     raise InvalidInputError(
         f"{name(row)} has {value} in column {column + 1}; values must be finite and less than {MAX_VALUE:g} in "
@@ -57,8 +57,8 @@ def usable(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Return which of the rows, (n, d), have only values that distances can be computed from, (n,)."""
     # NaN is neither the greatest nor the smallest, and is not less than anything.
     largest = np.abs(rows).max(axis=1, initial=0.0)
-    sound: NDArray[np.bool_] = (largest < MAX_VALUE) & ((largest >= MIN_VALUE) | (largest == 0))
-    return sound
+    mask: NDArray[np.bool_] = (largest < MAX_VALUE) & ((largest >= MIN_VALUE) | (largest == 0))
+    return mask
 
 
 def check_row(values: NDArray[np.float32] | Sequence[float], view: RowForm) -> NDArray[np.float32]:
@@ -72,7 +72,7 @@ def check_row(values: NDArray[np.float32] | Sequence[float], view: RowForm) -> N
     return checked
 
 
-def _surely_sound(row: NDArray[np.float32]) -> bool:
+def _surely_usable(row: NDArray[np.float32]) -> bool:
     """Return True only if distances can be computed from one row, (1, d); False can also mean zeros or a large sum."""
     return bool(MIN_VALUE**2 * row.shape[1] < np.vdot(row, row) < MAX_VALUE**2 / 2)
 

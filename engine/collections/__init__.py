@@ -1,1 +1,1 @@
-"""The home, its collections, and the services of an open one: items, views, spaces, maps, memory and storage."""
+"""The home, its collections, and what an open one offers: items, views, spaces, maps, duplicates, memory, storage."""

@@ -49,7 +49,7 @@ class Serving:
             self._made.cleanup()
             raise
         self.engine = engine
-        self.writing = threading.Lock()
+        self.writing: threading.Lock = threading.Lock()
 
     def close(self) -> None:
         """Remove the temporary folder."""

@@ -1,4 +1,4 @@
-"""Columns: the distances of one query to all items of one target, how much they speak for each item, and their mean."""
+"""Columns: the distances of one query to all items of one target, with scores and matches, and means over targets."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from crossview.index.base import Ids, Index, Selection
 from crossview.index.scan import euclidean, hamming
 
 Floats = NDArray[np.float64]
-Place = tuple[str, Target]
+Crossing = tuple[str, Target]
 """The view of a query, and a target in which it finds items."""
 ANCHORS = 100
 """Items of a target whose distances to a query state how far items usually are from it."""
@@ -32,7 +32,7 @@ _AT_ONCE = 4096
 class Column:
     """The distances of a query of one view to all items of a target that the search may find, without its own item."""
 
-    place: Place
+    crossing: Crossing
     vector: NDArray[Any]
     """The query's vector or code, (width,)."""
     ids: Ids
@@ -40,6 +40,7 @@ class Column:
     distances: Floats
     """(n,)."""
     own: int | None
+    """The item that the query names; None for other queries."""
     copies: Copies
     familiarity: float | None
     """The share of its match that the query keeps; None without matches."""
@@ -97,9 +98,9 @@ class Scale:
         """Return the scale of a target's items; the same items have the same anchors."""
         ids = index.ids()
         drawn = np.sort(np.random.default_rng(0).permutation(len(ids))[:ANCHORS])
-        sums = [_as_numbers(target, rows).sum(axis=0, dtype=np.float64) for _, rows in _blocks(index)]
+        sums = [_compared(target, rows).sum(axis=0, dtype=np.float64) for _, rows in _blocks(index)]
         mean = (sum(sums) / max(len(ids), 1)).astype(np.float32) if sums else np.zeros(0, np.float32)
-        sorted_ids, squares = _ascending([(some, _squares(target, rows, mean)) for some, rows in _blocks(index)])
+        sorted_ids, squares = _ascending([(block, _squares(target, rows, mean)) for block, rows in _blocks(index)])
         # n times the squared distance to the mean, plus those of all items to it, is the sum over all items.
         gaps = (len(ids) * squares + squares.sum()) / max(len(ids) - 1, 1)
         reaches = gaps / 4 if target.codes and not target.floats else np.sqrt(gaps)
@@ -119,7 +120,7 @@ class Scale:
         return scores
 
     def _reach(self, ids: Ids) -> Floats:
-        if len(ids) == len(self.ids):
+        if len(ids) == len(self.ids):  # all of them: ``ids`` are ascending items of the target
             return self.reaches
         if len(ids) and self.ids[-1] - self.ids[0] == len(self.ids) - 1:  # without gaps, a place is a difference
             places = ids - self.ids[0]
@@ -131,11 +132,11 @@ class Scale:
 
 def _squares(target: Target, rows: NDArray[Any], mean: NDArray[np.float32]) -> Floats:
     """Return the squared distance of each row, (n, width), to the mean of all, (n,)."""
-    parts = [_as_numbers(target, rows[start : start + _AT_ONCE]) - mean for start in range(0, len(rows), _AT_ONCE)]
+    parts = [_compared(target, rows[start : start + _AT_ONCE]) - mean for start in range(0, len(rows), _AT_ONCE)]
     return np.concatenate([np.empty(0), *(np.vecdot(part, part).astype(np.float64) for part in parts)])
 
 
-def _as_numbers(target: Target, rows: NDArray[Any]) -> NDArray[np.float32]:
+def _compared(target: Target, rows: NDArray[Any]) -> NDArray[np.float32]:
     """Return what distances compare, (n, D): floats, also those behind codes, and otherwise bits as 1 or -1."""
     if target.codes and target.floats:  # a view in another type needs contiguous bytes
         return np.ascontiguousarray(rows[:, target.code_bytes :]).view(np.float32)
@@ -151,7 +152,7 @@ def _blocks(index: Index) -> Iterator[tuple[Ids, Any]]:
 
 def _ascending(blocks: list[tuple[Ids, Floats]]) -> tuple[Ids, Floats]:
     """Return ids and values of blocks together, in the order of ids."""
-    ids = np.concatenate([np.empty(0, np.int64), *(some for some, _ in blocks)])
+    ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in blocks)])
     values = np.concatenate([np.empty(0), *(values for _, values in blocks)])
     if (ids[1:] > ids[:-1]).all():
         return ids, values
@@ -161,7 +162,7 @@ def _ascending(blocks: list[tuple[Ids, Floats]]) -> tuple[Ids, Floats]:
 
 @dataclass(frozen=True)
 class Evidence:
-    """How much the columns of a space speak for their items."""
+    """The matches and scores of the items of columns, in one state of a space."""
 
     state: SearchState
 
@@ -169,7 +170,7 @@ class Evidence:
         """Return the calibrated match of a column; None without one."""
         if column.familiarity is None:
             return None
-        return self.state.space.match_of.get((column.place[0], str(column.place[1])))
+        return self.state.space.match_of.get((column.crossing[0], str(column.crossing[1])))
 
     def matches(self, columns: Sequence[Column]) -> list[Floats]:
         """Return the match of each item of every column that has one, (n,)."""
@@ -187,13 +188,15 @@ class Evidence:
 
     def scores(self, columns: Sequence[Column]) -> list[Floats]:
         """Return how near each item of every column is, on the scale of its target, (n,)."""
-        scales = {c.place[1]: self.scale(c.place[1]) for c in columns}
-        return [scales[c.place[1]].scores(c.vector, c.ids, c.distances, c.own) for c in columns]
+        return [
+            self.scale(column.crossing[1]).scores(column.vector, column.ids, column.distances, column.own)
+            for column in columns
+        ]
 
-    def calibrated(self, places: Sequence[Place]) -> bool:
-        """Return whether all places have a match."""
+    def calibrated(self, crossings: Sequence[Crossing]) -> bool:
+        """Return whether all crossings have a match, and their views what its familiarity needs."""
         space = self.state.space
-        return all((view, str(target)) in space.match_of and view in space.novelty_of for view, target in places)
+        return all((view, str(target)) in space.match_of and view in space.novelty_of for view, target in crossings)
 
     def to_learn(self, columns: Sequence[Column], by_match: bool) -> list[Floats]:
         """Return what learned weights weigh, (n,) for each column: logits of the matches, or the scores."""

@@ -66,7 +66,7 @@ class Items:
 
     def __init__(self, target: Target, index: Index) -> None:
         self._target, self._index = target, index
-        self.ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in index.blocks())])
+        self.ids: Ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in index.blocks())])
         """In the order of ``products``, (n,)."""
 
     def as_numbers(self, vectors: NDArray[Any]) -> NDArray[Any]:

@@ -12,9 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.columns import (
     Column,
+    Crossing,
     Evidence,
     Floats,
-    Place,
     best_first,
     distances_to,
     every_distance,
@@ -55,7 +55,7 @@ _LEAST = 0.01
 class LearnedFusion:
     """Weights of targets, and the calibrated match of their weighted mean score."""
 
-    weights: Mapping[Place, float]
+    weights: Mapping[Crossing, float]
     """Positive, with sum 1."""
     match: Match | None
     """The match by the negative mean score as a distance; None after comparisons, which do not calibrate."""
@@ -70,9 +70,9 @@ class Teacher:
     """The source of knowledge about similar items of a collection: labels or, without them, comparisons."""
 
     evidence: Evidence
-    places: tuple[Place, ...]
+    crossings: tuple[Crossing, ...]
     by_match: bool
-    """Whether the weights are for logits of matches, which all places must have, or for scores."""
+    """Whether the weights are for logits of matches, which all crossings must have, or for scores."""
 
     @property
     def state(self) -> SearchState:
@@ -80,7 +80,7 @@ class Teacher:
         return self.evidence.state
 
     def learned(self, own: frozenset[int]) -> LearnedFusion:
-        """Return the fusion of the places, learned without the queries' ``own`` items, once for each state.
+        """Return the fusion of the crossings, learned without the queries' ``own`` items, once for each state.
 
         Raises NotReadyError if neither labels nor comparisons state that some items are more similar than others.
         """
@@ -107,19 +107,14 @@ class Teacher:
         return fusion
 
     def _remembered(self, what: Hashable, make: Callable[[], T]) -> T:
-        place = (
-            "fusion",
-            self.state.space.name,
-            self.state.indexed.identity,
-            self.places,
-            self.by_match,
-            what,
-        )
-        return self.state.version.remembered.value(place, make)
+        state = self.state
+        what = ("fusion", state.space.name, state.indexed.identity, self.crossings, self.by_match, what)
+        return state.version.remembered.value(what, make)
 
     def _labels(self) -> Mapping[int, tuple[str, ...]]:
         """Return labels of some items by id: of those that the space was not trained on, if there are enough."""
-        ids = np.unique(np.concatenate([self.state.indexed.indexes[target].index.ids() for _, target in self.places]))
+        indexes = self.state.indexed.indexes
+        ids = np.unique(np.concatenate([indexes[target].index.ids() for _, target in self.crossings]))
         drawn = np.random.default_rng(0).permutation(ids)
         labels = self._labels_of(drawn[: _READ * MOST_ITEMS])
         if len(labels) < MOST_ITEMS and len(drawn) > _READ * MOST_ITEMS:  # few items are labelled, or are unseen
@@ -151,7 +146,7 @@ class Teacher:
         pairs = [np.repeat(both, _DRAWN), *(_drawn(random, kind[both]).ravel() for kind in (near, far))]
         weights, loss = fusion_weights(scores[pairs[0], pairs[1]] - scores[pairs[0], pairs[2]])
         match = _match(_mean(scores, weights), near, other)
-        return LearnedFusion(dict(zip(self.places, weights, strict=True)), match, loss, self.by_match)
+        return LearnedFusion(dict(zip(self.crossings, weights, strict=True)), match, loss, self.by_match)
 
     def _from_comparisons(self, near: Pairs, far: Pairs, own: frozenset[int]) -> LearnedFusion | None:
         """Return what comparisons teach that do not name the queries' items; None if there are none."""
@@ -163,7 +158,7 @@ class Teacher:
         scores = self._scores(queries, items)
         apart = [scores[np.searchsorted(queries, ids[:, 0]), np.searchsorted(items, ids[:, 1])] for ids in (near, far)]
         weights, loss = fusion_weights(apart[0] - apart[1])
-        return LearnedFusion(dict(zip(self.places, weights, strict=True)), None, loss, self.by_match)
+        return LearnedFusion(dict(zip(self.crossings, weights, strict=True)), None, loss, self.by_match)
 
     def _compared(self) -> tuple[Pairs, Pairs]:
         """Return pairs of items, (n, 2) each, that are nearer and further apart: of answers, and of the space."""
@@ -182,18 +177,18 @@ class Teacher:
         return rows[:, 0], rows[:, 1]
 
     def _scores(self, queries: NDArray[np.int64], items: NDArray[np.int64]) -> Floats:
-        """Return the scores of items for queries, which are items, too, in every place, (q, n, p); NaN for none."""
-        table = np.full((len(queries), len(items), len(self.places)), np.nan)
+        """Return the scores of items for queries, which are items, too, in every crossing, (q, n, c); NaN for none."""
+        table = np.full((len(queries), len(items), len(self.crossings)), np.nan)
         for columns in self._columns(queries, items):
             for column, scores in zip(columns, self.evidence.to_learn(columns, self.by_match), strict=True):
                 row, places = np.searchsorted(queries, column.own or 0), np.searchsorted(items, column.ids)
-                table[row, places, self.places.index(column.place)] = scores
+                table[row, places, self.crossings.index(column.crossing)] = scores
         return table
 
     def _columns(self, queries: NDArray[np.int64], items: NDArray[np.int64]) -> Iterator[list[Column]]:
         """Yield the columns of each query that has a row, over the items that have a vector, without its own."""
         space, by_query = self.state.space, dict[int, list[Column]]()
-        for view, target in self.places:
+        for view, target in self.crossings:
             with self.state.version.read() as tx:
                 stored = self.state.version.joined_view(view).rows(tx, queries.tolist())
             index, novelty = self.state.indexed.indexes[target].index, space.novelty_of.get(view)
@@ -233,9 +228,9 @@ def _drawn(random: np.random.Generator, mask: NDArray[np.bool_]) -> NDArray[np.i
 
 
 def fusion_weights(gaps: Floats) -> tuple[list[float], float]:
-    """Return weights of sum 1, (p,), by a logistic regression of which item is nearer on differences of scores, (n, p).
+    """Return weights of sum 1, (c,), by a logistic regression of which item is nearer on differences of scores, (n, c).
 
-    Differences in which a place is unknown count as 0 there. The second value is the mean logarithmic loss.
+    Differences that are unknown in a crossing count as 0 there. The second value is the mean logarithmic loss.
     """
     gaps = np.nan_to_num(gaps)
     model = LogisticRegression(fit_intercept=False, max_iter=500)
@@ -247,7 +242,7 @@ def fusion_weights(gaps: Floats) -> tuple[list[float], float]:
 
 
 def _mean(scores: Floats, weights: Sequence[float]) -> Floats:
-    """Return the weighted mean over the places that have a score, (q, n); least for items without any."""
+    """Return the weighted mean over the crossings that have a score, (q, n); least for items without any."""
     present = np.where(np.isnan(scores), 0.0, weights)
     total = present.sum(axis=2)
     means = np.nansum(scores * present, axis=2) / np.maximum(total, 1e-12)
@@ -318,15 +313,15 @@ class Fusion:
         ]
 
     def _column(
-        self, place: Place, vector: NDArray[Any], own: int | None, copies: Copies, familiarity: float | None
+        self, crossing: Crossing, vector: NDArray[Any], own: int | None, copies: Copies, familiarity: float | None
     ) -> Column:
-        target = place[1]
+        target = crossing[1]
         only = None if self.only is None else self.only(target)
         ids, distances = every_distance(target, self.state.indexed.indexes[target].index, vector, only)
         if own is not None:
             mask = ids != own
             ids, distances = ids[mask], distances[mask]
-        return Column(place, vector, ids, distances, own, copies, familiarity)
+        return Column(crossing, vector, ids, distances, own, copies, familiarity)
 
     def ranking(self, number: int, columns: Sequence[Column], words: QueryWords | None = None) -> Ranking:
         """Return the first k items for the query with a number, each at its distance in the target that has it nearest.
@@ -335,7 +330,7 @@ class Fusion:
         """
         fused, least = self.scored(columns), self.strategy.min_match
         if least and fused.matches is None:
-            raise NotReadyError(no_match(self.state.space, columns[0].place[0], str(columns[0].place[1])))
+            raise NotReadyError(no_match(self.state.space, columns[0].crossing[0], str(columns[0].crossing[1])))
         places = fused.order if fused.matches is None else fused.order[fused.matches[fused.order] >= least]
         ids = fused.ids[places]
         best, distances = np.full(len(ids), -1, np.int32), np.zeros(len(ids))
@@ -349,7 +344,7 @@ class Fusion:
             distances[nearer] = column.distances[at[nearer]]
             for copy in np.flatnonzero(nearer & np.isin(ids, list(column.copies))) if column.copies else ():
                 distances[copy] = shown_distance(column, int(ids[copy]), int(at[copy]))
-        targets = [column.place[1] for column in fused.columns]
+        targets = [column.crossing[1] for column in fused.columns]
         scores = np.zeros((len(ids), len(self.state.space.axes)))
         for place, target in enumerate(targets):
             if (values := self.state.indexed.scores(target, ids[best == place])) is not None:
@@ -359,7 +354,7 @@ class Fusion:
             name=f"{fused.way} of {', '.join(dict.fromkeys(map(str, targets)))}",
             ids=ids,
             distances=distances,
-            places=[(column.place[0], str(column.place[1])) for column in fused.columns],
+            crossings=[(column.crossing[0], str(column.crossing[1])) for column in fused.columns],
             at=best,
             matches=None if fused.matches is None else fused.matches[places],
             scores=scores if self.state.space.axes else None,
@@ -425,7 +420,7 @@ class Fusion:
         """Return the way to fuse: the wanted one, or match where calibrated, and otherwise distance."""
         calibrated = any(self._evidence.match(column) is not None for column in columns)
         if not calibrated and (self.strategy.fuse == MATCH or (self.strategy.min_match and not self.strategy.fuse)):
-            raise NotReadyError(no_match(self.state.space, columns[0].place[0], str(columns[0].place[1])))
+            raise NotReadyError(no_match(self.state.space, columns[0].crossing[0], str(columns[0].crossing[1])))
         return self.strategy.fuse or (MATCH if calibrated else DISTANCE if len(columns) > 1 else RANK)
 
     def _by_match(self, columns: Sequence[Column]) -> Fused:
@@ -439,14 +434,14 @@ class Fusion:
 
     def _by_learning(self, columns: Sequence[Column]) -> Fused:
         own = frozenset(column.own for column in columns if column.own is not None)
-        places = tuple(column.place for column in columns)
-        by_match = self._evidence.calibrated(places) and all(column.familiarity is not None for column in columns)
+        crossings = tuple(column.crossing for column in columns)
+        by_match = self._evidence.calibrated(crossings) and all(column.familiarity is not None for column in columns)
         taught = [
-            Teacher(self._evidence, places, way).learned(own) for way in ((False, True) if by_match else (False,))
+            Teacher(self._evidence, crossings, way).learned(own) for way in ((False, True) if by_match else (False,))
         ]
         learned = min(taught, key=lambda fusion: fusion.loss)
         parts = self._evidence.to_learn(columns, learned.by_match)
-        weights = [learned.weights[column.place] for column in columns]
+        weights = [learned.weights[column.crossing] for column in columns]
         ids, _, means = result = _with_parts(columns, parts, weights)
         matches = None if learned.match is None or not len(ids) else learned.match.of_all(-means, -means.max())
         return self._ordered(Fused(LEARN, columns, weights, *result, matches))

@@ -34,10 +34,10 @@ class Ranking(NamedTuple):
     """(n,)."""
     distances: Floats
     """(n,)."""
-    places: list[tuple[str, str]]
+    crossings: list[tuple[str, str]]
     """Query views, each with the name of a target."""
     at: NDArray[np.int32] | None = None
-    """The place of each hit in ``places``, (n,); None: the first one."""
+    """The position of each hit's crossing in ``crossings``, (n,); None: the first one."""
     matches: Floats | None = None
     """(n,), NaN without a match; None if no hit has one."""
     scores: Floats | None = None
@@ -64,7 +64,7 @@ def joined(rankings: Sequence[Ranking]) -> Ranking:
         name="",
         ids=np.concatenate([ranking.ids for ranking in rankings]),
         distances=np.concatenate([ranking.distances for ranking in rankings]),
-        places=[ranking.places[0] for ranking in rankings],
+        crossings=[ranking.crossings[0] for ranking in rankings],
         at=np.repeat(np.arange(len(rankings), dtype=np.int32), sizes),
         matches=np.concatenate(matches),
         scores=None if rankings[0].scores is None else np.concatenate([ranking.scores for ranking in rankings]),
@@ -128,17 +128,17 @@ def read_hits(
     for ranking in rankings:
         contents, count = [items[item] for item in ranking.ids.tolist()], len(ranking.ids)
         take_room(sum([item.size for item in contents]))
-        # A hit has one place, match and scores; most searches have one place for all hits, and neither of the others.
-        places, matches, scores = ranking.places[:1] * count, [None] * count, [_NO_SCORES] * count
+        # A hit has one crossing, match and scores; most searches have one crossing for all hits, and no others.
+        crossings, matches, scores = ranking.crossings[:1] * count, [None] * count, [_NO_SCORES] * count
         if ranking.at is not None:
-            places = [ranking.places[at] for at in ranking.at.tolist()]
+            crossings = [ranking.crossings[at] for at in ranking.at.tolist()]
         if ranking.matches is not None:
             matches = [None if math.isnan(match) else match for match in ranking.matches.tolist()]
         if ranking.scores is not None:
             scores = [dict(zip(axes, row, strict=True)) for row in ranking.scores.tolist()]
         hits = []
         for item, distance, (view, target), match, of_axes in zip(
-            contents, ranking.distances.tolist(), places, matches, scores, strict=True
+            contents, ranking.distances.tolist(), crossings, matches, scores, strict=True
         ):
             probability, rate = None, None
             if probable is not None:

@@ -309,9 +309,9 @@ class CombinedScan(Scan[Combined]):
         if self.strategy.fuse == RANK:
             scores = [reciprocal_ranks(-values) for values in scores]
         elif self.strategy.fuse == LEARN:
-            places = [(target.view, target) for target in items_in]
-            learned = Teacher(Evidence(self.state), tuple(places), by_match=False).learned(frozenset(own))
-            weights = [learned.weights[place] for place in places]
+            crossings = [(target.view, target) for target in items_in]
+            learned = Teacher(Evidence(self.state), tuple(crossings), by_match=False).learned(frozenset(own))
+            weights = [learned.weights[crossing] for crossing in crossings]
         return mean_scores(items, scores, weights)
 
     def _gathered(self, queries: Sequence[Query]) -> tuple[dict[Target, tuple[NDArray[Any], Floats]], set[int]]:

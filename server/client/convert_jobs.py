@@ -83,4 +83,4 @@ def _to_result(packed: Any) -> Result:
         message = kind()
         if packed.Unpack(message):
             return convert(message)
-    return ()  # of a later version
+    return ()  # the result of a method that only a later version of the server has

@@ -63,6 +63,7 @@ def rows_of_picture(
     models = {view: model for view, extractor in extractors.items() if (model := model_of(extractor)) is not None}
     if not models:
         return rows_of(images, extractors)
+    # Only views of models keep rows in a cache: computing such a row takes much longer than finding it.
     from crossview.engine.catalog.row_cache import content_of, keep_row, kept_row
 
     contents = {view: content_of(data, *images[view].shape, models[view].reading) for view in models}

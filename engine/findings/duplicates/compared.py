@@ -67,7 +67,7 @@ class Compared:
         self.other: NDArray[np.bool_] = np.repeat([False, True][: len(parts)], [len(part) for part, _ in parts])
         """(n,) whether a picture is of the other source."""
         packed = b"".join(picture.codes for picture in self.pictures)
-        self.codes = np.frombuffer(packed, np.uint8).reshape(-1, *_CODES)
+        self.codes: NDArray[np.uint8] = np.frombuffer(packed, np.uint8).reshape(-1, *_CODES)
         """(n, 8, 8) the fingerprints."""
         self.narrow: set[int] = set[int]()
         """Places of pictures whose thumbnails are too narrow to compare, as far as ``small`` met them."""

@@ -35,15 +35,15 @@ _BYTES = 200
 """Approximate bytes of a contribution in an answer, without differing bits."""
 
 
-class _Place(NamedTuple):
+class _Crossing(NamedTuple):
     """A query view and the name of a target that it is compared with."""
 
     view: str
     target: str
 
 
-Amounts = Mapping[_Place, float]
-"""The contributions of places to the total of an item; those of other places are 0."""
+Amounts = Mapping[_Crossing, float]
+"""The contributions of crossings to the total of an item; those of other crossings are 0."""
 
 
 def check_explained(request: ExplainRequest) -> None:
@@ -123,7 +123,7 @@ def _places(state: SearchState, search: SearchRequest, items: Iterable[int], fus
     (query,) = search.queries
     views = views_of(state.version, state.space, query, search.strategy.names)
     if fused is not None:
-        views = [view for view in views if any(column.place[0] == view for column in fused.columns)]
+        views = [view for view in views if any(column.crossing[0] == view for column in fused.columns)]
     read, names = query if query.view else described(state.version, query, views), search.strategy.names
     k, only = None if isinstance(search.strategy, Weighted) else search.k, passing(state, search.filter)
     return {view: in_view(state, replace(read, view=view), names, items, k, only) for view in views}
@@ -150,10 +150,10 @@ class _Judgement(ABC):
 
     @abstractmethod
     def amounts(self, hit_list: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
-        """Return the measure of the place of an item in a list, and what each place adds to it."""
+        """Return the measure of the place of an item in a list, and what each crossing adds to it."""
 
     @abstractmethod
-    def of(self, place: _Place, key: str, item: int) -> tuple[float | None, float | None]:
+    def of(self, crossing: _Crossing, key: str, item: int) -> tuple[float | None, float | None]:
         """Return the distance and the match of an item in a target, as a hit shows them; None without one."""
 
 
@@ -167,32 +167,32 @@ class _OfColumns(_Judgement):
     def amounts(self, hit_list: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
         """Return the logits of matches, or the scores, each times its share of the weights."""
         by_match = self.fused.way == MATCH
-        terms: dict[_Place, tuple[float, float]] = {}
+        terms: dict[_Crossing, tuple[float, float]] = {}
         for column, part, weight in zip(self.fused.columns, self.fused.parts, self.fused.weights, strict=True):
             if (at := _at(column, item)) is not None:
                 match = self.evidence.match(column) if by_match else None
                 value = part[at : at + 1] if match is None else match.evidence(part[at : at + 1])
-                terms[_place(column)] = weight, float(value[0])
-        copies = [_place(column) for column in self.fused.columns if item in column.copies]
+                terms[_crossing(column)] = weight, float(value[0])
+        copies = [_crossing(column) for column in self.fused.columns if item in column.copies]
         if by_match and copies:
             return "match", dict.fromkeys(copies, CERTAIN / len(copies))
         whole = sum(weight for weight, _ in terms.values())
         return "match" if by_match else "score", {
-            place: weight * value / whole for place, (weight, value) in terms.items()
+            crossing: weight * value / whole for crossing, (weight, value) in terms.items()
         }
 
-    def of(self, place: _Place, key: str, item: int) -> tuple[float | None, float | None]:
+    def of(self, crossing: _Crossing, key: str, item: int) -> tuple[float | None, float | None]:
         """Return the distance and the match in a column."""
         for column in self.fused.columns:
-            if _place(column) == place and (at := _at(column, item)) is not None:
+            if _crossing(column) == crossing and (at := _at(column, item)) is not None:
                 calibrated = self.evidence.match(column) is not None
                 match = float(self.evidence.matches([column])[0][at]) if calibrated else None
                 return shown_distance(column, item, at), 1.0 if calibrated and item in column.copies else match
         return None, None
 
 
-def _place(column: Column) -> _Place:
-    return _Place(column.place[0], str(column.place[1]))
+def _crossing(column: Column) -> _Crossing:
+    return _Crossing(column.crossing[0], str(column.crossing[1]))
 
 
 def _at(column: Column, item: int) -> int | None:
@@ -211,14 +211,14 @@ class _OfLists(_Judgement):
     alone: Callable[[SearchRequest], list[HitList]]
 
     @cached_property
-    def hits(self) -> Mapping[_Place, Mapping[str, Hit]]:
-        """The hits by place and key: those of the search by target, and those of further items as if found."""
+    def hits(self) -> Mapping[_Crossing, Mapping[str, Hit]]:
+        """The hits by crossing and key: those of the search by target, and those of further items as if found."""
         (query,), strategy = self.search.queries, self.search.strategy
         if not isinstance(strategy, Nearest):
             return {}
         apart = replace(self.search, merge=False, probabilities=False, base_rate=None, sort_by="")
         every = Nearest(targets=strategy.names, merge=False)
-        hits: dict[_Place, dict[str, Hit]] = defaultdict(dict)
+        hits: dict[_Crossing, dict[str, Hit]] = defaultdict(dict)
         lists = self.alone(apart)
         hit_keys = tuple(dict.fromkeys(hit.key for hit_list in lists for hit in hit_list.hits))
         for keys in dict.fromkeys([hit_keys, tuple(dict.fromkeys([*hit_keys, *self.wanted]))]):
@@ -226,12 +226,12 @@ class _OfLists(_Judgement):
                 among = SearchRequest([query], every, k=len(keys), space=self.search.space, filter=Filter(keys=keys))
                 lists += self.alone(among)
         for hit in (hit for hit_list in lists for hit in hit_list.hits):
-            hits[_Place(query.view, hit.target)].setdefault(hit.key, hit)
+            hits[_Crossing(query.view, hit.target)].setdefault(hit.key, hit)
         return hits
 
-    def of(self, place: _Place, key: str, item: int) -> tuple[float | None, float | None]:
+    def of(self, crossing: _Crossing, key: str, item: int) -> tuple[float | None, float | None]:
         """Return the distance and the match of a hit."""
-        hit = self.hits.get(place, {}).get(key)
+        hit = self.hits.get(crossing, {}).get(key)
         return (None, None) if hit is None else (hit.distance, hit.match)
 
     def amounts(self, hit_list: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
@@ -240,25 +240,25 @@ class _OfLists(_Judgement):
         if isinstance(strategy, Weighted):
             located = places[view].targets.items()
             return "distance", {
-                _Place(view, name): weight * target.locations[item].distance ** 2
+                _Crossing(view, name): weight * target.locations[item].distance ** 2
                 for (name, target), weight in zip(located, strategy.weights.values(), strict=True)
                 if item in target.locations
             }
-        place = self._only_place(hit_list, key)
-        distance, match = (None, None) if place is None else self.of(place, key, item)
-        if place is None or distance is None:
+        crossing = self._only_crossing(hit_list, key)
+        distance, match = (None, None) if crossing is None else self.of(crossing, key, item)
+        if crossing is None or distance is None:
             return "distance", {}
-        return ("match", {place: _logit(match)}) if match is not None else ("distance", {place: distance**2})
+        return ("match", {crossing: _logit(match)}) if match is not None else ("distance", {crossing: distance**2})
 
-    def _only_place(self, hit_list: HitList, key: str) -> _Place | None:
+    def _only_crossing(self, hit_list: HitList, key: str) -> _Crossing | None:
         """Return the target in which a list of one view has an item: its own or, in a merged list, the nearest."""
         view = self.search.queries[0].view
         if hit_list.target:
-            return _Place(view, hit_list.target)
+            return _Crossing(view, hit_list.target)
         listed = [hit for hit in hit_list.hits if hit.key == key]
         among_targets = listed or [by_key[key] for by_key in self.hits.values() if key in by_key]
         nearest = min(among_targets, key=lambda hit: hit.distance, default=None)
-        return None if nearest is None else _Place(view, nearest.target)
+        return None if nearest is None else _Crossing(view, nearest.target)
 
 
 def _logit(match: float) -> float:
@@ -272,8 +272,8 @@ def _contributions(
     contributions = []
     for view, view_places in places.items():
         for name, target in view_places.targets.items():
-            place, located = _Place(view, name), target.locations.get(item)
-            distance, match = judgement.of(place, key, item)
+            crossing, located = _Crossing(view, name), target.locations.get(item)
+            distance, match = judgement.of(crossing, key, item)
             take_room(_BYTES + 2 * len((located and located.differing_bits) or ()))
             contributions.append(
                 Contribution(
@@ -284,7 +284,7 @@ def _contributions(
                     items=target.items,
                     match=match,
                     copy=bool(located and located.copy),
-                    contribution=amounts.get(place, 0.0),
+                    contribution=amounts.get(crossing, 0.0),
                     differing_bits=located and located.differing_bits,
                     bits=target.bits,
                 )

@@ -2,7 +2,7 @@
 that remember them."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from crossview.engine.catalog.catalog import Catalog, Transaction, now
@@ -36,22 +36,23 @@ def answers_of(judgements: Sequence[Judgement], notion: str, feedback: str) -> l
     A = min(max(p, n / f), MOST_AS_ANCHOR p, MOST_AS_FAR n / f) for p examples, n counter-examples and f of them in an
     answer, is linear in the judgements, and each judgement is in a bounded number of comparisons.
     """
-    liked = [judgement.key for judgement in judgements if judgement.weight > 0]
-    disliked = [judgement.key for judgement in judgements if judgement.weight < 0]
-    if len(liked) < 2 or not disliked:
+    examples = [judgement.key for judgement in judgements if judgement.weight > 0]
+    counter_examples = [judgement.key for judgement in judgements if judgement.weight < 0]
+    if len(examples) < 2 or not counter_examples:
         return []
-    near, far = min(NEAR, len(liked) - 1), min(FAR, len(disliked))
-    all_once = max(len(liked), -(-len(disliked) // far))
-    count = min(all_once, MOST_AS_ANCHOR * len(liked), MOST_AS_FAR * len(disliked) // far)
+    near, far = min(NEAR, len(examples) - 1), min(FAR, len(counter_examples))
+    all_once = max(len(examples), -(-len(counter_examples) // far))
+    count = min(all_once, MOST_AS_ANCHOR * len(examples), MOST_AS_FAR * len(counter_examples) // far)
     answers = []
     for number in range(count):
-        anchor = number * len(liked) // count if count < len(liked) else number
+        # if not every example can be an anchor, the anchors are spread over all of them
+        anchor = number * len(examples) // count if count < len(examples) else number
         answers.append(
             Answer(
                 notion=notion,
-                anchor=_round(liked, anchor, 1)[0],
-                near=_round(liked, anchor + 1, near),
-                far=_round(disliked, number * far, far),
+                anchor=_round(examples, anchor, 1)[0],
+                near=_round(examples, anchor + 1, near),
+                far=_round(counter_examples, number * far, far),
                 person=judgements[0].person,
                 feedback=feedback,
             )
@@ -129,16 +130,16 @@ class Feedback:
             judgements, normal_keys = _all(tx, name), set(map(normal, one_or_several(keys)))
             if unknown := sorted(normal_keys - {normal(judgement.key) for judgement in judgements}):
                 raise NotFoundError(f"nobody has judged {unknown[0]!r} in feedback {name!r}")
-            going = [judgement for judgement in judgements if not normal_keys or normal(judgement.key) in normal_keys]
-            tx.judgements.delete([judgement.id for judgement in going])
-            return len(counting(going))
+            deleted = [judgement for judgement in judgements if not normal_keys or normal(judgement.key) in normal_keys]
+            tx.judgements.delete([judgement.id for judgement in deleted])
+            return len(counting(deleted))
 
     def remember(self, name: str, notion: str, person: str = "") -> list[Answer]:
         """Store the judgements of a name as answers of their persons in a notion, and return these answers.
 
         The answers replace those that an earlier call stored for the same name and notion, so that the same judgements
-        are remembered once. ``person`` restricts the call to one person. ``answers_of`` makes the
-        answers; weights do not count, and judgements of deleted items are left out.
+        are remembered once. ``person`` restricts the call to one person. ``answers_of`` makes the answers; weights do
+        not count, and judgements of deleted items are left out.
 
         Raises InvalidInputError for an invalid notion, NotFoundError for an unknown name, NotReadyError if nobody has
         judged two examples and a counter-example.
@@ -224,18 +225,18 @@ def _all(tx: Transaction, name: str) -> list[Judgement]:
     return judgements
 
 
-def _stored_keys(tx: Transaction, names: Sequence[str] | dict[str, float]) -> dict[str, str]:
+def _stored_keys(tx: Transaction, keys: Collection[str]) -> dict[str, str]:
     """Return the keys of existing items in the form that the catalog has, by the given form.
 
     Raises NotFoundError for an unknown key, and InvalidInputError for two forms of one key.
     """
-    ids = tx.items.ids_of(names)
-    if unknown := [name for name in names if name not in ids]:
+    ids = tx.items.ids_of(keys)
+    if unknown := [key for key in keys if key not in ids]:
         raise NotFoundError(f"no item {unknown[0]!r} in collection {tx.name()!r}")
     items = tx.items.by_id(list(ids.values()))
     if len(items) < len(ids):
         raise InvalidInputError("one item is judged twice, by two forms of its key: judge it once")
-    return {name: items[item].key for name, item in ids.items()}
+    return {key: items[item].key for key, item in ids.items()}
 
 
 def _remembered(tx: Transaction, name: str, notion: str, person: str) -> list[Answer]:

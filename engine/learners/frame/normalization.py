@@ -35,7 +35,7 @@ class Normalization(SeparateLearner, MultiViewLearner):
     """
 
     capabilities: ClassVar[Capabilities] = Step.capabilities
-    max_items = None
+    max_items: int | None = None
 
     def __init__(
         self,

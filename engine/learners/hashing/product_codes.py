@@ -12,12 +12,14 @@ from crossview.engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]
 _Side = tuple[Rows, Rows, NDArray[np.float64]]
-_FLIPS = 4  # maximum number of flips per bit; each flip lowers the error, so rows converge long before
-_DIGITS = 9  # rounding makes equal gains equal in every batch, so that the code of a row does not depend on its batch
-_TINY = 1e-12
-_SWEEPS = 4
-"""Maximum number of turns over all codes: later ones change few."""
-_LEAST = 1e-300
+_FLIPS = 4
+"""Maximum number of flips per bit; each flip lowers the error, so rows converge long before."""
+_DIGITS = 9
+"""Digits to round to: equal gains are then equal in every batch, so the code of a row does not depend on its batch."""
+_TURNS = 4
+"""Maximum number of turns over all distant codes: later ones change few."""
+_TINY, _LEAST = 1e-12, 1e-300
+"""Divisors instead of 0: for lengths of rows, and for sums of exponentials."""
 
 
 @dataclass(frozen=True)
@@ -125,22 +127,24 @@ def learn_codes(
     mean = examples.shares @ examples.items
     centred = examples.items - mean
     covariance = (centred * examples.shares[:, None]).T @ centred
-    asking = directed(examples.queries, covariance, contrast)
-    equal = np.full(len(asking), 1.0 / len(asking))
-    middle = examples.queries.mean(axis=0)
-    start = rotated_components(examples.queries - middle, n_bits, random) if directions is None else directions
-    codes, stored = (signs((rows - middle) @ start.T) for rows in (examples.queries, examples.items))
-    errors = [_error((codes, asking, equal), (stored, centred, examples.shares))]
+    queries = directed(examples.queries, covariance, contrast)
+    equal = np.full(len(queries), 1.0 / len(queries))
+    mean_query = examples.queries.mean(axis=0)
+    start = directions
+    if start is None:
+        start = rotated_components(examples.queries - mean_query, n_bits, random)
+    query_codes, item_codes = (signs((rows - mean_query) @ start.T) for rows in (examples.queries, examples.items))
+    errors = [_error((query_codes, queries, equal), (item_codes, centred, examples.shares))]
     for turn in range(1, max_iter + 1):
         checkpoint()
-        before = codes, stored
-        stored = signs(_seen(codes, asking, equal).scores(centred, stored))
-        codes = signs(_seen(stored, centred, examples.shares).scores(asking, codes))
-        errors.append(_error((codes, asking, equal), (stored, centred, examples.shares)))
+        before = query_codes, item_codes
+        item_codes = signs(_code_function(query_codes, queries, equal).scores(centred, item_codes))
+        query_codes = signs(_code_function(item_codes, centred, examples.shares).scores(queries, query_codes))
+        errors.append(_error((query_codes, queries, equal), (item_codes, centred, examples.shares)))
         report(turn)
-        if all(map(np.array_equal, before, (codes, stored))):
+        if all(map(np.array_equal, before, (query_codes, item_codes))):
             break
-    sides = _seen(stored, centred, examples.shares), _seen(codes, asking, equal)
+    sides = _code_function(item_codes, centred, examples.shares), _code_function(query_codes, queries, equal)
     return ProductCodes(*sides, mean, covariance, contrast), errors
 
 
@@ -156,7 +160,7 @@ def signs(rows: Rows) -> Rows:
     return np.where(rows > 0, 1.0, -1.0)
 
 
-def _seen(codes: Rows, rows: Rows, shares: NDArray[np.float64]) -> CodeFunction:
+def _code_function(codes: Rows, rows: Rows, shares: NDArray[np.float64]) -> CodeFunction:
     """Return the code function of one side, for (n, B) codes of the other side and their (n, D) rows."""
     weighted = codes * shares[:, None]
     products = weighted.T @ codes / codes.shape[1]
@@ -189,7 +193,7 @@ def distant_codes(count: int, n_bits: int, random: np.random.RandomState) -> Mat
     """
     codes = signs(random.standard_normal((count, n_bits)))
     even, odd = np.cosh(2.0) - 1.0, np.sinh(2.0)  # exp(-2 s) - 1 is even - s odd, where s is -1 or 1
-    for _ in range(_SWEEPS):
+    for _ in range(_TURNS):
         checkpoint()
         before = codes.copy()
         for number in range(count):

@@ -30,7 +30,7 @@ _HEAD = 54
 def write_report(folder: Path, items: Items, changes: "Changes", made: Mapping[str, Any] | None = None) -> Path:
     """Write the report into a folder, and return the path of its page; each file is replaced atomically.
 
-    ``made`` states how the changes were found.
+    ``made`` states how the report was made: command, version and so on.
     """
     important = sorted(
         (change for change in changes.changes if change.important), key=lambda change: -change.importance
@@ -43,7 +43,7 @@ def write_report(folder: Path, items: Items, changes: "Changes", made: Mapping[s
     }
     for number, change in enumerate(important, 1):
         pictures[f"change-{number:02}.png"] = pair_sheet(items, change)
-    figures = json.dumps(dataclasses.asdict(changes), default=_plain, ensure_ascii=False, indent=1)
+    figures = json.dumps(dataclasses.asdict(changes), default=datetime.isoformat, ensure_ascii=False, indent=1)
     files = {name: encoded(picture, "PNG") for name, picture in pictures.items()}
     page = _page(changes, important, items, made or {})
     return write_files(folder, {**files, "changes.json": figures, "index.html": page})
@@ -52,12 +52,11 @@ def write_report(folder: Path, items: Items, changes: "Changes", made: Mapping[s
 def pair_sheet(items: Items, change: "Change") -> Image.Image:
     """Return two versions side by side, with a frame around the regions that contribute most to the change."""
     pictures = [framed(version_picture(items, key), change.regions) for key in (change.earlier, change.later)]
-    sheet = Image.new("RGB", (2 * WIDTH + GAP, _HEAD + max(each.height for each in pictures)), PAPER)
+    sheet = Image.new("RGB", (2 * WIDTH + GAP, _HEAD + max(picture.height for picture in pictures)), PAPER)
     draw = ImageDraw.Draw(sheet)
     letters = Lettering(draw, 15)
     letters.line((4, 4), _sentence(change), INK)
-    for place, (picture, key) in enumerate(zip(pictures, (change.earlier, change.later), strict=True)):
-        left = place * (WIDTH + GAP)
+    for left, picture, key in zip((0, WIDTH + GAP), pictures, (change.earlier, change.later), strict=True):
         letters.line((left + 4, 28), letters.shortened(key, WIDTH - 8), INK)
         sheet.paste(picture, (left, _HEAD))
     return sheet
@@ -106,15 +105,9 @@ def _sentences(changes: "Changes", important: int) -> list[str]:
 
 def _sentence(change: "Change") -> str:
     hours = f"{change.hours:.3g} hour{'' if change.hours == 1 else 's'} after the last"
-    words = [f"{change.time:%Y-%m-%d %H:%M}, {hours}: importance {change.importance:.2f}"]
+    parts = [f"{change.time:%Y-%m-%d %H:%M}, {hours}: importance {change.importance:.2f}"]
     if change.links is not None and change.images is not None:
-        words.append(f"{change.links:.0%} of the links and {change.images:.0%} of the images differ")
+        parts.append(f"{change.links:.0%} of the links and {change.images:.0%} of the images differ")
     if change.label is not None:
-        words.append("labelled important" if change.label else "labelled not important")
-    return ", ".join(words)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"{type(value).__name__} is not a JSON value")
+        parts.append("labelled important" if change.label else "labelled not important")
+    return ", ".join(parts)

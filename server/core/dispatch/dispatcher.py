@@ -242,18 +242,18 @@ class Dispatcher:
         return await asyncio.to_thread(call.encode, response)
 
     async def _response_to_stream(self, call: Call, stream: Stream) -> Any:
-        """Return the response to a stream; read its first two messages before it takes a thread."""
+        """Return the response to a stream; one of a single message, as two reads show, can be a job instead."""
         first = await stream.read()
         second = END if first is END else await stream.read()
-        begin = [data for data in (first, second) if data is not END]
-        size = sum(map(call.take, begin))
-        if len(begin) == 1 and call.served.awaited is not None:
+        head = [data for data in (first, second) if data is not END]
+        size = sum(map(call.take, head))
+        if len(head) == 1 and call.served.awaited is not None:
             request = await self._rooms.reads.run(lambda: call.decoded(first), call.caller.identity.name)
             response = await _awaited(call, call.served.awaited(request))
             if response is not None:
                 return await self._encoded(call, response)
         call.items = 0  # ``_messages`` decodes and counts all
-        requests = _messages(call, begin, stream, asyncio.get_running_loop())
+        requests = _messages(call, head, stream, asyncio.get_running_loop())
         room = self._rooms.of(call.method, None)
         call.wait()
         with self.budget.held(size, call.caller.identity.name):
@@ -296,10 +296,10 @@ async def _within(call: Call, seconds: float, work: Awaitable[Any]) -> Any:
         ) from error
 
 
-def _messages(call: Call, begin: Sequence[Any], stream: Stream, loop: asyncio.AbstractEventLoop) -> Iterator[Message]:
-    """Yield the requests of a stream in a thread, first those of ``begin``; raise the errors of reading."""
-    yield from map(call.decoded, begin)
-    while len(begin) > 1:  # a stream of one message has already ended
+def _messages(call: Call, head: Sequence[Any], stream: Stream, loop: asyncio.AbstractEventLoop) -> Iterator[Message]:
+    """Yield the requests of a stream in a thread, first those of ``head``; raise the errors of reading."""
+    yield from map(call.decoded, head)
+    while len(head) > 1:  # a stream of one message has already ended
         data = asyncio.run_coroutine_threadsafe(stream.read(), loop).result()
         if data is END:
             break

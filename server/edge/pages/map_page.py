@@ -14,7 +14,7 @@ from crossview.server.wire.status import Code, message_in
 from crossview.v1 import collections_pb2, jobs_pb2, maps_pb2
 
 _LISTED = 60
-"""Number of items in the list without a script."""
+"""Number of points that the page lists for browsers without scripts."""
 
 
 async def show(visit: Visit) -> Answer:
@@ -25,15 +25,14 @@ async def show(visit: Visit) -> Answer:
         ("ListAttributes", collections_pb2.ListAttributesRequest(parent=visit.collection)),
     )
     job = await _job(visit)
-    wanted, field = visit.query.number("id", 0, 0, 2**31 - 1), visit.query.text("field", "label")
-    chosen = next(
-        (map_ for map_ in listed.maps if map_.id == wanted), None if wanted or not listed.maps else listed.maps[0]
-    )
-    if wanted and chosen is None:
-        raise PageError(404, f"the collection has no map {wanted} any more", Code.NOT_FOUND)
+    number, field = visit.query.number("id", 0, 0, 2**31 - 1), visit.query.text("field", "label")
+    chosen = next((map_ for map_ in listed.maps if number in (0, map_.id)), None)  # the newest is the first
+    if number and chosen is None:
+        raise PageError(404, f"the collection has no map {number} any more", Code.NOT_FOUND)
     points = None
     if chosen is not None:
-        points = await visit.call("ListMapPoints", _points(visit, chosen.id, "", _LISTED))
+        request = maps_pb2.ListMapPointsRequest(parent=visit.collection, id=chosen.id, page_size=_LISTED)
+        points = await visit.call("ListMapPoints", request)
     values = {
         "title": f"Map · {visit.path['collection']}",
         "tab": "map",
@@ -56,27 +55,27 @@ async def _job(visit: Visit) -> Any:
     if not name:
         return None
     operation = await visit.call("GetOperation", operations_pb2.GetOperationRequest(name=f"operations/{name}"))
-    facts = jobs_pb2.JobMetadata()
-    operation.metadata.Unpack(facts)
-    step = facts.progress
+    metadata = jobs_pb2.JobMetadata()
+    operation.metadata.Unpack(metadata)
+    step = metadata.progress
     share = step.done / step.total if step.total else 0.0
     return {"done": operation.done, "error": for_people(message_in(operation.error)), "what": step.what, "share": share}
 
 
-def _points(visit: Visit, number: int, field: str, size: int, token: str = "") -> maps_pb2.ListMapPointsRequest:
-    return maps_pb2.ListMapPointsRequest(
-        parent=visit.collection, id=number, field=field, page_size=size, page_token=token
-    )
-
-
 async def points(visit: Visit) -> Answer:
     """Return a page of the points of the map ``id`` as JSON, with their values of ``field``."""
-    number, field = visit.query.number("id", 0, 0, 2**31 - 1), visit.query.text("field")
-    page = await visit.call("ListMapPoints", _points(visit, number, field, 0, visit.query.text("token")))
+    query = visit.query
+    request = maps_pb2.ListMapPointsRequest(
+        parent=visit.collection,
+        id=query.number("id", 0, 0, 2**31 - 1),
+        field=query.text("field"),
+        page_token=query.text("token"),
+    )
+    page = await visit.call("ListMapPoints", request)
     value = {
         "keys": list(page.keys),
-        "x": [round(place, 5) for place in page.x],
-        "y": [round(place, 5) for place in page.y],
+        "x": [round(x, 5) for x in page.x],
+        "y": [round(y, 5) for y in page.y],
         "values": [_value(value) for value in page.values],
         "places": list(page.places),
         "next": page.next_page_token,
@@ -93,9 +92,12 @@ async def make(visit: Visit) -> Answer:
     """Begin a job that makes a map of ``space`` by ``view`` and ``method``."""
     form = await visit.form()
     request = maps_pb2.MakeMapRequest(
-        parent=visit.collection, space=form.text("space"), view=form.text("view"), method=form.text("method")
+        parent=visit.collection,
+        space=form.text("space"),
+        view=form.text("view"),
+        method=form.text("method"),
+        renew=form.text("renew") == "1",
     )
-    request.renew = form.text("renew") == "1"
     operation = await visit.call("SubmitJob", jobs_pb2.SubmitJobRequest(make_map=request))
     return visit.redirect(f"/c/{visit.path['collection']}/map", job=short(operation.name))
 

@@ -47,8 +47,8 @@ class PageError(Exception):
         self, status: int, message: str, code: Code = Code.INVALID_ARGUMENT, wait: float | None = None
     ) -> None:
         super().__init__(message)
-        message = for_people(message)
-        self.status, self.message, self.code, self.retry_seconds = status, message, code, wait
+        self.message: str = for_people(message)
+        self.status, self.code, self.retry_seconds = status, code, wait
 
 
 def for_people(message: str) -> str:

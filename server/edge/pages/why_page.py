@@ -19,10 +19,10 @@ async def show(visit: Visit) -> Answer:
     """Return why the item ``key`` has its place in the list with the number ``list`` of a search."""
     state, key = SearchState.of(visit.query), visit.query.text("key")
     info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
-    wanted = searches(state, info, visit.session.uploads) if state.asks else []
-    if not wanted:
+    lists = searches(state, info, visit.session.uploads) if state.asks else []
+    if not lists:
         raise PageError(400, "there is no query to explain the item by: search first")
-    search = wanted[visit.query.number("list", 0, 0, len(wanted) - 1)]
+    search = lists[visit.query.number("list", 0, 0, len(lists) - 1)]
     request = pb.ExplainRequest(parent=visit.collection, search=search.request, keys=[key])
     response = await visit.call("Explain", request)
     if not response.explanations:
@@ -33,7 +33,7 @@ async def show(visit: Visit) -> Answer:
 
 
 def _asked(state: SearchState, collection: str) -> dict[str, str]:
-    """Return the query as the page draws it: the address of its picture, or its text."""
+    """Return the query, or the first of several, as the page draws it: the address of its picture, or its text."""
     if not state.examples:
         return {"address": "", "text": state.text}
     example = state.examples[0]

@@ -12,10 +12,10 @@ from crossview.engine.learners.papers.losses.parameters import Metric
 from crossview.engine.learners.papers.solvers.descent import SHARPER, STAGES, Descent, Solution, Validation, descend
 from crossview.engine.runtime.cancellation import checkpoint
 
-_FIRST = 1 << 14  # constraints in the first subset
+_FIRST = 1 << 14  # number of constraints in the first subset
 _GROWTH = 4
-_PATIENCE = 2
-_DOUBLINGS = 12
+_PATIENCE = 2  # number of checks without a gain that end the descent over a subset
+_DOUBLINGS = 12  # maximum
 
 
 def descend_over_growing_subsets(
@@ -57,7 +57,7 @@ def growing_subsets(objective: Objective) -> list[Objective]:
     """Return the objective over disjoint random subsets of its constraints, each four times as large as the last.
 
     The draw is the same every time, so that a fit depends on its own seed alone. Constraints of weight 0 are in no
-    subset. The last subset has at most half of the others: beyond, a descent over all of them costs little more.
+    subset. A subset has at most half of all constraints: beyond, a descent over all of them costs little more.
     """
     constraints = objective.constraints
     order = np.random.default_rng(0).permutation(np.flatnonzero(constraints.weights))

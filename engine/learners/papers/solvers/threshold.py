@@ -30,16 +30,16 @@ def calibrate(
     Raises:
         ValueError: for sizes that disagree, NaN, pairs that are all similar or all not, or a parameter out of range.
     """
-    values, alike = np.asarray(distances, dtype=np.float64), column_or_1d(y) > 0
-    check_consistent_length(values, alike)
+    values, similar = np.asarray(distances, dtype=np.float64), column_or_1d(y) > 0
+    check_consistent_length(values, similar)
     if not np.isfinite(values).all():
         raise ValueError("distances must be finite, without NaN")
-    if alike.all() or not alike.any():
+    if similar.all() or not similar.any():
         raise ValueError("a threshold needs similar and dissimilar pairs; y has one kind only")
     if beta <= 0 or not 0.0 <= min_rate <= 1.0:
         raise ValueError(f"beta={beta} must be positive and min_rate={min_rate} between 0 and 1")
     steps, places = np.unique(values, return_inverse=True)
-    accepted = np.cumsum([np.bincount(places[kind], minlength=len(steps)) for kind in (alike, ~alike)], axis=1)
+    accepted = np.cumsum([np.bincount(places[kind], minlength=len(steps)) for kind in (similar, ~similar)], axis=1)
     true, false = np.column_stack([[0, 0], accepted])
     cuts = np.concatenate([[np.nextafter(steps[0], -np.inf)], (steps[1:] + steps[:-1]) / 2, steps[-1:]])
     return float(cuts[np.argmax(_worth(true, false, strategy, beta, min_rate))])
@@ -56,6 +56,7 @@ def between(constraints: Constraints) -> float | None:
     similar, dissimilar = nothing_far & ~nothing_near, nothing_near & ~nothing_far
     if not similar.any() or not dissimilar.any():
         return None
+    # With squared distances D, a similar pair is bounded by 0 >= D + margin, and a dissimilar one by D >= margin.
     upper, lower = -constraints.margins[similar].mean(), constraints.margins[dissimilar].mean()
     return float(np.sqrt((upper + lower) / 2))
 
