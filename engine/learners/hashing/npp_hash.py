@@ -298,6 +298,8 @@ class NPPHash(Hasher):
         views = [rows[present.cumsum()[items] - 1] for rows, present in zip(left_out, supervision.mask.T, strict=True)]
         measured = partial(_precisions, choices=choices, views=views, members=members[items])
         precisions = np.hstack(over(folds, measured))
+        if precisions.shape[1] < 2:  # a fold may hold one item of a class
+            return choices[0]
         behind = precisions[precisions.mean(axis=1).argmax()] - precisions
         errors = behind.std(axis=1, ddof=1) / np.sqrt(behind.shape[1])
         return choices[int(np.argmax(behind.mean(axis=1) <= errors))]
@@ -425,9 +427,11 @@ def _precisions(fold: Any, choices: Sequence[ClassBits], views: Sequence[Rows], 
     for choice in choices:
         known, examples = np.unique(members[learned], axis=0), np.vstack([rows[learned] for rows in views])
         codes, _ = choice.learned(examples, known, np.random.RandomState(0))
-        asked = [signs(codes.query_scores(rows[held])) for rows in views]
-        stored = [signs(codes.item_scores(rows[held])) for rows in views]
-        similar = (asked[query] @ stored[item].T / 2 + ties for query, item in permutations(range(len(views)), 2))
+        query_codes = [signs(codes.query_scores(rows[held])) for rows in views]
+        item_codes = [signs(codes.item_scores(rows[held])) for rows in views]
+        similar = (
+            query_codes[query] @ item_codes[item].T / 2 + ties for query, item in permutations(range(len(views)), 2)
+        )
         precisions.append(np.mean([average_precision(one, relevant) for one in similar], axis=0)[relevant.any(axis=1)])
     return np.array(precisions)
 

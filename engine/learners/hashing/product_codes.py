@@ -130,7 +130,9 @@ def learn_codes(
     queries = directed(examples.queries, covariance, contrast)
     equal = np.full(len(queries), 1.0 / len(queries))
     mean_query = examples.queries.mean(axis=0)
-    start = rotated_components(examples.queries - mean_query, n_bits, random) if directions is None else directions
+    start = directions
+    if start is None:
+        start = rotated_components(examples.queries - mean_query, n_bits, random)
     query_codes, item_codes = (signs((rows - mean_query) @ start.T) for rows in (examples.queries, examples.items))
     errors = [_error((query_codes, queries, equal), (item_codes, centred, examples.shares))]
     for turn in range(1, max_iter + 1):
