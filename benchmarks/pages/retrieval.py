@@ -105,7 +105,9 @@ RETRIEVAL = Group(
                 ),
             ),
             note="Every hit has a match. If it is calibrated, half of the hits with a match of one half are relevant. "
-            "The match of the first hit also shows whether anything in the collection is similar to the query.",
+            "The match of the first hit also shows whether anything in the collection is similar to the query. The "
+            "figures precede matches that use how familiar the query's row is. On Corel (one split, seed 100), these "
+            "lower the calibration error of a search by all views from .120 to .042, and its AUC from .928 to .905.",
         ),
         Page(
             name="words",
