@@ -6,17 +6,20 @@ Every ``benchmarks/results/*.json`` is a document that a benchmark wrote. ``benc
 of ``docs/benchmarks``, with plots, and chooses the headlines that stand in ``README.md`` between two comments. A plot
 is out of date if the digest of its data differs from the one in its file, so that checks do not depend on the version
 of matplotlib. A result whose commit is not in the history of the repository, because its branch was rewritten, gets
-the mark ``commit_lost``, which its page shows.
+the mark ``commit_lost``, which its page shows. The check also names the results that are older than their code, and
+does not fail for them: many changes of code change no figure, and some results take an hour.
 """
 
 import argparse
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.charts import Chart
+from benchmarks.frame.digest import PARTS, code_digest
 from benchmarks.frame.plots import digest_in, draw
 from benchmarks.frame.record import ROOT, history, write_json
 from benchmarks.pages import PAGES
@@ -67,6 +70,8 @@ def check(root: Path) -> int:
             "benchmarks figures",
             file=sys.stderr,
         )
+    for part, names in older_than_code(results(root / RESULTS)).items():
+        print(f"stale ({part} changed): {', '.join(names)}", file=sys.stderr)
     return int(bool(stale or lost))
 
 
@@ -79,6 +84,20 @@ def charts(documents: Mapping[str, Document]) -> dict[str, Chart]:
     """Return what each plot of the pages shows, by its name, as far as there are results."""
     plots = [plot for page in PAGES.values() for plot in page.plots if plot.result in documents]
     return {plot.name: plot.chart(documents) for plot in plots}
+
+
+def older_than_code(documents: Mapping[str, Document]) -> dict[str, list[str]]:
+    """Return the names of results whose code has changed since, by the first of ``PARTS`` that differs.
+
+    A result without a digest is not among them.
+    """
+    names = defaultdict(list)
+    for name, document in documents.items():
+        if digest := document.get("digest"):
+            now = code_digest(benchmark(document["benchmark"]).run)
+            if differing := [part for part in PARTS if digest.get(part) != now.get(part)]:
+                names[differing[0]].append(name)
+    return {part: names[part] for part in PARTS if part in names}
 
 
 def without_commit(root: Path) -> dict[Path, Document]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import figures
+from benchmarks.frame.digest import code_digest
 from benchmarks.frame.plots import digest_in
 from benchmarks.pages import PAGES, README
 from benchmarks.pages.writing import FOLDER, MARK, texts, with_table
@@ -191,6 +192,32 @@ def test_every_printed_command_runs_a_benchmark():
     assert len(commands) >= 20
     for name, *options in commands:
         assert benchmark(name).parser().parse_args(options).json == Path("bench-out", f"{name}.json")
+
+
+def test_results_that_are_older_than_their_code_are_named(root, capsys):
+    """The check names them by the first part that differs, without an error, and leaves out those of unknown code."""
+    run = benchmark("extract").run
+    now, path = code_digest(run), root / figures.RESULTS / "extract.json"
+    for digest, named in ((now, ""), (now | {"learners": "x", "product": "x"}, "stale (learners changed): extract\n")):
+        path.write_text(json.dumps(DOCUMENT | {"digest": digest}), encoding="utf-8")
+        figures.main([], root)
+        assert figures.main(["--check"], root) == 0
+        assert capsys.readouterr().err == named
+    assert figures.older_than_code({"extract": DOCUMENT | {"digest": None}}) == {}
+
+
+def test_the_index_lists_results_of_unknown_code(root):
+    """It states the reason."""
+    path = root / figures.RESULTS / "extract.json"
+    path.write_text(json.dumps(DOCUMENT | {"digest": None, "digest_reason": "its commit is lost"}), encoding="utf-8")
+    figures.main([], root)
+    text = (root / FOLDER / "index.md").read_text(encoding="utf-8")
+    assert "| extract | 2026-01-02 | its commit is lost |" in text
+
+
+def test_each_committed_result_has_a_digest_or_the_reason_why_not():
+    for name, document in figures.results(figures.ROOT / figures.RESULTS).items():
+        assert document["digest"] or document["digest_reason"], name
 
 
 def test_a_commit_that_the_repository_lacks_is_marked(root, capsys):

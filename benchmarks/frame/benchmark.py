@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from benchmarks.frame.digest import code_digest
 from benchmarks.frame.record import command, made_of, provenance, record, usable_cores, write_json
 from benchmarks.frame.tables import figures_table
 
 Document = Mapping[str, Any]
-"""The record of a run: "benchmark", "command", "date", "commit", "base", "dirty", "sources", "machine", "versions",
+"""The record of a run: "benchmark", "command", "date", "commit", "base", "dirty", "machine", "versions", "digest",
 "settings", "rows", "seconds", and what the benchmark's own report needs besides."""
 OUT = Path("bench-out")
 """Default folder for records; git ignores it."""
@@ -74,6 +75,7 @@ class Benchmark:
         options = self.parser().parse_args(arguments)
         began = time.monotonic()
         document = record(self.name, command(self.name, self.parser(), options))
+        document["digest"] = code_digest(self.run)
         try:
             document |= {"seconds": 0.0, **self.run(options)}
         except MissingDataError as error:

@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.frame.record import plain, source_digest
+from benchmarks.frame.digest import code_digest
+from benchmarks.frame.record import plain
 from benchmarks.frame.workers import each
 
 Trial = dict[str, Any]
@@ -46,11 +47,11 @@ class Journal:
                 file.write(line + "\n")
 
 
-def partial_folder(options: argparse.Namespace, settings: Mapping[str, Any]) -> Path:
-    """Return the folder beside the output for what a run with these options, settings and sources has finished."""
+def partial_folder(options: argparse.Namespace, settings: Mapping[str, Any], run: Callable[..., Any]) -> Path:
+    """Return the folder beside the output for what a run with these options, settings and code has finished."""
     arguments = {name: value for name, value in vars(options).items() if name not in _ELSEWHERE}
     fixed = {name: value for name, value in settings.items() if name not in _SEEDS}
-    text = json.dumps([arguments, fixed, source_digest()], sort_keys=True, default=plain)
+    text = json.dumps([arguments, fixed, code_digest(run)], sort_keys=True, default=plain)
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Path(options.json.with_name(options.json.name + ".partial"), name)
 
@@ -74,7 +75,7 @@ def run_trials(
     stored beside the output ``options.json`` by their tasks' names; ``progress`` is what is printed of each.
     """
     console = Console(stderr=True)
-    journal = Journal(partial_folder(options, settings) / "trials.jsonl")
+    journal = Journal(partial_folder(options, settings, run) / "trials.jsonl")
     missing = {name: task for name, task in tasks.items() if name not in journal}
     if len(missing) < len(tasks):
         console.print(f"{len(tasks) - len(missing)} of {len(tasks)} were finished before", highlight=False)

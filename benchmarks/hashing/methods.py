@@ -8,10 +8,9 @@ from typing import Any
 from benchmarks.hashing.class_codes import ClassCodes
 from benchmarks.hashing.scm import SemanticCorrelation
 from benchmarks.hashing.scratch import MatrixFactorizationHashing
-from benchmarks.hashing.wide_itq import WideITQ
 from crossview.engine.learners.registry import LEARNERS
 
-OF_PAPERS = (SemanticCorrelation, MatrixFactorizationHashing, ClassCodes, WideITQ)
+OF_PAPERS = (SemanticCorrelation, MatrixFactorizationHashing, ClassCodes)
 """Learners that are only compared with; the product has them not."""
 TUNED_BITS = 64
 """The length that settings are chosen at; they serve all lengths."""
@@ -65,7 +64,7 @@ def _behind(learner: str, name: str, **how: Any) -> list[Method]:
     seeded = [*how.pop("seeded", ()), "random_state"]
     return [
         Method(f"{name}, lsh", f"{learner},lsh:{{bits}}", **how, seeded=[*seeded, "lsh__random_state"]),
-        Method(f"{name}, itq", f"{learner},wide-itq:{{bits}}", **how, seeded=[*seeded, "wide-itq__random_state"]),
+        Method(f"{name}, itq", f"{learner},itq:{{bits}}", **how, seeded=[*seeded, "itq__random_state"]),
     ]
 
 

@@ -32,7 +32,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     images = photographs(options.data, cache)
     seeds = seeds_of(options)
     settings = {**_settings(images, options), "seeds": list(seeds)}
-    cells = partial_folder(options, settings)
+    cells = partial_folder(options, settings, run)
     plan = Plan(options.views, options.tuned_by, options.methods)
     trials = run_trials(options, settings, by_seed(seeds), run, options.data, cache, cells, plan)
     rows = [trial["rows"] for trial in trials]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.examples import as_numbers
-from crossview.engine.spaces.match import Match
+from crossview.engine.spaces.match import Familiarity, Match
 from crossview.engine.spaces.near_copies import Copies
 from crossview.engine.spaces.rankings import CONSTANT
 from crossview.engine.spaces.target import Target
@@ -42,8 +42,8 @@ class Column:
     own: int | None
     """The item that the query names; None for other queries."""
     copies: Copies
-    familiarity: float | None
-    """The share of its match that the query keeps; None without matches."""
+    familiarity: Familiarity | None
+    """That of the query's row; None without matches."""
 
     def first(self) -> float:
         """Return the distance of the nearest item that is not a near copy, or of the nearest."""
@@ -176,9 +176,9 @@ class Evidence:
         """Return the match of each item of every column that has one, (n,)."""
         pairs = [(column, self.match(column)) for column in columns]
         return [
-            match.of_all(column.distances, column.first(), column.familiarity or 0.0)
+            match.of_all(column.distances, column.first(), column.familiarity)
             for column, match in pairs
-            if match is not None
+            if match is not None and column.familiarity is not None
         ]
 
     def logits(self, columns: Sequence[Column]) -> list[Floats]:

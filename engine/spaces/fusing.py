@@ -22,7 +22,7 @@ from crossview.engine.spaces.columns import (
     reciprocal_ranks,
 )
 from crossview.engine.spaces.indexed import Selector
-from crossview.engine.spaces.match import Match, fitted_match
+from crossview.engine.spaces.match import FEWEST_LABELLED, Familiarity, Match, fitted_match
 from crossview.engine.spaces.near_copies import Copies, near_copies
 from crossview.engine.spaces.queries import Asked, described, familiarity, query_probes, views_of, words_of_queries
 from crossview.engine.spaces.rankings import Ranking
@@ -145,7 +145,7 @@ class Teacher:
         scores = self._scores(queries, items)
         pairs = [np.repeat(both, _DRAWN), *(_drawn(random, kind[both]).ravel() for kind in (near, far))]
         weights, loss = fusion_weights(scores[pairs[0], pairs[1]] - scores[pairs[0], pairs[2]])
-        match = _match(_mean(scores, weights), near, other)
+        match = _match(mean_of_crossings(scores, weights), near, other)
         return LearnedFusion(dict(zip(self.crossings, weights, strict=True)), match, loss, self.by_match)
 
     def _from_comparisons(self, near: Pairs, far: Pairs, own: frozenset[int]) -> LearnedFusion | None:
@@ -196,13 +196,13 @@ class Teacher:
                 continue
             vectors = space.probe(view, stored.rows, [str(target)])[target]
             present = items[np.isin(items, index.ids(), assume_unique=True)]
-            rows, shares = index.get(present), None if novelty is None else novelty.familiarity(stored.rows).tolist()
+            rows, familiar = index.get(present), None if novelty is None else novelty.familiarity(stored.rows)
             for number, query in enumerate(stored.ids.tolist()):
                 checkpoint()
                 mask = present != query
                 distances = distances_to(target, vectors[number], rows[mask])
-                share = None if shares is None else shares[number]
-                column = Column((view, target), vectors[number], present[mask], distances, query, {}, share)
+                of_query = None if familiar is None else familiar[number]
+                column = Column((view, target), vectors[number], present[mask], distances, query, {}, of_query)
                 by_query.setdefault(query, []).append(column)
         yield from by_query.values()
 
@@ -241,7 +241,7 @@ def fusion_weights(gaps: Floats) -> tuple[list[float], float]:
     return (weights / weights.sum()).tolist(), loss
 
 
-def _mean(scores: Floats, weights: Sequence[float]) -> Floats:
+def mean_of_crossings(scores: Floats, weights: Sequence[float]) -> Floats:
     """Return the weighted mean over the crossings that have a score, (q, n); least for items without any."""
     present = np.where(np.isnan(scores), 0.0, weights)
     total = present.sum(axis=2)
@@ -280,6 +280,8 @@ class Fused(NamedTuple):
     """The match of each item; None if nothing is calibrated."""
     order: NDArray[np.intp] = np.empty(0, np.intp)
     """The places of the first k items."""
+    line: tuple[float, float] = (0.0, 1.0)
+    """The offset and the slope of the logits of ``matches`` by ``means``."""
 
 
 @dataclass(frozen=True)
@@ -301,11 +303,11 @@ class Fusion:
         Raises the errors of ``near_copies``.
         """
         copies = near_copies(self.state, queries, group, self.k)
-        shares = familiarity(self.state, group, queries)
+        familiar = familiarity(self.state, group, queries)
         return [
             [
                 self._column(
-                    (group.view, target), vectors[row], own, copies[row], None if shares is None else shares[row]
+                    (group.view, target), vectors[row], own, copies[row], None if familiar is None else familiar[row]
                 )
                 for target, vectors in group.probes.items()
             ]
@@ -313,7 +315,7 @@ class Fusion:
         ]
 
     def _column(
-        self, crossing: Crossing, vector: NDArray[Any], own: int | None, copies: Copies, familiarity: float | None
+        self, crossing: Crossing, vector: NDArray[Any], own: int | None, copies: Copies, familiarity: Familiarity | None
     ) -> Column:
         target = crossing[1]
         only = None if self.only is None else self.only(target)
@@ -429,7 +431,11 @@ class Fusion:
         far = [-column.distances / (column.first() or 1.0) for column in columns]
         weights = [match.weight for column in columns if (match := self._evidence.match(column)) is not None]
         ids, means = _means(columns, self._evidence.logits(columns), weights)
-        fused = Fused(MATCH, columns, weights, ids, parts, means, expit(means))
+        every, line = self.state.space.match_of.get(("", "")), (0.0, 1.0)
+        if every is not None and len(ids) and len(columns) == len(self.state.space.matches) - 1:
+            others = ~np.isin(ids, [item for column in columns for item in column.copies])
+            line = every.line(float(means[others if others.any() else ~others].max()))
+        fused = Fused(MATCH, columns, weights, ids, parts, means, expit(line[0] + line[1] * means), line=line)
         return self._ordered(fused, _means(columns, far, weights)[1])
 
     def _by_learning(self, columns: Sequence[Column]) -> Fused:
@@ -485,5 +491,5 @@ def no_match(space: Space, view: str, target: str) -> str:
     """Return why hits have no match, and the remedy."""
     return (
         f"space {space.name!r} has no calibrated match for queries of view {view!r} and items in {target!r}: "
-        "train it (again) with labels on at least 100 items, or leave min_match out"
+        f"train it (again) with labels on at least {FEWEST_LABELLED} items, or leave min_match out"
     )

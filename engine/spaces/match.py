@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
-from sklearn.linear_model import LogisticRegression
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+from scipy.special import expit, logit
 
 Floats = NDArray[np.float64]
+FEWEST_LABELLED = 40
+"""Labelled training items below which nothing is calibrated by labels: too few would be queries."""
 _PENALTY = 1.0
 """Strength of the ridge on weights of standardised evidence, for lists that count as one observation each."""
 _NEAREST = 5
@@ -22,12 +26,25 @@ _MOST_EVIDENCE = float(logit(0.999))
 """Greatest change of a logit by one target."""
 
 
+class Familiarity(NamedTuple):
+    """How much the raw row of a query is like the known rows of its view."""
+
+    share: float = 1.0
+    """The share of its match that the query keeps."""
+    evidence: Floats = np.zeros(3)
+    """The logarithms of the outlier factor, of the mean distance to the nearest known rows, and of the distance to the
+    nearest raw one, (3,); of several queries, (q, 1, 3)."""
+
+
+FAMILIAR = Familiarity()
+
+
 @dataclass(frozen=True, eq=False)
 class Novelty:
     """How much farther a view's row is from known rows than these are from each other.
 
-    This is the local outlier factor (Breunig et al., SIGMOD 2000) of signed square roots of unit length, which suit
-    counts and histograms as well as other rows.
+    The factor is the local outlier factor (Breunig et al., SIGMOD 2000) of signed square roots of unit length, which
+    suit counts and histograms as well as other rows.
     """
 
     view: str
@@ -38,39 +55,58 @@ class Novelty:
     mean: float = 0.0
     """Mean logarithm of the factor among queries of the calibration that have relevant items."""
     deviation: float = 1.0
+    lengths: Floats | None = None
+    """Lengths of the signed square roots of the known rows, (m,); None in spaces of earlier versions."""
+    least: Floats | None = None
+    """Least evidence of a query in the calibration, (3,): a copy of a known row tells nothing about other hits."""
 
     @classmethod
     def of(cls, view: str, rows: NDArray[np.float32], queries: NDArray[np.float32]) -> Self:
         """Return the novelty that compares with raw rows of a view, (m, d), calibrated on rows of queries, (q, d)."""
-        roots = _roots(rows)
+        novelty = cls(view, np.empty((0, 0), np.float32), np.empty(0)).among(rows)
+        evidence = novelty.evidence(queries)
+        mean, deviation = float(evidence[:, 0].mean()), max(float(evidence[:, 0].std()), _LEAST)
+        return replace(novelty, mean=mean, deviation=deviation, least=evidence.min(axis=0))
+
+    def among(self, rows: NDArray[np.float32]) -> Self:
+        """Return the novelty with the same calibration that compares with other raw rows, (m, d)."""
+        roots, lengths = _roots(rows)
         alike = roots @ roots.T
         np.fill_diagonal(alike, -np.inf)
-        novelty = cls(view, roots, _nearest(alike)[1])
-        factors = novelty._factors(queries)
-        return replace(novelty, mean=float(factors.mean()), deviation=max(float(factors.std()), _LEAST))
+        return replace(self, known=roots, usual=_nearest(alike)[1], lengths=lengths)
 
-    def familiarity(self, rows: NDArray[np.float32]) -> Floats:
-        """Return the share of its match that a query with a raw row, (n, d), keeps: (n,).
+    def familiarity(self, rows: NDArray[np.float32]) -> list[Familiarity]:
+        """Return the familiarity of each raw row, (n, d).
 
-        It is 1 up to three standard deviations above the mean, and falls by the factor e with each further deviation.
-        No class that a calibration leaves out is as novel as a blank picture, so the rule is fixed, not fitted.
+        The share is 1 up to three standard deviations above the mean, and falls by the factor e with each further one.
+        No class that a calibration leaves out is as novel as a blank picture, so this rule is fixed, not fitted.
         """
-        beyond = (self._factors(rows) - self.mean) / self.deviation - _USUAL
-        shares: Floats = np.exp(-np.maximum(beyond, 0))
-        return shares
+        evidence = self.evidence(rows)
+        beyond = (evidence[:, 0] - self.mean) / self.deviation - _USUAL
+        shares = np.exp(-np.maximum(beyond, 0)).tolist()
+        return [Familiarity(*of_row) for of_row in zip(shares, evidence, strict=True)]
 
-    def _factors(self, rows: NDArray[np.float32]) -> Floats:
-        """Return the logarithm of the factor for raw rows, (n, d): (n,), about 0 for rows like the known ones."""
-        nearest, means = _nearest(_roots(rows) @ self.known.T)
-        factors: Floats = np.log((means + _LEAST) / (self.usual[nearest].mean(axis=1) + _LEAST))
-        return factors
+    def evidence(self, rows: NDArray[np.float32]) -> Floats:
+        """Return the evidence of a familiarity for each raw row, (n, 3)."""
+        nearest, means = _nearest(_roots(rows)[0] @ self.known.T)
+        usual = self.usual[nearest].mean(axis=1)
+        raw = np.zeros(len(rows)) if self.lengths is None else cdist(rows, self._rows).min(axis=1)
+        evidence: Floats = np.log(np.stack([(means + _LEAST) / (usual + _LEAST), means + _LEAST, raw + _LEAST], axis=1))
+        return evidence if self.least is None else np.maximum(evidence, self.least)
+
+    @cached_property
+    def _rows(self) -> Floats:
+        """The known raw rows, (m, d)."""
+        roots = self.known * np.asarray(self.lengths)[:, None]
+        rows: Floats = roots * np.abs(roots)
+        return rows
 
 
-def _roots(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the signed square roots of rows, of unit length, (n, d)."""
+def _roots(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], Floats]:
+    """Return the signed square roots of rows, of unit length, (n, d), and their lengths before, (n,)."""
     roots = np.sign(rows) * np.sqrt(np.abs(rows))
-    lengths = np.linalg.norm(roots, axis=1, keepdims=True)
-    return np.asarray(roots / np.maximum(lengths, _LEAST), np.float32)
+    lengths = np.linalg.norm(roots, axis=1).astype(np.float64)
+    return np.asarray(roots / np.maximum(lengths, _LEAST)[:, None], np.float32), lengths
 
 
 def _nearest(alike: NDArray[Any]) -> tuple[NDArray[np.intp], Floats]:
@@ -83,7 +119,10 @@ def _nearest(alike: NDArray[Any]) -> tuple[NDArray[np.intp], Floats]:
 
 @dataclass(frozen=True)
 class Match:
-    """Probabilities that hits of a view's queries in a target are relevant: a logistic function of two distances."""
+    """Probabilities that hits of a view's queries in a target are relevant: a logistic function of all evidence.
+
+    The match with empty names is that of a list of all views and targets, whose distances are negative mean logits.
+    """
 
     view: str
     target: str
@@ -100,12 +139,16 @@ class Match:
     """The usual probability of a hit."""
     weight: float = 1.0
     """Weight of the target beside others that the same queries can find items in."""
+    of_factor: float = 0.0
+    """Weight of the first evidence of the query's familiarity; never above 0, as those of the others."""
+    of_neighbours: float = 0.0
+    of_nearest: float = 0.0
 
-    def probabilities(self, distances: Sequence[float], familiarity: float = 1.0) -> list[float]:
+    def probabilities(self, distances: Sequence[float], familiarity: Familiarity = FAMILIAR) -> list[float]:
         """Return the probability of each hit of one list, (n,), from their ascending distances, (n,).
 
-        ``familiarity`` is the share that the query keeps. A hit nearer than any in the calibration is a copy
-        rather than a neighbour: towards distance 0, its probability grows to 1.
+        A hit nearer than any in the calibration is a copy rather than a neighbour: towards distance 0, its probability
+        grows to 1.
         """
         if not distances:
             return []
@@ -119,48 +162,69 @@ class Match:
         logits: Floats = usual + np.clip(change, -_MOST_EVIDENCE, _MOST_EVIDENCE)
         return logits
 
-    def of_all(self, distances: Floats, first: float, familiarity: float = 1.0) -> Floats:
+    def line(self, best: float) -> tuple[float, float]:
+        """Return the offset and the slope that calibrate a list's mean logits, of which ``best`` is the greatest."""
+        return self.offset + self.of_first * float(np.clip(-best, self.least, self.most)), -self.of_hit
+
+    def of_all(self, distances: Floats, first: float | Floats, familiarity: Familiarity = FAMILIAR) -> Floats:
         """Return the probabilities of items at distances in any order, (n,), if the first hit is at distance
         ``first``."""
         logits = self.offset + self.of_first * np.clip(first, self.least, self.most)
+        logits = logits + familiarity.evidence @ np.array([self.of_factor, self.of_neighbours, self.of_nearest])
         logits = logits + self.of_hit * np.maximum(distances, self.least)
         other = np.minimum(1.0, distances / self.least) if self.least > 0 else 1.0
-        doubt = 1 - familiarity / (1 + np.exp(-np.clip(logits, -30, 30)))
+        doubt = 1 - familiarity.share / (1 + np.exp(-np.clip(logits, -30, 30)))
         probabilities: Floats = 1 - other * doubt
         return probabilities
 
 
 def fitted_match(
-    names: tuple[str, str], lists: Floats, relevant: NDArray[np.bool_], weights: Floats, factor: float
+    names: tuple[str, str],
+    lists: Floats,
+    relevant: NDArray[np.bool_],
+    weights: Floats,
+    factor: float,
+    familiar: Floats | None = None,
 ) -> Match | None:
     """Return the logistic regression of relevance, (q, k), on ascending distances, (q, k).
 
-    ``names`` are the query view and the target; ``weights`` are those of the queries, (q,). ``factor`` times such a
-    distance is a distance in the space that the match is for. If distances do not tell the hits apart, all have the
-    share of relevant ones. None if all hits are relevant, or none is.
+    ``names`` are the query view and the target; ``weights`` are those of the queries, (q,), and ``familiar`` is the
+    evidence of their familiarity, (q, 3). ``factor`` times such a distance is a distance in the space that the match
+    is for. No probability grows with a distance. If no evidence tells the hits apart, all have the share of relevant
+    ones. None if all hits are relevant, or none is.
     """
     if relevant.all() or not relevant.any():
         return None
     if lists.std() <= _ROUNDING * lists.mean():  # all are equally far, up to rounding
         lists = np.ones_like(lists)
+    count = lists.shape[1]
     # The hits of a list are as good as one observation: few queries would otherwise give too steep a function.
-    each, answers = np.repeat(weights / lists.shape[1], lists.shape[1]), relevant.ravel()
-    evidence = np.stack([lists.ravel(), np.repeat(lists[:, 0], lists.shape[1])], axis=1)
-    offset, slopes = _logistic(evidence, answers, each)
-    if slopes[0] >= 0:  # nearly all hits of a list are relevant, or none: their own distance is enough
-        offset, slopes = _logistic(evidence[:, :1], answers, each)
-    if slopes[0] >= 0:  # distances say nothing: every hit has the prior
-        prior = float(np.average(answers, weights=each))
-        offset, slopes = float(np.log(prior / (1 - prior))), np.zeros(1)
-    of_hit, of_first = [*(slopes / factor).tolist(), 0.0][:2]
+    each, answers = np.repeat(weights / count, count), relevant.ravel()
+    of_query = np.repeat(lists[:, :1] if familiar is None else np.hstack([lists[:, :1], familiar]), count, axis=0)
+    beyond = (lists - lists[:, :1]).ravel()
+    offset, (of_hit, of_first, *of_row) = _logistic(np.column_stack([beyond, of_query]), answers, each)
+    if not of_hit:  # nearly all hits of a list are relevant, or none: their own distance is enough
+        offset, (of_hit, *of_row) = _logistic(np.column_stack([lists.ravel(), of_query[:, 1:]]), answers, each)
+        of_first = of_hit
     least, most = float(lists[:, 0].min()) * factor, float(lists[:, 0].max()) * factor
-    return Match(*names, offset, of_hit, of_first, least, most)
+    match = Match(*names, offset, of_hit / factor, (of_first - of_hit) / factor, least, most)
+    of_factor, of_neighbours, of_nearest = of_row or (0.0, 0.0, 0.0)
+    return replace(match, of_factor=of_factor, of_neighbours=of_neighbours, of_nearest=of_nearest)
 
 
-def _logistic(evidence: Floats, answers: NDArray[np.bool_], weights: Floats) -> tuple[float, Floats]:
-    """Return the offset and the slopes of a logistic regression, for evidence as it is, (n, e)."""
+def _logistic(evidence: Floats, answers: NDArray[np.bool_], weights: Floats) -> tuple[float, list[float]]:
+    """Return the offset and the slopes, none above 0, of a logistic regression, for evidence as it is, (n, e)."""
     means, deviations = evidence.mean(axis=0), np.maximum(evidence.std(axis=0), _LEAST)
-    model = LogisticRegression(C=1 / _PENALTY, max_iter=1000)
-    model.fit((evidence - means) / deviations, answers, weights)
-    slopes: Floats = model.coef_[0] / deviations
-    return float(model.intercept_[0] - slopes @ means), slopes
+    scaled = (evidence - means) / deviations
+
+    def loss(coefficients: Floats) -> tuple[float, Floats]:
+        logits = coefficients[0] + scaled @ coefficients[1:]
+        penalised = _PENALTY * np.r_[0, coefficients[1:]]
+        slope = weights * (expit(logits) - answers)
+        value = weights @ (np.logaddexp(0, logits) - answers * logits) + penalised @ coefficients / 2
+        return float(value), np.r_[slope.sum(), scaled.T @ slope] + penalised
+
+    bounds = [(None, None), *[(None, 0)] * len(means)]
+    fitted = minimize(loss, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-10).x
+    slopes = fitted[1:] / deviations
+    return float(fitted[0] - slopes @ means), slopes.tolist()

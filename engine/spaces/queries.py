@@ -16,6 +16,7 @@ from crossview.engine.catalog.model_rows import computed_row, model_of
 from crossview.engine.catalog.values import check_row
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.match import Familiarity
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import SearchState, Version
@@ -215,8 +216,8 @@ def query_probes(
             yield Asked(view, rest, rows.rows, probes, rows.own)
 
 
-def familiarity(state: SearchState, group: Asked, queries: Sequence[Query]) -> list[float] | None:
-    """Return the share of its match that each query of a group keeps, by its raw row; ``queries`` are all queries.
+def familiarity(state: SearchState, group: Asked, queries: Sequence[Query]) -> list[Familiarity] | None:
+    """Return the familiarity of each query of a group, by its raw row; ``queries`` are all queries.
 
     None if their match is not calibrated: that of queries by a class, and of texts in a view with the rows of pictures,
     whose calibration had pictures as queries.
@@ -227,8 +228,7 @@ def familiarity(state: SearchState, group: Asked, queries: Sequence[Query]) -> l
     parts = state.version.joined_view(group.view).parts
     if queries[group.numbers[0]].text is not None and any("image" in item_inputs_of(part) for part in parts):
         return None
-    shares: list[float] = novelty.familiarity(group.rows).tolist()
-    return shares
+    return novelty.familiarity(group.rows)
 
 
 def _rows_of_pictures(

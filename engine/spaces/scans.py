@@ -154,19 +154,19 @@ class NearestScan(TargetScan[Nearest]):
         search = partial(self.state.version.live.search, indexed, group.view, self.recall)
         lists = indexed.neighbours(group.probes, group.own, k, self.only, search)
         copies = near_copies(self.state, queries, group, k)
-        shares, by_target = familiarity(self.state, group, queries), []
+        familiar, by_target = familiarity(self.state, group, queries), []
         for target, of_queries in copies_first(indexed, group, lists, copies, k, self.only).items():
-            match = None if shares is None else space.match_of.get((group.view, str(target)))
+            match = None if familiar is None else space.match_of.get((group.view, str(target)))
             if match is None and least:
                 raise NotReadyError(no_match(space, group.view, str(target)))
             rankings = []
             for row, (number, near) in enumerate(zip(group.numbers, of_queries, strict=True)):
                 near, matches = near.up_to(self.strategy.max_distance), None
-                if match is not None and shares is not None:
+                if match is not None and familiar is not None:
                     distances = near.distances[near.copies :]
                     matches = np.ones(len(near.ids))
                     if len(distances):
-                        matches[near.copies :] = match.of_all(distances, float(distances[0]), shares[row])
+                        matches[near.copies :] = match.of_all(distances, float(distances[0]), familiar[row])
                 ranking = self.ranking(number, group.view, target, near, matches)
                 rankings.append(ranking.take(matches >= least) if least and matches is not None else ranking)
             by_target.append(rankings)

@@ -358,7 +358,7 @@ class Space(SpaceDescription):
             "scales": [vars(scale) for scale in self.scales],
             "sketches": [{f.name: getattr(sketch, f.name) for f in fields(sketch)} for sketch in self.sketches],
             "matches": [vars(match) for match in self.matches],
-            "novelties": [vars(novelty) for novelty in self.novelties],
+            "novelties": [{f.name: getattr(novelty, f.name) for f in fields(novelty)} for novelty in self.novelties],
         }
 
     @classmethod

@@ -14,7 +14,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.runtime.threads import one_blas_thread, over
 from crossview.engine.spaces import thresholds
-from crossview.engine.spaces.fusing import fusion_weights
+from crossview.engine.spaces.fusing import fusion_weights, mean_of_crossings
 from crossview.engine.spaces.known_pairs import (
     ItemPairs,
     PairRows,
@@ -25,9 +25,9 @@ from crossview.engine.spaces.known_pairs import (
     labels_for,
     stated_pairs,
 )
-from crossview.engine.spaces.match import Floats, Match, Novelty, fitted_match
+from crossview.engine.spaces.match import FAMILIAR, FEWEST_LABELLED, Familiarity, Floats, Match, Novelty, fitted_match
 from crossview.engine.spaces.space import Space
-from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.target import Target, view_of
 from crossview.engine.training.examples import Examples, examples
 from crossview.engine.training.learning import Refit, refitting
 from crossview.engine.training.splits import fold_groups, groups_of, split
@@ -39,12 +39,12 @@ from crossview.engine.values.recipe import FOLDS
 from crossview.index.base import Index
 
 FEWEST_ITEMS = 100
-"""Training items below which nothing is calibrated: a fifth of them as queries would be too few."""
+"""Training items below which nothing is calibrated without labels, and labelled ones below which each is a query."""
 MOST_ITEMS = 500
 """Maximum number of items of a small training, which bounds its time and the memory for novelties."""
-ROUNDS = 2
-"""Small trainings; each leaves out other classes."""
-_QUERIES = 0.2
+ROUNDS, MOST_ROUNDS = 3, 5
+"""Small trainings of many and of few labelled items; each leaves out other items and classes."""
+_QUERIES = 1 / MOST_ROUNDS
 OUTSIDE = 0.2
 """Share of classes that a small training leaves out, and assumed share of queries that no item is relevant to."""
 _HITS = 20
@@ -75,43 +75,73 @@ class Round:
             for target in self.space.targets
         }
 
+    @cached_property
+    def novelties(self) -> Mapping[str, Novelty]:
+        """The novelty of each view's rows among the learned ones, calibrated on queries that have relevant items."""
+        queries = self.queries.take(~self.outside)
+        return {
+            view: Novelty.of(view, self.learned.seen_in(view).rows[view], queries.seen_in(view).rows[view])
+            for view in self.space.views
+            if self.learned.seen(view).any() and queries.seen(view).any()
+        }
+
+    @cached_property
+    def familiar(self) -> Mapping[str, Floats]:
+        """The evidence of the familiarity of the queries that have a view, (q, 3), by view."""
+        return {
+            view: novelty.evidence(self.queries.seen_in(view).rows[view]) for view, novelty in self.novelties.items()
+        }
+
+    @cached_property
+    def hits(self) -> Mapping[tuple[str, str], tuple[NDArray[np.int64], Floats]]:
+        """The ids and the distances of all items, (q, n) each, for the queries that have a view, by view and target."""
+        lists = {}
+        for view in self.familiar:
+            names = [name for name in self.placed if self.space.cross_view or view_of(name) == view]
+            queries = self.queries.seen_in(view)
+            for target, vectors in self.space.probe(view, queries.rows[view], names).items() if names else ():
+                index = self.placed[str(target)][0]
+                hits = index.search(vectors, len(index), None)
+                lists[view, str(target)] = hits.ids, hits.distances.astype(np.float64)
+        return lists
+
 
 def with_matches(space: Space, refit: Refit, trained: Examples) -> Space:
     """Return a fitted space with the matches of its query views and targets, and the novelties of its views.
 
-    The learner fits again, twice, with the choices of its fit, on four fifths of at most 500 training items. Each small
-    training leaves out a fifth of the classes, as queries of no class that the space knows, and a fifth of the other
-    items, as queries that have relevant items. A logistic regression then learns from the first 20 hits of each query
-    which of them share a label with it: the prior is that of a list of hits. Without labels, the relevant item is the
-    query's own in another view, among the items that the training left out, and the targets get weights beside each
-    other.
+    The learner fits again, three times, with the choices of its fit, on four fifths of at most 500 training items. Each
+    small training leaves out a fifth of the classes, as queries of no class that the space knows, and a fifth of the
+    other items, as queries that have relevant items; fewer than 100 items are all queries, in five trainings. A
+    logistic regression then learns from the first 20 hits of each query which of them share a label with it, by their
+    distances and by the query's familiarity: the prior is that of a list of hits. Another one learns it from the mean
+    logits of all views and targets. Without labels, the relevant item is the query's own in another view, among the
+    items that one training left out, and the targets get weights beside each other.
 
     Too few items leave the space as it is.
     """
     labelled = trained.take(np.array([bool(labels) for labels in trained.labels], bool))
-    by_labels = len(labelled) >= FEWEST_ITEMS
+    by_labels = len(labelled) >= FEWEST_LABELLED
     usable = labelled if by_labels else trained
-    if len(usable) < FEWEST_ITEMS or not (by_labels or space.cross_view):
+    if not by_labels and (len(usable) < FEWEST_ITEMS or not space.cross_view):
         return space
+    numbers = range((ROUNDS if len(usable) >= FEWEST_ITEMS else MOST_ROUNDS) if by_labels else 1)
     try:
         with one_blas_thread():
-            rounds = over(
-                range(ROUNDS if by_labels else 1), lambda number: _round(space, refit, usable, number, by_labels)
-            )
-        matches = tuple(_matches(space, rounds, len(trained), _sharing if by_labels else _own))
-        if not by_labels:
-            matches = tuple(_weighed(rounds[0], matches))
-        novelties = tuple(_novelty(rounds[0], view) for view in dict.fromkeys(match.view for match in matches))
+            rounds = over(numbers, lambda number: _round(space, refit, usable, number, by_labels))
+        scales = _scales(space, rounds[0].items)
+        matches = tuple(_matches(space, rounds, scales, len(trained), _sharing if by_labels else _own))
+        every = _match_of_all(rounds, matches, scales) if by_labels else None
+        matches = tuple(_weighed(rounds[0], matches)) if not by_labels else matches
+        known = rounds[0].learned
+        if by_labels:  # as many of all classes
+            known = usable.take(np.random.default_rng(space.seed).permutation(len(usable))[: len(known)])
+        novelties = tuple(
+            rounds[0].novelties[view].among(known.seen_in(view).rows[view])
+            for view in dict.fromkeys(match.view for match in matches)
+        )
     except (InvalidInputError, NotReadyError):  # too few items of a kind for this learner; the space itself is good
         return space
-    return replace(space, matches=matches, novelties=novelties)
-
-
-def _novelty(round_: Round, view: str) -> Novelty:
-    """Return the novelty of a view's rows, calibrated on the queries of a round that have relevant items."""
-    queries = round_.queries.take(~round_.outside).seen_in(view)
-    items = round_.learned.seen_in(view)
-    return Novelty.of(view, items.rows[view], queries.rows[view])
+    return replace(space, matches=matches if every is None else (*matches, every), novelties=novelties)
 
 
 def _round(space: Space, refit: Refit, usable: Examples, number: int, by_labels: bool) -> Round:
@@ -119,6 +149,8 @@ def _round(space: Space, refit: Refit, usable: Examples, number: int, by_labels:
     generator = np.random.default_rng([space.seed, number])
     sample = usable.take(np.sort(generator.permutation(len(usable))[:MOST_ITEMS]))
     queries = split(len(sample), _QUERIES, space.seed + number, sample.groups)
+    if by_labels and sample.groups is None:
+        queries = np.random.default_rng(space.seed).permutation(len(sample)) % MOST_ROUNDS == number
     outside = np.zeros(len(sample), bool)
     if by_labels:
         names, classes = np.unique(sample.classes(), return_inverse=True)
@@ -144,10 +176,14 @@ class Judged(NamedTuple):
     """(q, k)."""
     weights: Floats
     """Weights of the queries, (q,)."""
+    familiar: Floats
+    """The evidence of the queries' familiarity, (q, 3)."""
 
 
-def _matches(space: Space, rounds: list[Round], count: int, relevance: Relevance) -> Iterator[Match]:
-    own, scales = relevance is _own, _scales(space, rounds[0].items)
+def _matches(
+    space: Space, rounds: list[Round], scales: Mapping[str, float], count: int, relevance: Relevance
+) -> Iterator[Match]:
+    own = relevance is _own
     for view in space.views:
         names = [str(target) for target in space.targets if (not own if view == target.view else space.cross_view)]
         of_rounds = [_judged(round_, view, names, relevance) for round_ in rounds]
@@ -156,8 +192,8 @@ def _matches(space: Space, rounds: list[Round], count: int, relevance: Relevance
             parts = [judged[name] for judged in of_rounds if name in judged]
             if not parts or not scales[name] or len({judged.distances.shape[1] for judged in parts}) > 1:
                 continue
-            lists = Judged(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-            match = fitted_match((view, name), *lists, scales[name])
+            lists = Judged(*map(np.concatenate, zip(*parts, strict=True)))
+            match = fitted_match((view, name), *lists[:3], scales[name], None if own else lists.familiar)
             if match is not None:
                 # An own item is one of all items: among more items, more others are as near as it is.
                 more = count / len(rounds[0].items)
@@ -174,7 +210,7 @@ def _weighed(round_: Round, matches: Sequence[Match]) -> Iterator[Match]:
     for view in dict.fromkeys(match.view for match in matches):
         of_view = [match for match in matches if match.view == view]
         queries = round_.queries.take(np.flatnonzero(round_.queries.seen(view)))
-        evidence = np.stack([_evidence(round_, queries, match) for match in of_view], axis=2)
+        evidence = np.stack([_evidence(round_, match) for match in of_view], axis=2)
         own = queries.ids[:, None] == round_.items.ids
         query, other = np.nonzero(own.any(axis=1)[:, None] & ~own)
         gaps = evidence[query, own.argmax(axis=1)[query]] - evidence[query, other]
@@ -184,36 +220,61 @@ def _weighed(round_: Round, matches: Sequence[Match]) -> Iterator[Match]:
             yield replace(match, weight=weight / max(weights))
 
 
-def _evidence(round_: Round, queries: Examples, match: Match) -> Floats:
-    """Return the evidence of a target for each item of a round, (q, n), given queries; NaN for items without it."""
-    index, _ = round_.placed[match.target]
-    evidence = np.full((len(queries), len(round_.items)), np.nan)
-    vectors = round_.space.probe(match.view, queries.rows[match.view], [match.target])
-    hits = index.search(next(iter(vectors.values())), len(index), None)
-    for row, (ids, distances) in enumerate(zip(hits.ids, hits.distances.astype(np.float64), strict=True)):
-        evidence[row, np.searchsorted(round_.items.ids, ids)] = match.evidence(match.of_all(distances, distances[0]))
+def _match_of_all(rounds: Sequence[Round], matches: Sequence[Match], scales: Mapping[str, float]) -> Match | None:
+    """Return the match of a list of all views and targets, by the first hits of the queries that have all views.
+
+    The views repeat in part what others know, so that the mean of their logits alone is too certain or too vague.
+    """
+    if len(matches) < 2:
+        return None
+    lists = []
+    for round_ in rounds:
+        mask: NDArray[np.bool_] = np.asarray(round_.queries.mask.all(axis=1))
+        queries = round_.queries.take(mask)
+        placed = all((match.view, match.target) in round_.hits and round_.placed[match.target][1] for match in matches)
+        if not placed or not len(queries) or len(round_.items) <= _HITS:
+            continue
+        logits = []
+        for match in matches:
+            unit = scales[match.target] / round_.placed[match.target][1]
+            familiar = Familiarity(evidence=round_.familiar[match.view][:, None])
+            logits.append(_evidence(round_, match, unit, familiar)[mask[round_.queries.seen(match.view)]])
+        means = mean_of_crossings(np.stack(logits, axis=2), [1.0] * len(matches))
+        first = np.argsort(-means, axis=1, kind="stable")[:, :_HITS]
+        relevant = _sharing(queries, round_.items, round_.items.ids[first])
+        lists.append((-np.take_along_axis(means, first, axis=1), relevant, _weights(round_.outside[mask])))
+    if not lists:
+        return None
+    distances, relevant, weights = (np.concatenate(each) for each in zip(*lists, strict=True))
+    full = np.isfinite(distances).all(axis=1)
+    return fitted_match(("", ""), distances[full], relevant[full], weights[full], 1.0)
+
+
+def _evidence(round_: Round, match: Match, unit: float = 1.0, familiarity: Familiarity = FAMILIAR) -> Floats:
+    """Return the evidence of a target for each item of a round, (q, n), given the queries of the match's view.
+
+    It is NaN for items without the target. ``unit`` times a distance in the round is one in the space of the match.
+    """
+    ids, distances = round_.hits[match.view, match.target]
+    evidence = np.full((len(ids), len(round_.items)), np.nan)
+    logits = match.evidence(match.of_all(unit * distances, unit * distances[:, :1], familiarity))
+    np.put_along_axis(evidence, np.searchsorted(round_.items.ids, ids), logits, axis=1)
     return evidence
 
 
 def _judged(round_: Round, view: str, names: Sequence[str], relevance: Relevance) -> dict[str, Judged]:
     """Return the first hits of the queries that have a view, by name of target; nothing in a target of few items."""
     mask = round_.queries.seen(view)
-    queries = round_.queries.take(np.flatnonzero(mask))
-    placed = [
-        (name, *round_.placed[name]) for name in names if name in round_.placed
-    ]  # a notion can lack comparisons here
-    names = [name for name, index, scale in placed if len(index) > _HITS and scale]
-    if not names or not len(queries):
-        return {}
-    judged = {}
-    for target, vectors in round_.space.probe(view, queries.rows[view], names).items():
-        index, scale = round_.placed[str(target)]
-        hits = index.search(vectors, _HITS, None)
-        relevant = relevance(queries, round_.items, hits.ids)
+    queries, judged = round_.queries.take(np.flatnonzero(mask)), {}
+    for name in names:
+        ids, distances = round_.hits.get((view, name), (np.empty((0, 0), np.int64), np.empty(0)))
+        if ids.shape[1] <= _HITS or not round_.placed[name][1]:  # a notion can lack comparisons here
+            continue
+        relevant = relevance(queries, round_.items, ids[:, :_HITS])
         weights = _weights(round_.outside[mask])
         if relevance is _own and round_.items.similar is None:
             weights = weights * relevant.shape[1]  # one of them is relevant: each of the others is evidence of its own
-        judged[str(target)] = Judged(hits.distances.astype(np.float64) / scale, relevant, weights)
+        judged[name] = Judged(distances[:, :_HITS] / round_.placed[name][1], relevant, weights, round_.familiar[view])
     return judged
 
 

@@ -33,7 +33,7 @@ _WEIGHTS = (1e-6, 1e-2, 1e-1)
 _KERNELS = (NO_KERNEL, "chi2", "rbf")
 GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "multi-npp": {KERNEL: _KERNELS, "n_components": _DIMS, "eta": _WEIGHTS, "gamma": _WEIGHTS, "max_iter": (1, 2, 5)},
-    "npp-hash": {KERNEL: _KERNELS, "contrast": (0.75, 1.25), "alpha": (None, 1e-4, 1e-3)},
+    "npp-hash": {KERNEL: _KERNELS, "contrast": (None, 0.75, 1.25), "alpha": (None, 1e-4, 1e-3)},
     "hybrid": {
         "n_components": _DIMS,
         "nearest": (20, 10, None),

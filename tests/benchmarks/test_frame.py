@@ -140,11 +140,11 @@ def test_a_line_that_was_cut_short_is_not_read(tmp_path):
     assert Journal(path)["two"] == journal["two"] == [3]
 
 
-def test_the_partial_folder_changes_with_the_sources(tmp_path, monkeypatch):
-    """Results of other sources are not used as results of these."""
-    before = partial_folder(options(tmp_path), {})
-    monkeypatch.setattr("benchmarks.frame.journal.source_digest", lambda: "others")
-    assert partial_folder(options(tmp_path), {}) != before
+def test_the_partial_folder_changes_with_the_code(tmp_path, monkeypatch):
+    """Results of other code are not used as results of this code."""
+    before = partial_folder(options(tmp_path), {}, by_seed)
+    monkeypatch.setattr("benchmarks.frame.journal.code_digest", lambda run: {"benchmark": "other"})
+    assert partial_folder(options(tmp_path), {}, by_seed) != before
 
 
 def made(**changes):
@@ -168,8 +168,8 @@ def test_a_document_states_where_its_figures_come_from(tmp_path, capsys):
     assert made().main([*data, "--json", str(out), "--report", str(tmp_path / "report")]) == 0
     document = json.loads(out.read_text(encoding="utf-8"))
     assert shlex.split(document["command"]) == shlex.split("python -m benchmarks made --data data --sizes 1,3")
-    assert {name: document[name] for name in ("commit", "base", "dirty", "sources")} == source()
-    assert {"benchmark", "date", "machine", "versions", "settings", "rows", "seconds"} <= set(document)
+    assert {name: document[name] for name in ("commit", "base", "dirty")} == source()
+    assert {"benchmark", "date", "machine", "versions", "digest", "settings", "rows", "seconds"} <= set(document)
     text = (tmp_path / "report" / "made.md").read_text(encoding="utf-8")
     assert text == capsys.readouterr().out.rstrip() + "\n"
     assert "| m, map | 0.5 ± 0.1 |" in text
@@ -177,13 +177,13 @@ def test_a_document_states_where_its_figures_come_from(tmp_path, capsys):
 
 
 def test_a_lost_commit_is_stated_with_what_stays_valid():
-    """After a branch was rewritten, its base and the digest of the sources still identify a run."""
+    """After a branch was rewritten, its base still places a run."""
     host = {"cpu": "a processor", "cores": 2, "memory_gib": 4.0}
     plain = {"command": "x", "date": "2026-01-02", "machine": host, "seconds": 1.0, "dirty": False, "commit": "a" * 40}
-    found = {"base": "b" * 40, "sources": "c" * 64, "commit_lost": True}
+    lost = {"base": "b" * 40, "commit_lost": True}
     assert provenance(plain).startswith("`x`, commit aaaaaaa, 2026-01-02;")
-    words = "commit aaaaaaa (not in the repository; based on bbbbbbb), sources cccccccccccc, 2026-01-02;"
-    assert provenance(plain | found).startswith(f"`x`, {words}")
+    words = "commit aaaaaaa (not in the repository; based on bbbbbbb), 2026-01-02;"
+    assert provenance(plain | lost).startswith(f"`x`, {words}")
 
 
 @pytest.mark.parametrize(

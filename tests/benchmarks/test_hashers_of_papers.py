@@ -5,8 +5,6 @@ import pytest
 
 from benchmarks.hashing.class_codes import ClassCodes
 from benchmarks.hashing.scratch import MatrixFactorizationHashing
-from benchmarks.hashing.wide_itq import WideITQ
-from crossview.engine.learners.frame.supervision import Supervision
 
 
 def views(count=90):
@@ -41,14 +39,3 @@ def test_scratch_lowers_its_objective():
         return np.square(wanted - codes @ np.linalg.lstsq(codes, wanted, rcond=None)[0]).sum()
 
     assert unexplained(20) < 0.5 * unexplained(1)
-
-
-def test_itq_to_more_bits_than_columns():
-    """ITQ keeps angles: rows of a class differ in few bits, others in many, at any number of bits."""
-    rows, labels = views()
-    for bits in (2, 5, 40):
-        codes = WideITQ(bits, random_state=0).fit([rows[0]], Supervision(classes=labels)).transform(rows[0], view=0)
-        assert codes.shape == (90, bits)
-        differing = (codes[:, None] != codes[None]).mean(axis=2)
-        same = labels[:, None] == labels
-        assert differing[same].mean() < 0.5 * differing[~same].mean()

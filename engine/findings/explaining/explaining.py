@@ -176,9 +176,9 @@ class _OfColumns(_Judgement):
         copies = [_crossing(column) for column in self.fused.columns if item in column.copies]
         if by_match and copies:
             return "match", dict.fromkeys(copies, CERTAIN / len(copies))
-        whole = sum(weight for weight, _ in terms.values())
+        whole, (offset, slope) = sum(weight for weight, _ in terms.values()), self.fused.line
         return "match" if by_match else "score", {
-            crossing: weight * value / whole for crossing, (weight, value) in terms.items()
+            crossing: weight * (offset + slope * value) / whole for crossing, (weight, value) in terms.items()
         }
 
     def of(self, crossing: _Crossing, key: str, item: int) -> tuple[float | None, float | None]:

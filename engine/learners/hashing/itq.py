@@ -22,22 +22,21 @@ _ROWS = 32_768  # the maximum number of rows to learn from, drawn at random
 class ITQ(StageHasher, Hasher):
     """Codes of the corners of a cube, to which a rotation brings the leading principal components of the rows nearest.
 
+    With more bits than components, zeros beside the components are rotated with them, so that each bit is the sign of
+    another direction among the components.
+
     Gong and Lazebnik, "Iterative quantization: a Procrustean approach to learning binary codes" (CVPR 2011), section
     2.2, on rows of unit length about their mean, because bits depend on directions only. The learner does not use
     FAISS's ITQ (1.15), whose update multiplies by V although the Procrustes solution has V^T, so that it never
     converges and its codes retrieve worse.
 
     Args:
-        n_bits: bits of a code (B); None: the number of columns.
+        n_bits: bits of a code (B), any number; None: the number of columns, or of rows if it is smaller.
         random_state: seed of the draws; None draws differently each time.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
         projections_: list of (B, d) arrays, one per view or one for all views, like ``offsets_``.
-
-    Raises:
-        ValueError: from ``fit``, for more bits than columns or rows; ``n_bits`` of None is the smaller of the two
-            numbers.
     """
 
     name = "itq"
@@ -50,7 +49,7 @@ class ITQ(StageHasher, Hasher):
 
     @property
     def least_columns(self) -> int:
-        """The minimum number of columns of rows: one for each bit."""
+        """The number of columns that suits the bits: one for each."""
         return self.n_bits or 1
 
     def _fit_view(self, views: list[Rows], supervision: Supervision, view: int) -> dict[str, Any]:
@@ -62,23 +61,21 @@ class ITQ(StageHasher, Hasher):
 
 
 def rotated_components(rows: Rows, n_bits: int | None, random: np.random.RandomState) -> NDArray[np.float64]:
-    """Return the rotated principal components of rows about their mean, (B, d); ``n_bits`` of None: min(n, d)."""
+    """Return the rotated principal components of rows about their mean, (B, d); ``n_bits`` of None: min(n, d).
+
+    With more bits than min(n, d), zeros beside the components are rotated with them.
+    """
     count, columns = rows.shape
     if n_bits is None:
         n_bits = min(columns, count)
-    if n_bits > columns:
-        raise ValueError(
-            f"n_bits={n_bits} is more than the {columns} columns that itq rotates: give the learner before it as "
-            "many dimensions, ask for fewer bits, or use lsh, which draws any number"
-        )
-    if n_bits > count:
-        raise ValueError(f"n_bits={n_bits} needs at least as many rows to learn from, not {count}")
     if count > _ROWS:
         rows = rows[random.permutation(count)[:_ROWS]]
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = rows / np.where(lengths > 0, lengths, 1.0)
     components, _ = principal_components(rows, n_bits)
-    return np.asarray(rotation(rows @ components.T, random).T @ components)
+    padded = np.zeros((len(rows), n_bits))
+    padded[:, : len(components)] = rows @ components.T
+    return np.asarray(rotation(padded, random)[: len(components)].T @ components)
 
 
 def rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:

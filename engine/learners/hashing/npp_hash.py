@@ -1,8 +1,10 @@
 """A supervised cross-view hasher: codes whose distances rank items by predicted classes and by the item itself."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import permutations, product
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -22,16 +24,19 @@ from crossview.engine.learners.hashing.product_codes import (
     ProductCodes,
     distant_codes,
     learn_codes,
+    signs,
 )
 from crossview.engine.learners.papers.npp.initial_projections import groups
 from crossview.engine.learners.papers.npp.multi_npp import MultiNPP
 from crossview.engine.learners.papers.npp.neighborhoods import pair_relations
 from crossview.engine.learners.papers.npp.problem import draw_rows
 from crossview.engine.learners.papers.npp.similarity import similarity_of
-from crossview.engine.learners.subspace.instances import Instances
+from crossview.engine.learners.subspace.class_instance import average_precision
+from crossview.engine.learners.subspace.instances import Instances, folds_of
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.subspace.ridge_path import RidgePath
 from crossview.engine.runtime.cancellation import report_progress
+from crossview.engine.runtime.threads import over
 
 Predictor = dict[str, Any]
 """A fitted predictor of classes or groups from the rows of a view: plain values and arrays, which a state can store."""
@@ -91,6 +96,10 @@ _KNOWN = 0.2
 """Weight of the known classes among the items; the predictions of rows have the rest."""
 _NAMING = 3.0
 """Bits of classes for each bit that numbers the classes: with fewer, the codes of many classes are near each other."""
+_CONTRASTS = (1.0, 2.0)
+"""Contrasts to choose from: codes of uncertain predictions need the larger one, or the errors of bits hide them."""
+_TRIED_ITEMS, _FEWEST_TRIED = 1000, 100
+"""Maximum and minimum number of items that measure the choices."""
 _DIGITS = 6  # groups that are equal after rounding to so many digits are one group
 
 
@@ -111,7 +120,13 @@ class NPPHash(Hasher):
     B bits have room for the simplex of K classes only if B >= K - 1. With fewer bits, the mean of squared products has
     the lower bound 1 / B (Welch, "Lower bounds on the maximum cross correlation of signals", IEEE Trans. Inf. Theory,
     1974), which codes can attain although several classes share one code. The learner then approximates products of
-    this size, and starts from codes of the classes that are far from each other (:func:`distant_codes`).
+    this size, and starts from codes of the classes that are far from each other (:func:`distant_codes`) or from those
+    of ITQ, which keep the order of uncertain predictions.
+
+    The start and the contrast are the first choice whose mean average precision across views, by the bits of classes,
+    is within one standard error of the best. It is measured on labelled items that have all views: their predictions
+    leave each item out, and codes are learned without its fold. With fewer than 100 such items, or with pairs, the
+    contrast is 1 and the start is far codes.
 
     Further bits code the instance embeddings of rows, see :class:`Instances`, in the same way: items of one class would
     otherwise have almost the same code. If no two items have two views, all bits code classes.
@@ -126,7 +141,7 @@ class NPPHash(Hasher):
         contrast: how much the distances d of items to a query differ: the root mean square of 1 - 2 d / B, in units of
             its value for certain classes that are far from each other, or of 1 / sqrt(B), which is the larger one with
             few bits. With a larger contrast, errors of bits matter less, but fewer certain items have different
-            distances.
+            distances; None: the better of 1 and 2.
         alpha: penalty of the regressions that predict classes, as in :class:`ClassPosteriors`; None: the penalty that
             predicts left-out rows best. With a smaller penalty, training items are nearer to their class.
         max_iter: maximum number of turns between the codes of queries and the codes of items.
@@ -173,7 +188,7 @@ class NPPHash(Hasher):
 
     n_bits: Bits = 64
     instances: Share = 0.375
-    contrast: Annotated[float, Between(0.01, 100)] = 1.0
+    contrast: Annotated[float, Between(0.01, 100)] | None = None
     alpha: Positive | None = None
     max_iter: Steps = 10
     max_rows: PairRows = 4096
@@ -225,7 +240,8 @@ class NPPHash(Hasher):
         if supervision.neighbors is None:
             self.predictors_, left_out = by_classes(views, supervision, self.alpha, random.randint(1 << 31))
             self.classes_ = self.predictors_[0]["fitted"]["classes_"]
-            targets = _members(supervision.classes, self.classes_)
+            members = _members(supervision.classes, self.classes_)
+            targets = members[members.any(axis=1)]
         else:
             items = [np.flatnonzero(column) for column in supervision.mask.T]
             similar = similarity_of(None, supervision.neighbors, len(supervision.mask))
@@ -233,10 +249,11 @@ class NPPHash(Hasher):
             targets = groups(similar, self.n_bits, random)
             fitted = [by_targets(rows[of], targets[of]) for rows, of in zip(views, items, strict=True)]
             self.predictors_, left_out = [predictor for predictor, _ in fitted], [rows for _, rows in fitted]
-            self.classes_ = np.empty(0, np.intp)
+            self.classes_, members = np.empty(0, np.intp), np.zeros((len(supervision.mask), 0))
         drawn = [rows[draw_rows(len(rows), self.max_rows, random)] for rows in left_out]
         bits = self._learn_instances(views, supervision, targets.shape[1])
-        self._learn(np.vstack(drawn), np.unique(targets.round(_DIGITS), axis=0), self.n_bits - bits, random)
+        choice = self._class_bits(left_out, members, supervision, self.n_bits - bits)
+        self._learn(np.vstack(drawn), np.unique(targets.round(_DIGITS), axis=0), choice, random)
         if bits:
             self.reach_ = float(np.hypot(self.reach_, 2.0 * np.sqrt(_INSTANCE_WEIGHT)))
 
@@ -256,7 +273,7 @@ class NPPHash(Hasher):
         drawn = [own[draw_rows(len(own), self.max_rows, random)] for own in rows]
         embedded = np.vstack([model.embedded(own, view) for view, own in enumerate(drawn)])
         examples = Examples(embedded, embedded, np.full(len(embedded), 1 / len(embedded)))
-        codes, _ = learn_codes(examples, bits, self.contrast * _INSTANCE_CONTRAST, self.max_iter, random)
+        codes, _ = learn_codes(examples, bits, (self.contrast or 1.0) * _INSTANCE_CONTRAST, self.max_iter, random)
         self.instance_state_ = model.to_state()
         self._made = (self.instance_state_, model)
         self.instance_codes_ = {
@@ -268,21 +285,35 @@ class NPPHash(Hasher):
         }
         return bits
 
-    def _learn(self, predictions: Rows, targets: Rows, bits: int, random: np.random.RandomState) -> None:
-        """Learn codes of some bits from (m, K) predictions of rows and from (g, K) known groups."""
-        shares = np.repeat([(1 - _KNOWN) / len(predictions), _KNOWN / len(targets)], [len(predictions), len(targets)])
-        examples = Examples(predictions, np.vstack([predictions, targets]), shares)
-        self.contrast_ = self.contrast * max(_contrast(targets), 1.0 / np.sqrt(bits))
-        most, classes = self.max_iter, targets.shape[1]
-        directions = None if bits >= classes - 1 else distant_codes(classes, bits, random).T
-        codes, errors = learn_codes(
-            examples, bits, self.contrast_, most, random, lambda turn: report_progress(turn, most), directions
-        )
+    def _class_bits(self, left_out: Sequence[Rows], members: Rows, supervision: Supervision, bits: int) -> "ClassBits":
+        """Return the choices for the bits of classes, see the class, given (n_v, K) predictions and (n, K) classes."""
+        contrasts = _CONTRASTS if self.contrast is None else (self.contrast,)
+        far = (False,) if bits >= left_out[0].shape[1] - 1 else (True, False)
+        choices = [ClassBits(bits, *choice, self.max_iter) for choice in product(contrasts, far)]
+        items = np.flatnonzero(supervision.mask.all(axis=1) & members.any(axis=1))
+        items = items[draw_rows(len(items), _TRIED_ITEMS, np.random.RandomState(0))]
+        folds = folds_of(len(items), None if supervision.groups is None else np.asarray(supervision.groups)[items])
+        if len(choices) == 1 or len(items) < _FEWEST_TRIED or not folds:
+            return choices[0]
+        views = [rows[present.cumsum()[items] - 1] for rows, present in zip(left_out, supervision.mask.T, strict=True)]
+        measured = partial(_precisions, choices=choices, views=views, members=members[items])
+        precisions = np.hstack(over(folds, measured))
+        if precisions.shape[1] < 2:  # a fold may hold one item of a class
+            return choices[0]
+        behind = precisions[precisions.mean(axis=1).argmax()] - precisions
+        errors = behind.std(axis=1, ddof=1) / np.sqrt(behind.shape[1])
+        return choices[int(np.argmax(behind.mean(axis=1) <= errors))]
+
+    def _learn(self, predictions: Rows, targets: Rows, bits: "ClassBits", random: np.random.RandomState) -> None:
+        """Learn codes from (m, K) predictions of rows and from (g, K) known groups."""
+        most = self.max_iter
+        codes, errors = bits.learned(predictions, targets, random, lambda turn: report_progress(turn, most))
         report_progress(most, most)
         self.weights_ = [codes.queries.weights, codes.items.weights]
         self.products_ = [codes.queries.products, codes.items.products]
-        self.mean_, self.covariance_ = codes.mean, codes.covariance
-        self.reach_ = 2.0 * float(np.linalg.norm(examples.items, axis=1).max()) or 1.0
+        self.mean_, self.covariance_, self.contrast_ = codes.mean, codes.covariance, codes.contrast
+        longest = max(float(np.linalg.norm(rows, axis=1).max()) for rows in (predictions, targets))
+        self.reach_ = 2.0 * longest or 1.0
         self.objective_, self.n_iter_ = np.array(errors), len(errors) - 1
 
     def _add_view(self, views: list[Rows], supervision: Supervision) -> None:
@@ -351,6 +382,60 @@ class NPPHash(Hasher):
         return np.asarray(scores > 0, dtype=float)
 
 
+@dataclass(frozen=True)
+class ClassBits:
+    """A number of bits that code classes, and choices how to learn them.
+
+    Attributes:
+        contrast: as in ``NPPHash``.
+        far: whether to start from codes of the classes that are far from each other, instead of those of ITQ.
+    """
+
+    bits: int
+    contrast: float
+    far: bool
+    max_iter: int
+
+    def learned(
+        self,
+        predictions: Rows,
+        targets: Rows,
+        random: np.random.RandomState,
+        report: Callable[[int], None] = lambda turn: None,
+    ) -> tuple[ProductCodes, list[float]]:
+        """Return codes of (m, K) predictions and (g, K) known groups, and the errors, as ``learn_codes`` does."""
+        shares = np.repeat([(1 - _KNOWN) / len(predictions), _KNOWN / len(targets)], [len(predictions), len(targets)])
+        examples = Examples(predictions, np.vstack([predictions, targets]), shares)
+        contrast = self.contrast * max(_contrast(targets), 1.0 / np.sqrt(self.bits))
+        directions = distant_codes(targets.shape[1], self.bits, random).T if self.far else None
+        return learn_codes(examples, self.bits, contrast, self.max_iter, random, report, directions)
+
+
+def _precisions(fold: Any, choices: Sequence[ClassBits], views: Sequence[Rows], members: Rows) -> Rows:
+    """Return the average precision of a fold's items across views for each choice, (C, m), of items that share a class.
+
+    Args:
+        fold: positions of the items to learn from, and of those to measure.
+        views: (n, K) predictions of the items in each view.
+        members: (n, K) classes of the items.
+    """
+    learned, held = fold
+    relevant = members[held] @ members[held].T > 0
+    np.fill_diagonal(relevant, False)
+    ties = np.random.RandomState(0).uniform(size=relevant.shape)  # orders equally distant items
+    precisions = []
+    for choice in choices:
+        known, examples = np.unique(members[learned], axis=0), np.vstack([rows[learned] for rows in views])
+        codes, _ = choice.learned(examples, known, np.random.RandomState(0))
+        query_codes = [signs(codes.query_scores(rows[held])) for rows in views]
+        item_codes = [signs(codes.item_scores(rows[held])) for rows in views]
+        similar = (
+            query_codes[query] @ item_codes[item].T / 2 + ties for query, item in permutations(range(len(views)), 2)
+        )
+        precisions.append(np.mean([average_precision(one, relevant) for one in similar], axis=0)[relevant.any(axis=1)])
+    return np.array(precisions)
+
+
 def _contrast(targets: Rows) -> float:
     """Return the root mean square of the cosines of (g, K) groups about their mean: 1 / sqrt(K - 1) for K classes."""
     centred = targets - targets.mean(axis=0)
@@ -361,9 +446,7 @@ def _contrast(targets: Rows) -> float:
 
 
 def _members(classes: Any, names: NDArray[Any]) -> Rows:
-    """Return the sets of classes of the items that have any, (n, K)."""
+    """Return the sets of classes of items, (n, K)."""
     if np.ndim(classes) == 2:
-        members = np.asarray(classes[:, names].toarray() != 0, dtype=float)
-    else:
-        members = np.asarray(np.asarray(classes)[:, None] == names[None, :], dtype=float)
-    return members[members.any(axis=1)]
+        return np.asarray(classes[:, names].toarray() != 0, dtype=float)
+    return np.asarray(np.asarray(classes)[:, None] == names[None, :], dtype=float)

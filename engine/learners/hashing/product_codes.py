@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.frame.view_rows import Rows
-from crossview.engine.learners.hashing.itq import rotation
-from crossview.engine.learners.subspace.pca import principal_components
+from crossview.engine.learners.hashing.itq import rotated_components
 from crossview.engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]
@@ -131,7 +130,9 @@ def learn_codes(
     queries = directed(examples.queries, covariance, contrast)
     equal = np.full(len(queries), 1.0 / len(queries))
     mean_query = examples.queries.mean(axis=0)
-    start = _start(examples.queries - mean_query, n_bits, random) if directions is None else directions
+    start = directions
+    if start is None:
+        start = rotated_components(examples.queries - mean_query, n_bits, random)
     query_codes, item_codes = (signs((rows - mean_query) @ start.T) for rows in (examples.queries, examples.items))
     errors = [_error((query_codes, queries, equal), (item_codes, centred, examples.shares))]
     for turn in range(1, max_iter + 1):
@@ -182,16 +183,6 @@ def _error(side: _Side, other: _Side) -> float:
     both = np.vdot(moments(codes, rows, shares), moments(other_codes, other_rows, other_shares)) / codes.shape[1]
     of_rows = np.vdot(moments(rows, rows, shares), moments(other_rows, other_rows, other_shares))
     return float((bits - 2.0 * both + of_rows) / max(of_rows, _TINY))
-
-
-def _start(rows: Rows, n_bits: int, random: np.random.RandomState) -> Matrix:
-    """Return (B, D) directions on which the projections of (n, D) rows about their mean are near their signs."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit = rows / np.where(lengths > 0, lengths, 1.0)
-    components, _ = principal_components(unit, min(n_bits, *unit.shape))
-    padded = np.zeros((len(unit), n_bits))
-    padded[:, : len(components)] = unit @ components.T
-    return np.asarray(rotation(padded, random)[: len(components)].T @ components)
 
 
 def distant_codes(count: int, n_bits: int, random: np.random.RandomState) -> Matrix:

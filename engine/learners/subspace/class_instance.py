@@ -333,7 +333,7 @@ def _measured(fold: Fold, probabilities: Sequence[Rows], classes: Any) -> tuple[
         by_class = probabilities[query][items] @ probabilities[target][items].T
         by_instance = instances[query] @ instances[target].T
         similar = [by_class + weight * by_instance for weight in WEIGHTS]
-        precisions += [_average_precision(scores, relevant) for scores in similar]
+        precisions += [average_precision(scores, relevant) for scores in similar]
         if query != target:
             own.append(np.array([_finds_itself(scores) for scores in similar]))
     shares = np.mean(own, axis=0) if own else np.repeat(np.array(WEIGHTS)[:, None], len(items), axis=1)
@@ -360,7 +360,7 @@ def _spread(rows: NDArray[np.float32], present: NDArray[np.bool_]) -> Rows:
     return spread
 
 
-def _average_precision(similar: Rows, relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
+def average_precision(similar: Rows, relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the average precision of each item's ranking of the others, (n,); 0 if no other is relevant."""
     distances = -similar
     np.fill_diagonal(distances, np.finfo(np.float64).max)

@@ -241,7 +241,7 @@ def test_matches_fuse_by_their_logistic_mean(made: Collection) -> None:
 def test_several_targets_of_one_view_fuse_when_asked_to(made: Collection, rows: Rows) -> None:
     made.train(Recipe(spec="cca", views=("a", "b"), dim=3), space="both")
     query = Query("a", vector=rows["a"][0])
-    (merged,) = made.search(SearchRequest([query], space="both", merge=True, k=100))
+    (merged,) = made.search(SearchRequest([query], space="both", fuse="distance", k=100))
     (fused,) = made.search(SearchRequest([query], space="both", fuse="rank", k=100))
     assert merged.target == "distance of a, b"
     assert fused.target == "rank of a, b"
@@ -293,7 +293,7 @@ def test_ways_that_contradict_are_refused(made: Collection, options: dict[str, A
 
 
 def test_a_match_that_is_not_calibrated_is_refused_with_the_way_out(made: Collection) -> None:
-    with pytest.raises(NotReadyError, match="train it \\(again\\) with labels on at least 100 items"):
+    with pytest.raises(NotReadyError, match="train it \\(again\\) with labels on at least 40 items"):
         search(made, 0, fuse="match")
 
 

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.spaces.match import Match, Novelty, fitted_match
+from crossview.engine.spaces.match import Familiarity, Match, Novelty, fitted_match
 from crossview.engine.training import calibration
 from crossview.engine.values.comparisons import Answer
 from crossview.engine.values.errors import CancelledError, InvalidInputError, NotReadyError
@@ -34,6 +34,20 @@ def test_probabilities_are_right_on_average_and_fall_with_distance() -> None:
     assert abs(found[near].mean() - relevant[near].mean()) < 0.05
 
 
+def test_of_equally_far_hits_those_of_a_familiar_query_are_likelier() -> None:
+    """Rows tell apart the queries that distances do not; a weight that would reward novelty is 0."""
+    generator = np.random.default_rng(0)
+    lists = np.sort(generator.uniform(1, 2, (300, 20)), axis=1)
+    familiar = generator.normal(size=(300, 3))
+    relevant = generator.random(lists.shape) < expit(2 * (familiar[:, 1:2] - familiar[:, :1]))
+    match = fitted_match(("a", "b"), lists, relevant, np.ones(300), 1.0, familiar)
+    assert match is not None
+    assert match.of_factor < -1
+    assert match.of_neighbours == 0
+    known, novel = (match.probabilities([1.5], Familiarity(evidence=np.array([x, 0, 0]))) for x in (-1.0, 1.0))
+    assert known[0] > 0.7 > 0.4 > novel[0]
+
+
 @pytest.mark.parametrize("relevant", [True, False])
 def test_nothing_is_calibrated_from_hits_of_one_kind(relevant: bool) -> None:
     found = fitted_match(("a", "b"), np.ones((3, 2)), np.full((3, 2), relevant), np.ones(3), 1.0)
@@ -52,19 +66,30 @@ def test_no_hits_have_no_probabilities() -> None:
 
 def test_a_copy_matches_and_does_not_change_the_match_of_other_hits() -> None:
     """A hit much nearer than any in the calibration is a copy of the query."""
-    copy, nearly, other = AXIS.probabilities([0.0, 0.05, 0.7], 0.5)
+    copy, nearly, other = AXIS.probabilities([0.0, 0.05, 0.7], Familiarity(0.5))
     assert copy == 1
     assert nearly > 0.9
-    assert other == AXIS.probabilities([0.5, 0.7], 0.5)[1]
+    assert other == AXIS.probabilities([0.5, 0.7], Familiarity(0.5))[1]
 
 
 def test_a_row_unlike_all_known_rows_loses_its_match() -> None:
     known, queries = (np.stack([row("color", *one) for one in each(40)][start::2]) for start in (0, 1))
     novelty = Novelty.of("color", known, queries)
-    assert (novelty.familiarity(np.stack([row("color", "cat", 99), row("color", "owl", 98)])) == 1).all()
+    alike = novelty.familiarity(np.stack([row("color", "cat", 99), row("color", "owl", 98)]))
+    assert [familiarity.share for familiarity in alike] == [1, 1]
     (other,) = novelty.familiarity(np.eye(1, WIDTHS["color"], dtype=np.float32))
-    assert other < 0.01
-    assert max(AXIS.probabilities([0.5, 0.7], float(other))) < 0.01
+    assert other.share < 0.01
+    assert max(AXIS.probabilities([0.5, 0.7], other)) < 0.01
+    earlier = replace(novelty, lengths=None, least=None)  # as spaces of earlier versions are stored
+    assert earlier.familiarity(queries)[0].share == novelty.familiarity(queries)[0].share
+
+
+@pytest.mark.parametrize(("count", "calibrated"), [(13, False), (14, True)])
+def test_few_labelled_items_have_a_match(home: Home, count: int, calibrated: bool) -> None:
+    with fill(home, "few", [item(group, number) for group, number in each(count)]) as made:
+        made.train(Recipe(views=("color", "gist")))
+        (hits,) = made.search(key="cat/03", k=5)
+        assert all((hit.match is not None) == calibrated for hit in hits)
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +122,11 @@ def test_a_space_without_calibration_has_no_match_and_says_so(pets: Collection) 
 def test_another_process_reads_the_calibration(pets: Collection) -> None:
     space = pets._opened.versions().answered("", lambda *_: [], lambda state: state.space)
     again = type(space).from_state(space.name, space.generation, space.to_state())
-    assert len(again.matches) == 4
+    assert len(again.matches) == 5  # four of views and targets, and that of a list of all
     assert again.matches == space.matches
     rows = row("color", "dog", 5)[None]
-    assert again.novelty_of["color"].familiarity(rows) == space.novelty_of["color"].familiarity(rows)
+    (found,), (expected,) = (one.novelty_of["color"].familiarity(rows) for one in (again, space))
+    assert (found.share, found.evidence.tolist()) == (expected.share, expected.evidence.tolist())
 
 
 def test_a_query_without_a_view_asks_by_every_view_and_merges_by_match(pets: Collection) -> None:
@@ -110,7 +136,12 @@ def test_a_query_without_a_view_asks_by_every_view_and_merges_by_match(pets: Col
         for view in WIDTHS
         for of_target in pets.search(view=view, key="cat/03", k=119)
     ]
-    means = [float(expit(np.mean([logit(matches[hit.key]) for matches in of_view]))) for hit in found]
+    space = pets._opened.versions().answered("", lambda *_: [], lambda state: state.space)
+    logits = {
+        key: np.mean([logit(np.clip(of_target[key], 1e-3, 0.999)) for of_target in of_view]) for key in of_view[0]
+    }
+    offset, slope = space.match_of["", ""].line(float(max(logits.values())))
+    means = [float(expit(offset + slope * logits[hit.key])) for hit in found]
     assert found.target == "match of color, gist"
     assert [hit.match for hit in found] == pytest.approx(means)
     assert means == sorted(means, reverse=True)

@@ -63,8 +63,8 @@ def start(
         directions = _correlated(name, problem, size)
     started = []
     for projection, x, leading in zip(filled, rows, directions, strict=True):
-        small = 1e-2 * _spread(x, leading) / max(_spread(x, projection), np.finfo(np.float64).tiny)
-        started.append(np.vstack([leading, small * projection[len(leading) :]]))
+        small = _small(projection, x, _spread(x @ leading.T))
+        started.append(np.vstack([leading, small[len(leading) :]]))
     return started
 
 
@@ -86,7 +86,8 @@ def start_from_fixed(
             scaled, in units of the loss's reach. None: they keep their scale.
         weight: weight of the penalty of the ridge regressions, in units of a column's mean square.
         similar: pairs of items.
-        drawn: random projections of views, which replace fitted ones.
+        drawn: random projections of views, which replace fitted ones. They are scaled to a hundredth of the spread of
+            the frozen views, because one optimisation adds to its start, which must not outweigh what it learns.
 
     Raises:
         ValueError: if no row of a view is similar to a row of a frozen view.
@@ -105,7 +106,8 @@ def start_from_fixed(
     common = min(len(W) for W in projections.values())
     projections = {view: W[:common] for view, W in projections.items()}
     embedded = {view: problem.views[view].rows @ W.T for view, W in projections.items()}
-    projections |= {view: W[:common] for view, W in drawn.items()}
+    frozen_spread = max(map(_spread, embedded.values()))
+    projections |= {view: _small(W[:common], problem.views[view].rows, frozen_spread) for view, W in drawn.items()}
     for number in set(range(len(problem.views))) - set(projections):
         partners = [(rows, problem.relations[number, other].attracted) for other, rows in embedded.items()]
         projections[number] = _fitted_to(problem.views[number].span, partners, weight)
@@ -196,5 +198,10 @@ def _dissimilar_distance(
     return float(np.sqrt(squared[dissimilar].mean())) if dissimilar.any() else 0.0
 
 
-def _spread(rows: Rows, projection: Matrix) -> float:
-    return float(np.sqrt(((rows @ projection.T) ** 2).mean()))
+def _small(projection: Matrix, rows: Rows, spread: float) -> Matrix:
+    """Return a projection scaled so that rows have a hundredth of a spread."""
+    return np.asarray(1e-2 * spread / max(_spread(rows @ projection.T), np.finfo(np.float64).tiny) * projection)
+
+
+def _spread(embeddings: Rows) -> float:
+    return float(np.sqrt((embeddings**2).mean()))

@@ -174,8 +174,8 @@ class MultiNPP(LinearLearner, MultiViewLearner):
         neighborhood: the pairs that attract and the pairs that repel each other; None: ``Neighborhood()``.
         optimization: the settings of the minimisation; None: ``Optimization()``.
         init: the start: "neighbors", "labels", "cca", "pca" or "random" (see ``start``), or one (D, d_v) array per
-            view. With a frozen view, the other views start at random with "random", and otherwise at their ridge
-            regressions on the mean embedding of similar items.
+            view. With a frozen view, the other views start at small random projections with "random", and otherwise at
+            their ridge regressions on the mean embedding of similar items.
         ridge: weight of the penalty of the ridge regressions at the start, in units of a column's mean square, with
             ``init="labels"`` or a frozen view.
         frozen: the view, or views, whose projections stay fixed: at their PCA (Algorithm 2, "hybrid"), or at the arrays

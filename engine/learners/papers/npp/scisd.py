@@ -18,8 +18,8 @@ class Scisd:
     """SCISD of a distance: it falls like an inverted parabola from a lam^2 / 2 at 0, and is 0 from a lam on.
 
     It is the difference of two concave functions, ``loss = concave - subtracted``. Minus the second function is convex
-    and grows with the distance, so it is convex in the projections. The paper prints a lam / 2 as the constant of both
-    (10) and (11); equation (7) needs a lam^2 / 2.
+    and grows with the distance, so it is convex in the projections. The paper prints a lam / 2 as the constant of (10);
+    equations (7) and (11) need a lam^2 / 2.
 
     Args:
         a: shape, > 1.

@@ -159,6 +159,20 @@ def test_many_classes_have_different_codes_of_few_bits():
         assert average_precision(found).mean() > 0.96
 
 
+def test_uncertain_predictions_of_many_classes_take_the_larger_contrast():
+    """Held-out items choose it, and codes of unseen items rank better; fewer items than measure it keep 1."""
+    views, labels = classes_in_views(480, (16, 20), 60, noise=1.3)
+    train, new = [rows[:300] for rows in views], [rows[300:] for rows in views]
+    chosen, usual = (
+        NPPHash(24, instances=0, contrast=contrast, random_state=0).fit(train, labels[:300]) for contrast in (None, 1.0)
+    )
+    assert chosen.contrast_ == 2 * usual.contrast_
+    measured = [mean_average_precision(learner, new, labels[300:]) for learner in (chosen, usual)]
+    assert measured[0] > 1.05 * measured[1]
+    few = NPPHash(24, instances=0, random_state=0).fit([rows[:90] for rows in views], labels[:90])
+    assert few.contrast_ == usual.contrast_
+
+
 def own(learner, views) -> float:
     """Return the share of items that find themselves by the other view among the first tenth."""
     apart = between(learner, views)
@@ -273,8 +287,8 @@ def test_follows_a_kernel():
     [
         ({"n_bits": 0}, "n_bits must be a whole number from 1 to 4,096, not 0"),
         ({"n_bits": 2.5}, "n_bits must be a whole number, not 2.5"),
-        ({"contrast": 0}, "contrast must be a number from 0.01 to 100, not 0"),
-        ({"contrast": float("nan")}, "contrast must be a number, not nan"),
+        ({"contrast": 0}, "contrast must be a number from 0.01 to 100 or null, not 0"),
+        ({"contrast": float("nan")}, "contrast must be a number or null, not nan"),
         ({"max_iter": -1}, "max_iter must be a whole number from 0"),
         ({"max_rows": 1}, "max_rows must be a whole number from 2"),
     ],

@@ -7,7 +7,7 @@ from sklearn.metrics import average_precision_score
 
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.registry import from_state, parse_chain
-from crossview.engine.learners.subspace.class_instance import WEIGHTS, ClassInstance, _average_precision, chosen_weight
+from crossview.engine.learners.subspace.class_instance import WEIGHTS, ClassInstance, average_precision, chosen_weight
 from crossview.engine.learners.subspace.instances import Instances
 from crossview.engine.learners.subspace.kernel_features import unit_length
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
@@ -61,7 +61,7 @@ def test_items_find_themselves_and_their_class():
 
     def precision(learner) -> float:
         similar = learner.transform(new[0], view=0) @ learner.transform(new[1], view=1).T
-        return float(_average_precision(similar, classes[~learned_from][:, None] == classes[~learned_from]).mean())
+        return float(average_precision(similar, classes[~learned_from][:, None] == classes[~learned_from]).mean())
 
     assert ours.weight_ > 0
     assert precision(ours) > precision(usual) - 0.02
@@ -160,7 +160,7 @@ def test_average_precision_is_the_usual_one():
     similar, relevant = random.normal(size=(9, 9)), random.random((9, 9)) < 0.4
     np.fill_diagonal(relevant, False)
     relevant[0] = False
-    found = _average_precision(similar, relevant)
+    found = average_precision(similar, relevant)
     assert found[0] == 0
     for row in range(1, 9):
         others = np.arange(9) != row
