@@ -208,7 +208,7 @@ def test_without_labels_comparisons_teach_and_calibrate_nothing(home: Home, rows
 
 
 def test_matches_fuse_by_their_logistic_mean(made: Collection) -> None:
-    """The mean is over all items of all targets; held-out items teach the weights of a trained space."""
+    """The mean is over all items of all targets, calibrated; held-out items teach the weights of a trained space."""
     big = np.random.default_rng(2)
     more = [
         NewItem(
@@ -228,10 +228,13 @@ def test_matches_fuse_by_their_logistic_mean(made: Collection) -> None:
         for view in WIDTHS
         for of_target in made.search(SearchRequest([Query(view, key="more 000")], **everything))
     ]
-    for hit in found:
-        own = [of[hit.key] for of in parts if hit.key in of]
-        assert hit.match == pytest.approx(float(expit(np.mean(logit(np.clip(own, 1e-3, 1 - 1e-3))))), abs=1e-6)
+    own = [[of[hit.key] for of in parts if hit.key in of] for hit in found]
+    means = [float(np.mean(logit(np.clip(of_item, 1e-3, 1 - 1e-3)))) for of_item in own]
     matches = [hit.match or 0 for hit in found]
+    # A list of all views has a calibration of its own, a line of the mean.
+    slope, offset = np.polyfit(means, logit(matches), 1)
+    assert slope > 0
+    assert matches == pytest.approx(expit(offset + slope * np.array(means)), abs=1e-6)
     assert matches == sorted(matches, reverse=True)
     (learned,) = made.search(SearchRequest([Query(key="more 000")], **everything, fuse="learn"))
     assert learned.target == "learn of a, b, c"
