@@ -108,9 +108,9 @@ class Split:
         pool = distances[np.setdiff1d(self.own, labelled)]
         return decide(pool, distances[clear], np.asarray(self.labels[clear] == DISSIMILAR)).scores(distances)
 
-    def labels_of(self, told: Places, regions: Rows) -> Labels:
+    def labels_of(self, answered: Places, regions: Rows) -> Labels:
         """Return what is learned of labelled pairs; of ambiguous ones nothing."""
-        clear = told[self.labels[told] != AMBIGUOUS]
+        clear = answered[self.labels[answered] != AMBIGUOUS]
         return Labels(regions[clear], np.asarray(self.labels[clear] == DISSIMILAR))
 
 
@@ -161,17 +161,17 @@ def by_labels(split: Split) -> dict[str, dict[int, float]]:
     words = np.square(np.diff(split.page.words, axis=0)).sum(axis=1)
     unlearned = np.column_stack([regions.sum(axis=1), words, structure])
     for count in COUNTS:
-        told = drawn[:count]
-        metric, _ = split.metric(DIAGONAL, labels=split.labels_of(told, regions))
-        accuracies[RANDOM][count] = split.accuracy(metric.distances(regions)[:, None], told)
-        accuracies[UNLEARNED][count] = split.accuracy(unlearned, told)
+        answered = drawn[:count]
+        metric, _ = split.metric(DIAGONAL, labels=split.labels_of(answered, regions))
+        accuracies[RANDOM][count] = split.accuracy(metric.distances(regions)[:, None], answered)
+        accuracies[UNLEARNED][count] = split.accuracy(unlearned, answered)
     for name, extra in ((ACTIVE, structure[:, :0]), (f"{ACTIVE}, {BOTH}", structure)):
-        told = np.empty(0, np.int64)
-        while len(told) <= max(COUNTS):
-            metric, _ = split.metric(DIAGONAL, labels=split.labels_of(told, regions))
+        answered = np.empty(0, np.int64)
+        while len(answered) <= max(COUNTS):
+            metric, _ = split.metric(DIAGONAL, labels=split.labels_of(answered, regions))
             distances = np.column_stack([metric.distances(regions), extra])
-            if len(told) in COUNTS:
-                accuracies[name][len(told)] = split.accuracy(distances, told)
-            candidates = least_sure(split.scores(distances, told), np.setdiff1d(open_, told))
-            told = np.append(told, candidates[:1])
+            if len(answered) in COUNTS:
+                accuracies[name][len(answered)] = split.accuracy(distances, answered)
+            candidates = least_sure(split.scores(distances, answered), np.setdiff1d(open_, answered))
+            answered = np.append(answered, candidates[:1])
     return accuracies

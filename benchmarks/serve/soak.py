@@ -136,11 +136,11 @@ def _stopped(home: Path, run: Clients, by_kind: Mapping[str, tuple[bytes, ...]])
         ]
         with run.beside(*loads) as running:
             time.sleep(_UNDER_LOAD)
-            told = time.perf_counter()
+            signalled = time.perf_counter()
             status = server.end(signal.SIGTERM)
-            ended = time.perf_counter() - told
+            ended = time.perf_counter() - signalled
     results = [future.result() for future in running]
-    under_way = [_under_way(calls, told) for calls in results]
+    under_way = [_under_way(calls, signalled) for calls in results]
     with serving(home) as server:
         stored = _count(server.address, "stop/")
     return {

@@ -71,14 +71,14 @@ def draw(size: Size, signed: bool) -> tuple[NDArray[np.float64], NDArray[np.int6
     generator = np.random.default_rng([size.seed, size.width])
     rows = generator.normal(size=(size.rows, size.width)) / np.sqrt(size.width)
     weights = 1 / np.arange(1, min(COLUMNS, size.width) + 1)
-    told = rows[:, : len(weights)]
+    informative = rows[:, : len(weights)]
     items = generator.integers(size.rows, size=(size.quadruplets, 4))
     items = items[(items[:, 0] != items[:, 1]) & (items[:, 2] != items[:, 3])]
     if signed:
-        near, far = ((told[a] - told[b]) @ weights for a, b in (items.T[:2], items.T[2:]))
+        near, far = ((informative[a] - informative[b]) @ weights for a, b in (items.T[:2], items.T[2:]))
     else:
-        told = told * np.sqrt(weights)
-        near, far = (np.square(told[a] - told[b]).sum(axis=1) for a, b in (items.T[:2], items.T[2:]))
+        informative = informative * np.sqrt(weights)
+        near, far = (np.square(informative[a] - informative[b]).sum(axis=1) for a, b in (items.T[:2], items.T[2:]))
     turned = (near > far) != (generator.random(len(items)) < FLIPPED)
     return rows, np.where(turned[:, None], items[:, [2, 3, 0, 1]], items)
 
