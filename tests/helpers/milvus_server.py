@@ -21,7 +21,7 @@ _CONFIGURE = "import sys, milvus; milvus.MilvusServerConfig(data_dir=sys.argv[1]
 _READY_WITHIN = 600.0
 """Seconds until a server must answer."""
 _LAUNCHES = 4
-"""A server that starts again ends if another program has taken one of its ports; it then gets others."""
+"""A server that starts again ends if another program has taken one of its ports meanwhile."""
 
 
 def skip_without_server() -> None:
@@ -55,7 +55,6 @@ class MilvusServer:
                 self._launch()
                 if self._answers(began + _READY_WITHIN):
                     return time.monotonic() - began
-                self._write_configuration()
         raise AssertionError("the server ended")
 
     def _launch(self) -> None:
