@@ -101,8 +101,9 @@ class Round:
             queries = self.queries.seen_in(view)
             for target, vectors in self.space.probe(view, queries.rows[view], names).items() if names else ():
                 index = self.placed[str(target)][0]
-                hits = index.search(vectors, len(index), None)
-                lists[view, str(target)] = hits.ids, hits.distances.astype(np.float64)
+                if len(index):  # a metric of a view has the items of its own classes alone
+                    hits = index.search(vectors, len(index), None)
+                    lists[view, str(target)] = hits.ids, hits.distances.astype(np.float64)
         return lists
 
 

@@ -165,7 +165,7 @@ FOREIGN = {
     "session": {"features/models/towers.py", "features/models/trial.py", "features/models/text_worker.py"},
     "tokens": {"features/models/trial.py", "features/models/text_worker.py"},
     "text_worker": {"features/models/texts.py", "features/models/towers.py"},
-    "texts": {"features/models/towers.py", "engine/catalog/model_views.py"},
+    "texts": {"features/models/towers.py", "engine/catalog/model_rows.py"},
 }
 """The modules that may import those which run foreign code. Pictures run in the processes that read them, texts in
 those of their model, and first runs in a process of their own."""
