@@ -17,7 +17,17 @@ from crossview.engine.values.errors import CrossviewError
 
 _ENVIRONMENT = Path(__file__).parents[2] / ".venv-engines"
 _PYTHON, _UNPACKED = _ENVIRONMENT / "bin" / "python", _ENVIRONMENT / "milvus" / "bin"
-_CONFIGURE = "import sys, milvus; milvus.MilvusServerConfig(data_dir=sys.argv[1], proxy_port=sys.argv[2]).resolve()"
+_CONFIGURE = """
+import sys, milvus
+folder, proxy, *others = sys.argv[1:]
+configuration = milvus.MilvusServerConfig(data_dir=folder, proxy_port=proxy)
+names = [name for name in configuration.configurable_items if name.endswith("_port") and name != "proxy_port"]
+configuration.update(**dict(zip(names, others)))
+configuration.resolve()
+"""
+"""Its own choices lie among the ports of outgoing connections, which take them while the server is down."""
+_PORTS = 20
+"""More than its parts listen on, besides the proxy."""
 _READY_WITHIN = 600.0
 """Seconds until a server must answer."""
 _LAUNCHES = 4
@@ -90,8 +100,12 @@ class MilvusServer:
 
     def _write_configuration(self) -> None:
         """Write the configuration of the server, and that of the etcd in it, whose ports are otherwise fixed."""
-        subprocess.run([_PYTHON, "-c", _CONFIGURE, self._folder, str(self.port)], check=True)
-        clients, peers = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        ports = set[int]()
+        while len(ports) < _PORTS:
+            ports |= {free_port()} - {self.port}
+        first, second, *parts = map(str, ports)
+        subprocess.run([_PYTHON, "-c", _CONFIGURE, self._folder, str(self.port), *parts], check=True)
+        clients, peers = (f"http://127.0.0.1:{port}" for port in (first, second))
         etcd = self._folder / "configs" / "etcd.yaml"
         etcd.write_text(
             f"listen-client-urls: {clients}\nadvertise-client-urls: {clients}\nlisten-peer-urls: {peers}\n"
