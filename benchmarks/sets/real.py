@@ -106,6 +106,10 @@ LOADERS: Mapping[str, Loader] = {
     "merged10": partial(_photographs, "merged10", ("color", "sift", "gist")),
     "sports texts": partial(_multiview, "bbcsport.mat"),
     "orl faces": partial(_multiview, "orl.mat"),
+    "news stories": partial(_multiview, "threesources.mat"),
+    "cited papers": partial(_multiview, "citeseer.mat"),
+    "fly embryos": partial(_multiview, "bdgp.mat"),
+    "scenes": partial(_multiview, "scene15.mat"),
     "digits": _digits,
     "emoji": _emoji,
 }

@@ -69,9 +69,9 @@ def most_collections() -> int:
 
 
 def keep_memory_together() -> None:
-    """Limit glibc to two arenas for all threads, because every arena keeps its peak memory, and to small blocks in them.
+    """Limit glibc to two arenas for all threads, because every arena keeps its peak memory, with small blocks alone.
 
-    By default it keeps blocks of up to 32 MB there, and many large requests at once take twice the memory.
+    By default they keep blocks of up to 32 MB, and many large requests at once take twice the memory.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

@@ -23,12 +23,6 @@ from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import over
 
-_LEAST_CLASSES, _LEAST_ITEMS = 5, 5
-"""Minimum number of classes, and of labelled items of a class that counts."""
-_LEAST_FOUND = 5
-"""Minimum number of labels in the last ranks; fewer can be chance."""
-_TAIL = 0.75
-"""The ranks beyond this share of all are the last ones."""
 WEIGHTS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
 """Weights of the instance part to choose from; the smallest only orders items of equal probability."""
 _TOLERANCE = 0.005
@@ -44,40 +38,10 @@ _MEASURED = 400
 _FIRST = 10
 """Length of the hit lists in which items have to find themselves."""
 
-_WRONG = 0.05
-"""Minimum share of labels that contradict the views for co-EM."""
 _LEARNERS = {one.name: one for one in (ClassPosteriors, CoEM)}
 
 State = dict[str, Any]
 """The state of a fitted learner."""
-
-
-def wrong_share(left_out: Sequence[NDArray[np.floating[Any]]], mask: Mask, classes: NDArray[np.intp]) -> float:
-    """Return the estimated share of labels that were drawn by chance.
-
-    The items' views rank the classes of each item by the product of their probabilities. A wrong label has every rank
-    but the first equally often; a right one is hardly ever among the last quarter. So the share of labels in the last
-    quarter, divided by its share of the ranks, is an estimate. Labels that people confuse with similar ones are not
-    found, nor any with fewer than five classes.
-
-    Args:
-        left_out: (n_v, K) class probabilities of the items that have each view, by models without the item.
-        mask: (n, V), whether an item has a view.
-        classes: (n,) the column of each item's label; -1 for an item that does not count.
-    """
-    count = left_out[0].shape[1]
-    sizes = np.bincount(classes[classes >= 0], minlength=count)
-    able = np.flatnonzero((classes >= 0) & mask.any(axis=1) & (sizes[classes] >= _LEAST_ITEMS))
-    if count < _LEAST_CLASSES or not len(able):
-        return 0.0
-    scores = np.zeros((len(mask), count))
-    for rows, present in zip(left_out, mask.T, strict=True):
-        scores[present] += np.log(np.maximum(rows, np.finfo(np.float32).tiny))
-    own = scores[able, classes[able]]
-    ranks = (scores[able] > own[:, None]).sum(axis=1)
-    last = np.arange(1, count) > _TAIL * (count - 1)
-    tail = int((ranks > _TAIL * (count - 1)).sum())
-    return 0.0 if tail < _LEAST_FOUND else tail / len(able) / float(last.mean())
 
 
 @dataclass(eq=False, repr=False)
@@ -86,9 +50,9 @@ class ClassInstance(MultiViewLearner):
 
     The inner product of two embeddings is the probability that the rows are of one class, plus ``weight_`` times the
     cosine of their instance embeddings; end a pipeline in ``dot`` to rank by it. The probabilities are those of
-    ``ClassPosteriors`` or ``CoEM``; with "auto", of co-EM if the views contradict at least 5 % of the labels, because
-    posteriors learn wrong labels, too, see ``wrong_share``. They place all items of a class at almost the same point,
-    so they find the class of a query but not the items that look like it. The instance embeddings, see ``Instances``,
+    ``ClassPosteriors`` or ``CoEM``; with "auto", of co-EM where an item has several views and one label, because
+    posteriors learn wrong labels, too. They place all items of a class at almost the same point, so they find the class
+    of a query but not the items that look like it. The instance embeddings, see ``Instances``,
     are near each other for the rows of one item in all views, and far apart for rows of different items. They order the
     items of a class, and decide where the class is uncertain.
 
@@ -105,7 +69,7 @@ class ClassInstance(MultiViewLearner):
     greatest of these weights keeps it nearest to changed copies of itself.
 
     Args:
-        classes: the learner of class probabilities: "posteriors", "co-em", or "auto", one of both.
+        classes: the learner of class probabilities: "posteriors", "co-em", or "auto", see above.
         weight: weight of the instance part; None: chosen, or 0.1 if fewer than 100 labelled items with all views can
             measure it, or 1 without labels and pairs.
         n_components: maximum number of dimensions of the learned instance part.
@@ -162,15 +126,17 @@ class ClassInstance(MultiViewLearner):
 
     def fit_cost(self, size: FitSize) -> FitCost:
         """Return the cost of the two learners, one after the other."""
-        classes, instances = self._of_classes().fit_cost(size), Instances().fit_cost(size)
+        classes, instances = self._of_classes(len(size.widths)).fit_cost(size), Instances().fit_cost(size)
         return FitCost(max(classes.bytes, instances.bytes), classes.operations + instances.operations)
 
     def embedded_widths(self, size: FitSize) -> tuple[int, ...]:
         """Return the number of classes and of dimensions of the instance part."""
-        return tuple(width + self.n_components for width in self._of_classes().embedded_widths(size))
+        return tuple(width + self.n_components for width in self._of_classes(len(size.widths)).embedded_widths(size))
 
-    def _of_classes(self) -> ClassPosteriors:
-        """Return the unfitted learner of class probabilities."""
+    def _of_classes(self, views: int, labels: Any = None) -> ClassPosteriors:
+        """Return the unfitted learner of class probabilities, for so many views."""
+        if self.classes == "auto" and views > 1 and not sp.issparse(labels):
+            return CoEM(new_classes=0, random_state=self.random_state)
         return _LEARNERS.get(self.classes, ClassPosteriors)(random_state=self.random_state)
 
     def _needs_classes(self, supervision: Supervision) -> bool:
@@ -178,10 +144,8 @@ class ClassInstance(MultiViewLearner):
 
     def _fit(self, views: list[Rows], supervision: Supervision) -> None:
         self.shared_means_ = _shared_means(self._shared, views, supervision.mask)
-        unfitted, instances = self._learners or (self._of_classes(), None)
+        unfitted, instances = self._learners or (self._of_classes(len(views), supervision.classes), None)
         classes = unfitted.fit(views, supervision)
-        if self.classes == "auto" and self._learners is None and _contradicted(classes, supervision) >= _WRONG:
-            classes = CoEM(random_state=self.random_state).fit(views, supervision)
         folds: list[Fold] = []
         learned = self._learned_views(len(views))
         mask = supervision.mask[:, learned]
@@ -283,16 +247,6 @@ def _supervised(supervision: Supervision) -> bool:
     """Return whether any label or pair is known."""
     labelled = supervision.classes is not None and (supervision.labelled is None or bool(np.any(supervision.labelled)))
     return labelled or supervision.neighbors is not None
-
-
-def _contradicted(classes: ClassPosteriors, supervision: Supervision) -> float:
-    """Return the estimated share of wrong labels; 0 with a single view, pairs, or several labels of an item."""
-    labels = supervision.classes
-    if supervision.mask.shape[1] < 2 or supervision.neighbors is not None or labels is None or sp.issparse(labels):
-        return 0.0
-    columns = {name: column for column, name in enumerate(classes.classes_.tolist())}
-    places = np.array([columns.get(name, -1) for name in np.asarray(labels).tolist()])
-    return wrong_share(classes.left_out_, supervision.mask, places)
 
 
 def chosen_weight(folds: Sequence[Fold], probabilities: Sequence[Rows], classes: Any) -> float:

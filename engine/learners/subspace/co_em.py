@@ -16,9 +16,9 @@ from crossview.engine.learners.frame.settings import Between, Count, Share
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.frame.view_rows import Rows, slices
 from crossview.engine.learners.subspace.evidence import Evidence
-from crossview.engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
+from crossview.engine.learners.subspace.kernel_regression import KernelRegression, TargetedRows, drawn
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
-from crossview.engine.learners.subspace.row_kernel import Kernel, RowKernel, Scaling, usual_scaling
+from crossview.engine.learners.subspace.row_kernel import RowKernel, usual_scaling
 from crossview.engine.learners.subspace.seeding import MOST_GROUPS, STARTS, Seeding
 from crossview.engine.learners.subspace.turns import NEW_CLASSES, TRIALS, TURNS, Plan, Trials, Turn, Turns, log_ratios
 from crossview.engine.runtime.cancellation import checkpoint
@@ -41,6 +41,13 @@ class _Problem:
     mask: NDArray[np.bool_]
     groups: NDArray[np.intp] | None
     evidence: Evidence
+
+    def of(self, view: int, targets: Rows) -> TargetedRows:
+        """Return the rows of a view with the (n, K) targets of all items."""
+        present = self.mask[:, view]
+        return TargetedRows(
+            self.views[view][present], targets[present], None if self.groups is None else self.groups[present]
+        )
 
     def sample(self, random: np.random.RandomState) -> "_Problem":
         """Return at most 1,000 of the items; all if a view has nearly no rows among these."""
@@ -70,8 +77,9 @@ class CoEM(ClassPosteriors):
     evidence shows them.
 
     Args:
-        row_kernel: see ``ClassPosteriors``.
-        scaling: see ``RowKernel``; None: "unit" for counts of which nearly all are 0, otherwise "both".
+        row_kernel: see ``ClassPosteriors``; None: "gaussian" unless another kernel predicts the labels that spread
+            along the graph of nearest neighbours better, by more than one standard error of the log loss.
+        scaling: see ``RowKernel``; None: in the same way, "both", or "unit" for counts of which nearly all are 0.
         new_classes: number of classes besides those of the labels; None: chosen from 0, 2, 4, 8, ... 64, and numbers
             between.
         label_noise: assumed share of wrong labels; None: it is estimated.
@@ -103,8 +111,6 @@ class CoEM(ClassPosteriors):
     pair_noise_: float = field(init=False)
     scores_: NDArray[np.float64] = field(init=False)
 
-    row_kernel: Kernel = "gaussian"
-    scaling: Scaling | None = None
     new_classes: Annotated[int, Between(0, MOST_GROUPS)] | None = None
     label_noise: Share | None = None
     max_iter: Count = 8
@@ -171,36 +177,59 @@ class CoEM(ClassPosteriors):
                 raise ValueError(f"{shortage}; at least {_LEAST_ROWS} are needed")
         groups = None if supervision.groups is None else np.asarray(supervision.groups)[items]
         problem = _Problem(views, mask, groups, evidence)
-        turns, seeding = self._prepared(problem, random)
-        plan = self._kept or self._plan(problem, turns, seeding, random)
+        seeding = self._seeding(problem, random)
+        kernels = self._kernels(problem, seeding, random)
+        turns = self._turns(problem, kernels, random)
+        plan = self._kept or self._plan(problem, turns, seeding, kernels, random)
         self.new_classes_, self.start_ = plan.new, plan.start
         start = seeding.starts(evidence).of(len(evidence.classes) + plan.new, random)[plan.start]
         *_, last = islice(turns.after(start), plan.turns)
         return last
 
-    def _plan(self, problem: "_Problem", turns: Turns, seeding: Seeding, random: np.random.RandomState) -> Plan:
+    def _plan(
+        self,
+        problem: "_Problem",
+        turns: Turns,
+        seeding: Seeding,
+        kernels: Sequence[RowKernel],
+        random: np.random.RandomState,
+    ) -> Plan:
         """Return the plan that predicts best in trials on some of the items."""
         some = problem.sample(random)
         if some is not problem:
-            turns, seeding = self._prepared(some, random)
+            turns, seeding = self._turns(some, kernels, random), self._seeding(some, random)
         trials = Trials.of(turns, seeding, random)
         plan = trials.plan(self.new_classes)
         self.scores_ = trials.best_scores()
         return plan
 
-    def _prepared(self, problem: "_Problem", random: np.random.RandomState) -> tuple[Turns, Seeding]:
-        """Return what all turns, and what all starts, share."""
-        views, mask = problem.views, problem.mask
-        seeding = Seeding.of(views, mask, self.scaling, self.n_landmarks, random)
+    def _seeding(self, problem: "_Problem", random: np.random.RandomState) -> Seeding:
+        return Seeding.of(problem.views, problem.mask, self.scaling, self.n_landmarks, random)
+
+    def _turns(self, problem: "_Problem", kernels: Sequence[RowKernel], random: np.random.RandomState) -> Turns:
+        """Return what all turns share."""
+        mask = problem.mask
         landmarks = [drawn(count, self.n_landmarks, random) for count in mask.sum(axis=0).tolist()]
 
         def decomposed(view: int) -> KernelRegression:
-            present = mask[:, view]
-            groups = None if problem.groups is None else problem.groups[present]
-            return self._undecided(views[view][present], groups, landmarks[view])
+            return _undecided(kernels[view], problem.of(view, np.zeros((len(mask), 1))), landmarks[view])
 
-        undecided = over(range(len(views)), decomposed)
-        return Turns(undecided, mask, problem.evidence, self.alpha, self.label_noise, self.max_iter), seeding
+        undecided = over(range(len(kernels)), decomposed)
+        return Turns(undecided, mask, problem.evidence, self.alpha, self.label_noise, self.max_iter)
+
+    def _kernels(self, problem: "_Problem", seeding: Seeding, random: np.random.RandomState) -> list[RowKernel]:
+        """Return the kernel of each view: with two known classes, the best one for labels that spread to all items."""
+        if self._choices:
+            return [kernel for kernel, _ in self._choices]
+        evidence = problem.evidence
+        usual = [
+            RowKernel(self.row_kernel or "gaussian", self.scaling or usual_scaling(rows)) for rows in problem.views
+        ]
+        if len(evidence.classes) < 2:
+            return usual
+        spread = seeding.graph.with_pairs(evidence.similar).spread(evidence.codes, len(evidence.classes))
+        spread[evidence.known] = np.eye(len(evidence.classes))[evidence.codes[evidence.known]]
+        return [self._best_kernel(problem.of(view, spread), random, (own,))[0] for view, own in enumerate(usual)]
 
     def _items(self, evidence: Evidence, mask: NDArray[np.bool_], random: np.random.RandomState) -> NDArray[np.intp]:
         """Return the items to learn from, ascending; items with a label or a pair have precedence.
@@ -243,8 +272,11 @@ class CoEM(ClassPosteriors):
             probabilities = evidence.probabilities(ratios, probabilities)
         present = supervision.mask[:, -1]
         groups = None if supervision.groups is None else np.asarray(supervision.groups)[present]
-        landmarks = drawn(int(present.sum()), self.n_landmarks, check_random_state(self.random_state))
-        undecided = self._undecided(views[-1][present], groups, landmarks)
+        random = check_random_state(self.random_state)
+        landmarks = drawn(int(present.sum()), self.n_landmarks, random)
+        learned = TargetedRows(views[-1][present], probabilities[present], groups)
+        kernel = self._best_kernel(learned, random)[0]
+        undecided = _undecided(kernel, learned, landmarks)
         turn = Turns([undecided], present[:, None], evidence, self.alpha, self.label_noise, 1).learned(probabilities)
         for name, value in turn.fitted(0).items():
             setattr(self, name, [*getattr(self, name), value])
@@ -257,9 +289,8 @@ class CoEM(ClassPosteriors):
                 "one view does not determine the number of classes: give labels of two classes, pairs, or new_classes"
             )
 
-    def _undecided(self, rows: Rows, groups: Groups | None, landmarks: NDArray[np.intp]) -> KernelRegression:
-        """Return the decomposed regression of a view's rows, whose targets are not known yet."""
-        checkpoint()
-        learned = TargetedRows(rows, np.zeros((len(rows), 1)), groups)
-        scaling = self.scaling or usual_scaling(rows)
-        return KernelRegression.of(RowKernel(self.row_kernel, scaling), learned, landmarks, 1.0)
+
+def _undecided(kernel: RowKernel, learned: TargetedRows, landmarks: NDArray[np.intp]) -> KernelRegression:
+    """Return the decomposed regression of a view's rows, which takes other targets."""
+    checkpoint()
+    return KernelRegression.of(kernel, learned, landmarks, 1.0)

@@ -57,7 +57,7 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
     Args:
         row_kernel: "linear", inner products; "gaussian", the mean of Gaussian kernels of five widths, see
             ``RowKernel``; None: the better of the two.
-        scaling: see ``RowKernel``; None: the best of all but "unit".
+        scaling: see ``RowKernel``; None: the best of all.
         alpha: the ridge's penalty per row, in units of a row's mean squared length; None: the best of 15 from 1e-6 to
             10.
         n_landmarks: maximum number of landmarks, the rows with which the kernel compares others, drawn at random.
@@ -169,9 +169,13 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
             return np.asarray(labels[:, self.classes_].toarray() != 0, dtype=np.float64)
         return np.asarray(np.asarray(labels)[:, None] == self.classes_[None, :], dtype=np.float64)
 
-    def _best_kernel(self, learned: TargetedRows, random: np.random.RandomState) -> tuple[RowKernel, float | None]:
-        """Return the simplest kernel whose log loss is within one standard error of the smallest, and its penalty."""
+    def _best_kernel(
+        self, learned: TargetedRows, random: np.random.RandomState, usual: Sequence[RowKernel] = ()
+    ) -> tuple[RowKernel, float | None]:
+        """Return the first kernel whose log loss is within one standard error of the smallest, and its penalty: usual
+        ones come first, and then the simplest."""
         tried = candidates(self.row_kernel, self.scaling)
+        tried.sort(key=lambda kernel: kernel not in usual)
         if len(tried) == 1:
             return tried[0], self.alpha
         sample = learned.take(drawn(len(learned.rows), _TRIAL_ROWS, random))

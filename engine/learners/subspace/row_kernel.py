@@ -20,7 +20,7 @@ _STEP = 64
 Kernel = Literal["linear", "gaussian"]
 Scaling = Literal["none", "sqrt", "unit", "standardize", "both"]
 KERNELS: tuple[Kernel, ...] = ("linear", "gaussian")
-SCALINGS: tuple[Scaling, ...] = ("none", "sqrt", "standardize", "both")
+SCALINGS: tuple[Scaling, ...] = ("none", "sqrt", "unit", "standardize", "both")
 """Those to choose from by cross-validation."""
 _MOSTLY_ZERO = 0.9
 ROWS_AT_ONCE = 1_536

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import normalize
 
@@ -265,20 +264,22 @@ class Starts:
         checkpoint()
         items, codes = self.evidence.known, self.evidence.codes
         centers = [rows[codes == code].mean(axis=0) for code in range(len(self.evidence.classes))]
-        free = np.flatnonzero(codes < 0)
+        free = rows[codes < 0]
+        gaps = _squared(free, np.array(centers)).min(axis=1) if centers else np.zeros(len(free))
         while len(centers) < groups:  # k-means++ (Arthur and Vassilvitskii, 2007)
-            shares = _shares(rows[free], centers)
-            centers.append(rows[free[random.choice(len(free), p=shares)]])
+            shares = gaps / gaps.sum() if gaps.sum() > 0 else None  # None: all have equal shares
+            centers.append(free[random.choice(len(free), p=shares)])
+            nearest = _squared(free, centers[-1][None])[:, 0]
+            gaps = np.minimum(gaps, nearest) if len(centers) > 1 else nearest
         middles, mine = np.array(centers), codes
         for _ in range(_STEPS):
-            before, mine = mine, euclidean_distances(rows, middles, squared=True).argmin(axis=1)
+            before, mine = mine, _squared(rows, middles).argmin(axis=1)
             mine[items] = codes[items]
             if np.array_equal(before, mine):
                 break
-            sums = np.zeros_like(middles)
-            np.add.at(sums, mine, rows)
+            members = sp.csr_array((np.ones(len(rows)), mine, np.arange(len(rows) + 1)), shape=(len(rows), groups))
             counts = np.bincount(mine, minlength=groups)[:, None]
-            middles = np.where(counts > 0, sums / np.maximum(counts, 1), middles)
+            middles = np.where(counts > 0, (members.T @ rows) / np.maximum(counts, 1), middles)
         return float(np.square(rows - middles[mine]).sum()), mine
 
 
@@ -289,13 +290,10 @@ def _certain(positions: NDArray[np.intp], groups: int) -> Rows:
     return probabilities
 
 
-def _shares(rows: Rows, centers: Sequence[Rows]) -> NDArray[np.float64] | None:
-    """Return the probability that each row becomes the next centre, by its distance to all others; None: all are
-    equal."""
-    if not centers:
-        return None
-    gaps = euclidean_distances(rows, np.array(centers), squared=True).min(axis=1)
-    return gaps / gaps.sum() if gaps.sum() > 0 else None
+def _squared(rows: Rows, centers: Rows) -> Rows:
+    """Return the squared distances of (n, r) rows of unit length or 0 to (m, r) centres, (n, m)."""
+    squared = np.square(rows).sum(axis=1)[:, None] - 2 * rows @ centers.T + np.square(centers).sum(axis=1)
+    return np.maximum(squared, 0)
 
 
 def _largest(kernel: Rows) -> float:

@@ -235,27 +235,31 @@ def test_an_error_while_a_view_is_added_changes_nothing(learned, monkeypatch):
         learner.transform(views[0], view=2)
 
 
-def test_labels_that_the_views_contradict_are_left_to_co_em():
-    """Posteriors learn wrong labels; right labels, and a stated learner, stay with posteriors."""
+def test_one_label_an_item_and_several_views_are_left_to_co_em():
+    """Posteriors learn wrong labels; they learn a single view, items of several labels, and what names them."""
     random = np.random.default_rng(0)
     true = np.repeat(np.arange(8), 30)
     shown = np.hstack([2.0 * np.eye(8)[true], random.normal(size=(len(true), 3))])
     views = [shown @ random.normal(size=(11, 12)) + 0.3 * random.normal(size=(len(true), 12)) for _ in range(2)]
     labels = np.where(random.random(len(true)) < 0.4, random.integers(8, size=len(true)), true)
+    several = sp.csr_array(np.eye(8)[labels])
     found = {
-        name: ClassInstance(classes, random_state=0).fit(views, given)
-        for name, classes, given in (
-            ("right", "auto", true),
-            ("wrong", "auto", labels),
-            ("fixed", "posteriors", labels),
+        name: ClassInstance(classes, random_state=0).fit(rows, given)
+        for name, classes, rows, given in (
+            ("usual", "auto", views, labels),
+            ("one view", "auto", views[:1], labels),
+            ("several labels", "auto", views, Supervision(classes=several, mask=np.ones((len(true), 2), bool))),
+            ("stated", "posteriors", views, labels),
         )
     }
     learners = {name: one.class_state_["learner"] for name, one in found.items()}
-    assert learners == {"right": "posteriors", "wrong": "co-em", "fixed": "posteriors"}
-    again = found["wrong"].again().fit(views, labels)
-    assert again.class_state_["learner"] == "co-em"
+    rest = dict.fromkeys(("one view", "several labels", "stated"), "posteriors")
+    assert learners == {"usual": "co-em", **rest}
+    assert found["usual"].again().fit(views, labels).class_state_["learner"] == "co-em"
+    usual, stated = (found[name]._models()[0].embedded(views[0], 0) for name in ("usual", "stated"))
+    assert usual[np.arange(len(true)), true].mean() > stated[np.arange(len(true)), true].mean() + 0.1
     np.testing.assert_array_equal(
-        from_state(found["wrong"].to_state()).transform(views[0], view=0), found["wrong"].transform(views[0], view=0)
+        from_state(found["usual"].to_state()).transform(views[0], view=0), found["usual"].transform(views[0], view=0)
     )
 
 

@@ -128,8 +128,8 @@ def test_exclusive_posteriors_add_up_to_one(random):
 def test_candidates_come_in_the_stated_order():
     """Linear comes before Gaussian, unscaled rows before scaled ones, one scaling before two; a set value is fixed."""
     tried = candidates(None, None)
-    assert [one.kernel for one in tried] == ["linear"] * 4 + ["gaussian"] * 4
-    assert [one.scaling for one in tried[:4]] == ["none", "sqrt", "standardize", "both"]
+    assert [one.kernel for one in tried] == ["linear"] * 5 + ["gaussian"] * 5
+    assert [one.scaling for one in tried[:5]] == ["none", "sqrt", "unit", "standardize", "both"]
     assert [(one.kernel, one.scaling) for one in candidates("linear", "sqrt")] == [("linear", "sqrt")]
 
 
