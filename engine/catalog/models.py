@@ -27,6 +27,7 @@ from crossview.engine.values.errors import (
 )
 from crossview.features.base import Input
 from crossview.features.inputs import models_of
+from crossview.features.models.catalogue import OFFERS, downloaded, offered
 from crossview.features.models.device import chosen_device
 from crossview.features.models.folder import Folder, files_of, read_folder
 from crossview.features.models.manifest import Manifest
@@ -79,6 +80,16 @@ class Models:
             model = Model(name, manifest.digest(), manifest, size, datetime.now(UTC).isoformat(timespec="seconds"))
             self._install(model, staging, hashes)
         return model, trials
+
+    def download(self, name: str, shown: bool = False) -> tuple[Model, dict[Input, Trial]]:
+        """Download a model of the catalogue and add it under its name, as ``add`` does; ``shown``: pip's progress.
+
+        Raises AlreadyExistsError for a taken name, ModelError for an unknown name or a failed download, StorageError.
+        """
+        (model,) = offered([name])
+        self._check_free(model)
+        with downloaded(OFFERS[model], shown) as folder:
+            return self.add(model, folder)
 
     def bring(self, other: "Models") -> None:
         """Register the models of another home, under the same names; a model that is there stays.

@@ -370,7 +370,12 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= _TEXT_QUOTED else text[:_TEXT_QUOTED] + "...")
 
 
-ADD_TEXTS = Text("add a view of texts with: ", call("collection.views.add", "text"))
+ADD_TEXTS = Text(
+    "get models by which words find pictures with: ",
+    call("home.models.download", "words"),
+    "; or add a view of the items' own texts with: ",
+    call("collection.views.add", "text"),
+)
 
 
 def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, kind: str) -> Text:

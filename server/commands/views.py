@@ -19,6 +19,7 @@ from crossview.server.commands.common import (
     print_result,
 )
 from crossview.server.commands.connection_options import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
+from crossview.server.commands.hints import hint
 from crossview.server.commands.index_options import LabelsOption, PathsArgument, WorkersOption
 from crossview.server.commands.output import say, show, table
 
@@ -57,6 +58,9 @@ def add(
     """
     with connection.collection(name) as collection:
         view = collection.views.add(spec)
+        without_rows = collection.items.count()
+    if without_rows and not as_json:
+        say(f"its rows come when the pictures are indexed again: {hint('index', name, 'PICTURES')}", err=True)
     print_result(view, f"added view {view.name}: {view.extractor}, {view.dim} numbers per row", as_json)
 
 

@@ -40,6 +40,7 @@ STEPS = {
     "home.delete": Step("DeleteCollection", "delete"),
     "home.delete_alias": Step("DeleteAlias", "alias", "--delete"),
     "home.models.add": Step("", "model add"),
+    "home.models.download": Step("", "model get"),
     "home.models.remove": Step("", "model remove"),
     "home.names": Step("ListCollections", "list"),
     "home.rename": Step("RenameCollection", "rename"),

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from pprint import pprint
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from PIL import Image
 
 CAMERA_IFD, GPS_IFD = 0x8769, 0x8825
-NFC, NFD = "NFC", "NFD"
+NFC: Final = "NFC"
+NFD: Final = "NFD"
 
 
 @dataclass

@@ -1,0 +1,118 @@
+"""EfficientNet-Lite0: the ONNX graph of a checkpoint of its weights."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.features.errors import ModelError
+from crossview.features.extras import lacking
+from crossview.features.models.checkpoint import Tensors
+
+PREPROCESSING = {
+    "do_resize": True,
+    "size": {"shortest_edge": 224},
+    "resample": 3,
+    "do_center_crop": True,
+    "crop_size": {"height": 224, "width": 224},
+    "do_rescale": True,
+    "rescale_factor": 1 / 255,
+    "do_normalize": True,
+    "image_mean": [127 / 255] * 3,
+    "image_std": [128 / 255] * 3,
+}
+"""As it was trained: (pixel - 127) / 128."""
+_BLOCKS = 16
+_HALVING = (1, 3, 5, 11)
+"""Numbers of the blocks that halve the sides."""
+_VARIANCE = 1e-3
+"""Added to the variances of the normalisations, as in its training."""
+_SIDE, _OPSET = 224, 13
+
+
+class _Graph:
+    """A graph in the making: each method adds nodes and returns the name of the last one's output."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        self._tensors, self.nodes, self.weights = tensors, list[Any](), list[Any]()
+        self._bounds = self.constant("least", np.array(0.0)), self.constant("most", np.array(6.0))
+
+    def constant(self, name: str, values: NDArray[Any]) -> str:
+        from onnx import numpy_helper
+
+        self.weights.append(numpy_helper.from_array(values.astype(np.float32), name))
+        return name
+
+    def node(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        from onnx import helper
+
+        self.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
+        return output
+
+    def convolved(self, source: str, name: str, norm: str, stride: int = 1, bounded: bool = True) -> str:
+        """Add a convolution, into whose weights the normalisation after it goes; bounded: limited to 0 to 6."""
+        weights = self._tensors[f"{name}.weight"]
+        scale = self._tensors[f"{norm}.weight"] / np.sqrt(self._tensors[f"{norm}.running_var"] + _VARIANCE)
+        shift = self._tensors[f"{norm}.bias"] - self._tensors[f"{norm}.running_mean"] * scale
+        inputs = [source, self.constant(f"{name}.w", weights * scale[:, None, None, None])]
+        inputs.append(self.constant(f"{name}.b", shift))
+        group = len(weights) if weights.shape[1] == 1 else 1
+        result = self.node(
+            "Conv",
+            inputs,
+            f"{name}.y",
+            kernel_shape=weights.shape[2:],
+            strides=[stride, stride],
+            group=group,
+            auto_pad="SAME_UPPER",
+        )
+        return self.node("Clip", [result, *self._bounds], f"{name}.r") if bounded else result
+
+    def block(self, source: str, number: int) -> str:
+        """Add a block: widen, filter each channel, and narrow; its input is added where the form stays the same."""
+        name, stride = f"_blocks.{number}", 2 if number in _HALVING else 1
+        wide = source
+        if f"{name}._expand_conv.weight" in self._tensors:
+            wide = self.convolved(source, f"{name}._expand_conv", f"{name}._bn0")
+        filtered = self.convolved(wide, f"{name}._depthwise_conv", f"{name}._bn1", stride)
+        narrow = self.convolved(filtered, f"{name}._project_conv", f"{name}._bn2", bounded=False)
+        first = f"{name}._expand_conv.weight" if wide != source else f"{name}._depthwise_conv.weight"
+        width = self._tensors[first].shape[1 if wide != source else 0]
+        same = stride == 1 and width == len(self._tensors[f"{name}._project_conv.weight"])
+        return self.node("Add", [source, narrow], f"{name}.sum") if same else narrow
+
+
+def write_lite0(tensors: Tensors, path: Path) -> None:
+    """Write the graph: ``pixels`` (n, 3, 224, 224), float32, to ``embedding`` (n, 1280) and ``logits`` (n, 1000).
+
+    The architecture: Tan and Le, ICML 2019, table 1, in the form without squeezing and with bounded activations.
+    Raises ModelError if a tensor is missing, or without onnx.
+    """
+    try:
+        from onnx import TensorProto, helper
+    except ImportError as error:
+        raise lacking(ModelError, "this model needs onnx", "words") from error
+    try:
+        graph = _Graph(tensors)
+        last = graph.convolved("pixels", "_conv_stem", "_bn0", stride=2)
+        for number in range(_BLOCKS):
+            last = graph.block(last, number)
+        last = graph.convolved(last, "_conv_head", "_bn1")
+        graph.node("GlobalAveragePool", [last], "mean")
+        graph.node("Flatten", ["mean"], "embedding")
+        classes = graph.constant("fc.w", tensors["_fc.weight"]), graph.constant("fc.b", tensors["_fc.bias"])
+        graph.node("Gemm", ["embedding", *classes], "logits", transB=1)
+        width, count = tensors["_fc.weight"].shape[1], len(tensors["_fc.bias"])
+    except KeyError as error:
+        raise ModelError(f"the checkpoint has no tensor {error.args[0]!r}") from error
+    values = helper.make_tensor_value_info
+    made = helper.make_graph(
+        graph.nodes,
+        "efficientnet-lite0",
+        [values("pixels", TensorProto.FLOAT, ["n", 3, _SIDE, _SIDE])],
+        [values("embedding", TensorProto.FLOAT, ["n", width]), values("logits", TensorProto.FLOAT, ["n", count])],
+        graph.weights,
+    )
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=8)
+    path.write_bytes(model.SerializeToString())

