@@ -293,7 +293,7 @@ def _certain(positions: NDArray[np.intp], groups: int) -> Rows:
 def _squared(rows: Rows, centers: Rows) -> Rows:
     """Return the squared distances of (n, r) rows of unit length or 0 to (m, r) centres, (n, m)."""
     squared = np.square(rows).sum(axis=1)[:, None] - 2 * rows @ centers.T + np.square(centers).sum(axis=1)
-    return np.maximum(squared, 0)
+    return np.asarray(np.maximum(squared, 0))
 
 
 def _largest(kernel: Rows) -> float:
