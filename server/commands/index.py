@@ -39,14 +39,6 @@ def index(
         Path | None,
         typer.Option(metavar="FILE", help="Write each unusable file and the reason as JSON lines to this file."),
     ] = None,
-    words: Annotated[
-        bool,
-        typer.Option(
-            "--words",
-            help="Let words find the pictures: add a view by two models, which are downloaded if they are missing "
-            "(42 MB, see model get).",
-        ),
-    ] = False,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
@@ -67,15 +59,13 @@ def index(
         crossview index pets --view clip --vectors rows.npy --keys keys.txt
     """
     _check(options, rows, paths, failures, follow)
-    if words:
-        _check_words(connection, rows, follow)
     check_follow(follow)
     from crossview.engine.values.item import IndexOptions
 
     began, refusal = time.monotonic(), ""
     try:
         with _opened(connection, name, paths or [], follow) as collection:
-            if words:
+            if follow.words:
                 add_words(connection.home, collection)
             if rows.vectors is not None:
                 report = since(began, _index_vectors(collection, options, rows, as_json))
@@ -104,6 +94,11 @@ def _opened(
     connection: PictureConnection, name: str, paths: list[Path], follow: FollowOptions
 ) -> "Iterator[CollectionBackend]":
     """Yield the collection, which is created for pictures if no collection has a similar name."""
+    if follow.words and connection.server is not None:
+        raise typer.BadParameter(
+            "a server uses the models of its home: run crossview model get words on its machine, and then "
+            "crossview view add NAME names=conse:lite0:minilm here"
+        )
     remember_collection(name)
     with connection.backend() as backend:
         existing_names = {*backend.names(), *backend.aliases()}
@@ -177,18 +172,8 @@ def _check(
             "vectors have no files: with --vectors, --labels is a CSV file of keys, and --replace-labels, "
             "--include-deleted, --exclude and --metadata have no meaning"
         )
-    if follow.prune or follow.watch or follow.dry_run:
-        raise typer.BadParameter("vectors have no folders: --prune, --watch and --dry-run have no meaning")
-
-
-def _check_words(connection: PictureConnection, rows: VectorOptions, follow: FollowOptions) -> None:
-    if connection.server is not None:
-        raise typer.BadParameter(
-            "a server uses the models of its home: run crossview model get words on its machine, and then "
-            "crossview view add NAME names=conse:lite0:minilm here"
-        )
-    if rows.vectors is not None or follow.dry_run:
-        raise typer.BadParameter("--words adds a view of pictures: leave out --vectors and --dry-run")
+    if follow.prune or follow.watch or follow.dry_run or follow.words:
+        raise typer.BadParameter("vectors have no folders: --prune, --watch, --dry-run and --words have no meaning")
 
 
 def _stop(committed: int, server: str | None) -> NoReturn:

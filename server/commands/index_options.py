@@ -96,6 +96,14 @@ class FollowOptions:
     ] = None
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what the command would do.")] = False
     watch: Annotated[bool, typer.Option("--watch", help="Keep following the folders until Ctrl-C.")] = False
+    words: Annotated[
+        bool,
+        typer.Option(
+            "--words",
+            help="Let words find the pictures: add a view by two models, which are downloaded if they are missing "
+            "(42 MB, see model get).",
+        ),
+    ] = False
     no_create: Annotated[
         bool, typer.Option("--no-create", help="Fail if the collection does not exist, instead of creating it.")
     ] = False

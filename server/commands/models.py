@@ -66,7 +66,7 @@ class OfferedModel:
 
     name: str
     about: str
-    """What its rows are good for."""
+    """The purpose of its rows."""
     megabytes: int
     """Size of the download."""
     licence: str

@@ -108,7 +108,7 @@ def test_words_are_for_pictures_of_this_machine(tmp_path: Path) -> None:
     home = tmp_path / "home"
     line = "index", "art", tmp_path, "--words"
     assert "model get words on its machine" in run(*line, "--server", "localhost:1").output
-    assert "leave out --vectors and --dry-run" in run(*line, "--dry-run", "--home", home).output
+    assert "--words adds a view, and --dry-run changes nothing" in run(*line, "--dry-run", "--home", home).output
 
 
 @pytest.mark.long
