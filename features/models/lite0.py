@@ -77,15 +77,15 @@ class _Unpickler(pickle.Unpickler):
         return self.storages.setdefault(key, _Storage(kind, count))
 
 
-def read_checkpoint(path: Path) -> Tensors:
+def read_checkpoint(data: bytes) -> Tensors:
     """Return the tensors of a checkpoint by name; ModelError if it is damaged or contains anything else.
 
     The form is that of PyTorch before 1.6: pickles, and then the numbers. Nothing that the pickles name runs.
     """
     try:
-        file = io.BytesIO(path.read_bytes())
+        file = io.BytesIO(data)
         if (_Unpickler(file).load(), _Unpickler(file).load()) != (_MAGIC, _PROTOCOL):
-            raise ModelError(f"{path.name} is not a checkpoint of PyTorch before 1.6")
+            raise ModelError("the file is not a checkpoint of PyTorch before 1.6")
         _Unpickler(file).load()  # the system that wrote it
         described = _Unpickler(file)
         tensors = described.load()
@@ -93,11 +93,11 @@ def read_checkpoint(path: Path) -> Tensors:
             storage = described.storages[key].values
             count = int.from_bytes(file.read(8), "little")
             if count != len(storage):
-                raise ModelError(f"{path.name} is damaged: a tensor has {count} numbers instead of {len(storage)}")
+                raise ModelError(f"the checkpoint is damaged: a tensor has {count} numbers instead of {len(storage)}")
             storage[:] = np.frombuffer(file.read(storage.nbytes), storage.dtype)
         return {name: tensor() for name, tensor in tensors.items()}
     except (pickle.UnpicklingError, EOFError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ModelError(f"{path.name} is a damaged checkpoint: {error}") from error
+        raise ModelError(f"the checkpoint is damaged: {error}") from error
 
 
 class _Graph:

