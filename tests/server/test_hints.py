@@ -17,6 +17,7 @@ from model_hints import HINTS_OF_MODELS
 from open_homes import copy_home
 from stage import Stage, write_csv
 from terminal import done
+from tiny_models import offer
 
 from crossview.engine.catalog import state
 from crossview.engine.collections.home import Home
@@ -353,7 +354,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "delete a view with: `collection.views.delete(": (_raw,),
     "delete the collection with: `home.delete(": (_only_view,),
     "delete them first, for example with: `collection.spaces.delete(": (_view_in_use,),
-    "add a view of texts with: `collection.views.add('text')`": (_no_text_view,),
+    "get models by which words find pictures with: `home.models.download(": (_no_text_view,),
     "label some items with: `collection.index(": (_no_labels, _no_labels_to_calibrate, _no_labels_to_evaluate),
     "or add it with: `collection.views.add(": (_no_view,),
     "`collection.spaces.calibrate(CalibrationRequest(": (_no_threshold, _no_threshold_across, _pairs_without_threshold),
@@ -398,13 +399,14 @@ OTHER = {
     "hint('job wait'",  # of a server: tests/server/test_jobs_command.py
     "list the collections of the key with: `home.names()`",  # of a server: tests/server/test_key_commands.py
     "crossview serves {} on {}",
-    "hint(command, *named",  # the command line for a call in Python that the engine names
+    "hint(command, *collection",  # the command line for a call in Python that the engine names
     "hint('annotate', name, '--label'",  # of an audit: tests/server/test_audit.py
     "hint('item show', name",  # of an audit
     "hint('index', name, '--'",  # of an audit
     *("hint('index', name, '--view'", "hint('view delete', name, finding.view"),  # of an audit: test_audit.py
     # For programs in other languages, on the machine of the server: tests/server/test_remedies.py
     *("crossview backup", "crossview model add", "crossview model remove"),
+    "run crossview model get words on its machine",  # of a server
     *("crossview alias ALIAS --delete", "crossview alias {} NAME"),  # usage
     "`collection.spaces.reindex(",  # a line of the log: tests/engine/spaces/test_live_recall.py
     "cancel them, with: `client.jobs.list()`",  # of a server: tests/server/test_aliases.py
@@ -424,7 +426,7 @@ OTHER = {
 
 
 @pytest.fixture
-def stage(tmp_path: Path, home: Home, pictures: Path) -> Stage:
+def stage(tmp_path: Path, home: Home, pictures: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     """A copy of the home and of its pictures, which a hint may change."""
     copied = shutil.copytree(pictures, tmp_path / "pictures")
     copy_home(home.path, tmp_path / "home")
@@ -432,6 +434,7 @@ def stage(tmp_path: Path, home: Home, pictures: Path) -> Stage:
     with closing(sqlite3.connect(tmp_path / "home" / "drawn" / "catalog.db")) as catalog, catalog:
         catalog.execute("UPDATE roots SET path = replace(path, ?, ?)", paths)
         catalog.execute("UPDATE items SET source = replace(source, ?, ?)", paths)
+    offer(tmp_path / "index", monkeypatch)
     return Stage(Home(tmp_path / "home"), copied, tmp_path)
 
 

