@@ -22,6 +22,8 @@ TESTED = "2.3.5 (server) and 2.5.1 (Lite)"
 MOST_FOUND = 16_384
 """Hits or rows of one call, a limit of the engine."""
 _TIMEOUT = 10.0
+_FILE_STARTS = 60.0
+"""Seconds in which an engine in a file must answer: it starts a process of its own, on a machine that may be busy."""
 _LOADING, _LOOK_EVERY = 1_800.0, 0.1
 """Seconds that the engine may take to load a collection, and between two looks."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 4.0
@@ -127,7 +129,9 @@ class Milvus:
                 if attempts != self._attempts:  # others waited for an attempt, which failed: all of them give up
                     raise EngineUnavailableError(f"engine {address} does not answer: start it, or wait")
                 self._attempts += 1
-                options: dict[str, Any] = {} if address.is_file else {"token": address.token, "timeout": self._timeout}
+                options: dict[str, Any] = {"token": address.token, "timeout": self._timeout}
+                if address.is_file:
+                    options = {"timeout": max(_FILE_STARTS, self._timeout)}
                 if address.database:
                     options["db_name"] = address.database
                 if address.uri.startswith("https"):
