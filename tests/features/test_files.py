@@ -26,6 +26,7 @@ _OTHERS = {
     "engine/catalog/transfer/arrow_sources.py": "opened by open_regular before",
     "features/extras.py": "a file of a package",
     "features/files.py": "the function itself",
+    "features/models/catalogue.py": "files that pip has downloaded into a folder of this process",
     "features/models/memory_limit.py": "the kernel's",
     "features/models/stored.py": "a file of the home, in a folder that only this user can change",
     "features/models/trial.py": "copies that this process made, and the kernel's",
