@@ -81,15 +81,18 @@ class Models:
             self._install(model, staging, hashes)
         return model, trials
 
-    def download(self, name: str, shown: bool = False) -> tuple[Model, dict[Input, Trial]]:
-        """Download a model of the catalogue and add it under its name, as ``add`` does; ``shown``: pip's progress.
+    def download(self, name: str, shown: bool = False) -> list[tuple[Model, dict[Input, Trial]]]:
+        """Download a model of the catalogue, or those of a set such as "words", and add them under their names.
 
-        Raises AlreadyExistsError for a taken name, ModelError for an unknown name or a failed download, StorageError.
+        A model that is there stays; the others are returned, with what their first runs found. ``shown``: pip shows its
+        progress. Raises ModelError for an unknown name or a failed download, StorageError.
         """
-        (model,) = offered([name])
-        self._check_free(model)
-        with downloaded(OFFERS[model], shown) as folder:
-            return self.add(model, folder)
+        added = []
+        for model in offered([name]):
+            if model not in self.names():
+                with downloaded(OFFERS[model], shown) as folder:
+                    added.append(self.add(model, folder))
+        return added
 
     def bring(self, other: "Models") -> None:
         """Register the models of another home, under the same names; a model that is there stays.

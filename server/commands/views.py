@@ -58,7 +58,7 @@ def add(
     """
     with connection.collection(name) as collection:
         view = collection.views.add(spec)
-        without_rows = collection.items.count()
+        without_rows = view.extractor != "vectors" and collection.items.count()
     if without_rows and not as_json:
         say(f"its rows come when the pictures are indexed again: {hint('index', name, 'PICTURES')}", err=True)
     print_result(view, f"added view {view.name}: {view.extractor}, {view.dim} numbers per row", as_json)

@@ -50,11 +50,11 @@ class ClassInstance(MultiViewLearner):
 
     The inner product of two embeddings is the probability that the rows are of one class, plus ``weight_`` times the
     cosine of their instance embeddings; end a pipeline in ``dot`` to rank by it. The probabilities are those of
-    ``ClassPosteriors`` or ``CoEM``; with "auto", of co-EM where an item has several views and one label, because
-    posteriors learn wrong labels, too. They place all items of a class at almost the same point, so they find the class
-    of a query but not the items that look like it. The instance embeddings, see ``Instances``,
-    are near each other for the rows of one item in all views, and far apart for rows of different items. They order the
-    items of a class, and decide where the class is uncertain.
+    ``ClassPosteriors`` or ``CoEM``; with "auto", of co-EM if there are several views and an item has one label,
+    because posteriors learn wrong labels, too. They place all items of a class at almost the same point, so they find
+    the class of a query but not the items that look like it. The instance embeddings, see ``Instances``, are near each
+    other for the rows of one item in all views, and far apart for rows of different items. They order the items of a
+    class, and decide where the class is uncertain.
 
     Some views share a space before they are learned, such as sentences and the names of the classes that a model sees
     in pictures. Their instance part ends with their own rows, centred and of unit length, so that their cosines count
