@@ -17,20 +17,22 @@ from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.frame.view_rows import Rows, slices
 from crossview.engine.learners.subspace.evidence import Evidence
 from crossview.engine.learners.subspace.kernel_regression import KernelRegression, TargetedRows, drawn
-from crossview.engine.learners.subspace.posteriors import ClassPosteriors
+from crossview.engine.learners.subspace.posteriors import Choice, ClassPosteriors
 from crossview.engine.learners.subspace.row_kernel import RowKernel, usual_scaling
-from crossview.engine.learners.subspace.seeding import MOST_GROUPS, STARTS, Seeding
+from crossview.engine.learners.subspace.seeding import MOST_GROUPS, STARTS, Seeding, Starts
 from crossview.engine.learners.subspace.turns import NEW_CLASSES, TRIALS, TURNS, Plan, Trials, Turn, Turns, log_ratios
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import over
 
-_PENALTIES_NEAR = 5
+_PENALTIES_NEAR = 3
 """Number of penalties that most turns try."""
 _FIRST_NOISE = 0.05
 """Assumed share of wrong labels before the first estimate."""
 _LEAST_ROWS = 2
-_TO_CHOOSE = 1000
-"""Number of items by which the plan is chosen."""
+_USUAL_PENALTY = 1e-2
+"""From which the search of a penalty descends if nothing tells a better one."""
+_TO_CHOOSE = 600
+"""Maximum number of items by which the plan is chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,7 @@ class _Problem:
         )
 
     def sample(self, random: np.random.RandomState) -> "_Problem":
-        """Return at most 1,000 of the items; all if a view has nearly no rows among these."""
+        """Return at most 600 of the items; all if a view has nearly no rows among these."""
         items = self.evidence.sample(_TO_CHOOSE, random)
         if len(items) == len(self.mask) or (self.mask[items].sum(axis=0) < _LEAST_ROWS).any():
             return self
@@ -125,13 +127,15 @@ class CoEM(ClassPosteriors):
         return learner
 
     def fit_cost(self, size: FitSize) -> FitCost:
-        """Return the cost of the regressions, and of the trials on few items, of which most trainings make half."""
+        """Return the cost of the regressions, and of the trials of kernels and of plans on few items; most trainings
+        make half of the trials of plans."""
         size = replace(size, items=min(size.items, self.max_items), classes=self.embedded_widths(size)[0])
         trials = STARTS * TURNS * (TRIALS // 2 if self.new_classes is None else 1)
         few = replace(size, items=min(size.items, _TO_CHOOSE))
         tried = regression_cost(few, self.n_landmarks, trials * _PENALTIES_NEAR)
         cost = regression_cost(size, self.n_landmarks, self.max_iter * _PENALTIES_NEAR)
-        return FitCost(max(cost.bytes, tried.bytes), cost.operations + tried.operations)
+        operations = cost.operations + tried.operations + self._operations_of_trials(size)
+        return FitCost(max(cost.bytes, tried.bytes), operations)
 
     def embedded_widths(self, size: FitSize) -> tuple[int, ...]:
         """Return the number of classes, with new ones."""
@@ -177,12 +181,12 @@ class CoEM(ClassPosteriors):
                 raise ValueError(f"{shortage}; at least {_LEAST_ROWS} are needed")
         groups = None if supervision.groups is None else np.asarray(supervision.groups)[items]
         problem = _Problem(views, mask, groups, evidence)
-        seeding = self._seeding(problem, random)
+        seeding = Seeding.of(views, mask, self.scaling, random)
         kernels = self._kernels(problem, seeding, random)
         turns = self._turns(problem, kernels, random)
         plan = self._kept or self._plan(problem, turns, seeding, kernels, random)
         self.new_classes_, self.start_ = plan.new, plan.start
-        start = seeding.starts(evidence).of(len(evidence.classes) + plan.new, random)[plan.start]
+        start = Starts(seeding, evidence).start(plan.start, len(evidence.classes) + plan.new, random)
         *_, last = islice(turns.after(start), plan.turns)
         return last
 
@@ -191,45 +195,51 @@ class CoEM(ClassPosteriors):
         problem: "_Problem",
         turns: Turns,
         seeding: Seeding,
-        kernels: Sequence[RowKernel],
+        kernels: Sequence[Choice],
         random: np.random.RandomState,
     ) -> Plan:
         """Return the plan that predicts best in trials on some of the items."""
         some = problem.sample(random)
         if some is not problem:
-            turns, seeding = self._turns(some, kernels, random), self._seeding(some, random)
+            turns = self._turns(some, kernels, random)
+            seeding = seeding.again(some.views, some.mask, random)
         trials = Trials.of(turns, seeding, random)
         plan = trials.plan(self.new_classes)
         self.scores_ = trials.best_scores()
         return plan
 
-    def _seeding(self, problem: "_Problem", random: np.random.RandomState) -> Seeding:
-        return Seeding.of(problem.views, problem.mask, self.scaling, self.n_landmarks, random)
-
-    def _turns(self, problem: "_Problem", kernels: Sequence[RowKernel], random: np.random.RandomState) -> Turns:
+    def _turns(self, problem: "_Problem", kernels: Sequence[Choice], random: np.random.RandomState) -> Turns:
         """Return what all turns share."""
         mask = problem.mask
         landmarks = [drawn(count, self.n_landmarks, random) for count in mask.sum(axis=0).tolist()]
 
         def decomposed(view: int) -> KernelRegression:
-            return _undecided(kernels[view], problem.of(view, np.zeros((len(mask), 1))), landmarks[view])
+            return self._undecided(kernels[view], problem.of(view, np.zeros((len(mask), 1))), landmarks[view])
 
         undecided = over(range(len(kernels)), decomposed)
         return Turns(undecided, mask, problem.evidence, self.alpha, self.label_noise, self.max_iter)
 
-    def _kernels(self, problem: "_Problem", seeding: Seeding, random: np.random.RandomState) -> list[RowKernel]:
-        """Return the kernel of each view: with two known classes, the best one for labels that spread to all items."""
+    def _kernels(self, problem: "_Problem", seeding: Seeding, random: np.random.RandomState) -> Sequence[Choice]:
+        """Return the kernel of each view, and a penalty near the best: with two known classes, the best ones for labels
+        that spread to all items."""
         if self._choices:
-            return [kernel for kernel, _ in self._choices]
+            return self._choices
         evidence = problem.evidence
         usual = [
             RowKernel(self.row_kernel or "gaussian", self.scaling or usual_scaling(rows)) for rows in problem.views
         ]
         if len(evidence.classes) < 2:
-            return usual
+            return [(kernel, None) for kernel in usual]
         spread = seeding.graph.with_pairs(evidence.similar).spread(evidence.codes, len(evidence.classes))
         spread[evidence.known] = np.eye(len(evidence.classes))[evidence.codes[evidence.known]]
-        return [self._best_kernel(problem.of(view, spread), random, (own,))[0] for view, own in enumerate(usual)]
+        return [self._best_kernel(problem.of(view, spread), random, (own,)) for view, own in enumerate(usual)]
+
+    def _undecided(self, choice: Choice, learned: TargetedRows, landmarks: NDArray[np.intp]) -> KernelRegression:
+        """Return the decomposed regression of a view's rows, which takes other targets."""
+        checkpoint()
+        kernel, near = choice
+        near = self.alpha or near or _USUAL_PENALTY
+        return KernelRegression.of(kernel, learned, landmarks, near, near)
 
     def _items(self, evidence: Evidence, mask: NDArray[np.bool_], random: np.random.RandomState) -> NDArray[np.intp]:
         """Return the items to learn from, ascending; items with a label or a pair have precedence.
@@ -275,8 +285,7 @@ class CoEM(ClassPosteriors):
         random = check_random_state(self.random_state)
         landmarks = drawn(int(present.sum()), self.n_landmarks, random)
         learned = TargetedRows(views[-1][present], probabilities[present], groups)
-        kernel = self._best_kernel(learned, random)[0]
-        undecided = _undecided(kernel, learned, landmarks)
+        undecided = self._undecided(self._best_kernel(learned, random), learned, landmarks)
         turn = Turns([undecided], present[:, None], evidence, self.alpha, self.label_noise, 1).learned(probabilities)
         for name, value in turn.fitted(0).items():
             setattr(self, name, [*getattr(self, name), value])
@@ -288,9 +297,3 @@ class CoEM(ClassPosteriors):
             raise ValueError(
                 "one view does not determine the number of classes: give labels of two classes, pairs, or new_classes"
             )
-
-
-def _undecided(kernel: RowKernel, learned: TargetedRows, landmarks: NDArray[np.intp]) -> KernelRegression:
-    """Return the decomposed regression of a view's rows, which takes other targets."""
-    checkpoint()
-    return KernelRegression.of(kernel, learned, landmarks, 1.0)

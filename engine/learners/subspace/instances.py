@@ -302,7 +302,8 @@ def _cross_entropy(scores: NDArray[Any]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Whitening:
-    """The eigenvectors of the scatter of one view's features, (r, r), its eigenvalues, and the features in them."""
+    """The eigenvectors of the scatter of one view's features, (r, s), its s eigenvalues above rounding, and the
+    features in them."""
 
     vectors: Matrix
     values: NDArray[np.float64]
@@ -310,8 +311,14 @@ class _Whitening:
 
     @classmethod
     def of(cls, rows: Rows) -> "_Whitening":
-        values, vectors = np.linalg.eigh(rows.T @ rows)
-        return cls(vectors, np.maximum(values, 0.0), rows @ vectors)
+        few = len(rows) < rows.shape[1]
+        values, vectors = np.linalg.eigh(rows @ rows.T if few else rows.T @ rows)
+        large = values > values[-1] * len(values) * np.finfo(rows.dtype).eps
+        large[-1] = True  # of features that are all 0, too
+        values, vectors = np.maximum(values[large], np.finfo(rows.dtype).tiny), vectors[:, large]
+        if few:
+            return cls(rows.T @ (vectors / np.sqrt(values)), values, vectors * np.sqrt(values))
+        return cls(vectors, values, rows @ vectors)
 
     def root(self, penalty: float) -> NDArray[np.float64]:
         """Return the factors of the coordinates, (r,), that whiten them, given a penalty."""

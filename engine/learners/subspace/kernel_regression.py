@@ -12,8 +12,6 @@ from crossview.engine.learners.subspace.row_kernel import ROWS_AT_ONCE, FittedKe
 
 PENALTIES = np.logspace(-6, 1, 15)
 """Penalties to try per row, in units of a row's mean squared length."""
-_NEAR = 1.1
-"""Distance, in decades, up to which a penalty counts as near another."""
 _JITTER = 1e-8
 """Number added to the diagonal of a Gaussian kernel of landmarks, which equal rows make singular."""
 Groups = NDArray[np.intp]
@@ -73,8 +71,7 @@ class KernelRegression:
         """Return the regression with a kernel on landmarks, by position, and a penalty; None: the best of 15
         penalties.
 
-        ``near``: a penalty near the best. A search from there is faster if all rows are landmarks of a Gaussian kernel,
-        but the regression then has no decomposition for other targets.
+        ``near``: a penalty near the best. A search from there is faster if all rows are landmarks of a Gaussian kernel.
         """
         fitted = FittedKernel.of(kernel, learned.rows, landmarks)
         features, root = fitted.features(learned.rows), None
@@ -92,24 +89,21 @@ class KernelRegression:
         elif near is None:
             path = RidgePath.of_gram(features, learned.targets)
         else:
-            path = RidgeGram.of(features, learned.targets, near)
-        return cls(fitted, root, features, path, 0.0, 0.0, learned.targets, learned.groups)._solved(alpha, PENALTIES)
+            path = RidgeGram.of(features, learned.targets)
+        return cls(fitted, root, features, path, 0.0, 0.0, learned.targets, learned.groups)._solved(alpha, near)
 
-    def with_targets(self, targets: Rows, alpha: float | None, near: bool = False) -> "KernelRegression":
+    def with_targets(self, targets: Rows, alpha: float | None) -> "KernelRegression":
         """Return the regression of the same rows on other (n, K) targets, without decomposing the rows again.
 
-        ``near``: search the best penalty only near the penalty of this regression.
+        ``alpha``: its penalty; None: the best, to which a search descends from the penalty of this regression.
         """
-        if isinstance(self.path, RidgeGram):
-            raise TypeError("a regression that was found near a penalty has no decomposition of its rows")
-        beside = PENALTIES[np.abs(np.log10(PENALTIES / self.alpha)) < _NEAR] if near else PENALTIES
-        return replace(self, path=self.path.with_targets(targets))._solved(alpha, beside)
+        return replace(self, path=self.path.with_targets(targets))._solved(alpha, self.alpha)
 
-    def _solved(self, alpha: float | None, penalties: NDArray[np.float64]) -> "KernelRegression":
+    def _solved(self, alpha: float | None, near: float | None) -> "KernelRegression":
         unit = self.path.variance or 1.0  # n times the mean squared length of centred rows
         if alpha is None:
-            best = self.path.best_penalty(penalties * unit, self.groups)
-            alpha = float(penalties[int(np.argmin(np.abs(penalties * unit - best)))])
+            best = self.path.best_penalty(PENALTIES * unit, self.groups, near and near * unit)
+            alpha = float(PENALTIES[int(np.argmin(np.abs(PENALTIES * unit - best)))])
         penalty = alpha * unit
         return replace(self, penalty=penalty, alpha=alpha, left_out=self.path.left_out(penalty, self.groups))
 

@@ -26,11 +26,11 @@ from crossview.engine.learners.subspace.row_kernel import FittedKernel, Kernel, 
 from crossview.engine.learners.subspace.temperature import best_factor, log_losses, posteriors
 from crossview.engine.runtime.cancellation import checkpoint
 
-_TRIAL_ROWS = 800
+_TRIAL_ROWS = 500
 """Maximum number of rows for the comparison of kernels, drawn at random."""
 
-Choice = tuple[RowKernel, float]
-"""The kernel and the penalty of a view."""
+Choice = tuple[RowKernel, float | None]
+"""The kernel of a view, and its penalty or one near it, if it is known."""
 
 
 @dataclass(eq=False, repr=False)
@@ -120,10 +120,14 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
 
     def fit_cost(self, size: FitSize) -> FitCost:
         """Return the cost of the regressions, and of the trials of kernels on few rows."""
-        trial = regression_cost(replace(size, items=min(size.items, _TRIAL_ROWS)), _TRIAL_ROWS, len(PENALTIES))
-        kernels = len(candidates(self.row_kernel, self.scaling))
         cost = regression_cost(size, self.n_landmarks, len(PENALTIES))
-        return FitCost(cost.bytes, cost.operations + kernels * trial.operations)
+        return FitCost(cost.bytes, cost.operations + self._operations_of_trials(size))
+
+    def _operations_of_trials(self, size: FitSize) -> float:
+        """Return the operations of the comparison of kernels."""
+        few = replace(size, items=min(size.items, _TRIAL_ROWS))
+        trial = regression_cost(few, _TRIAL_ROWS, len(PENALTIES))
+        return len(candidates(self.row_kernel, self.scaling)) * trial.operations
 
     def embedded_widths(self, size: FitSize) -> tuple[int, ...]:
         """Return the number of classes."""
@@ -171,7 +175,7 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
 
     def _best_kernel(
         self, learned: TargetedRows, random: np.random.RandomState, usual: Sequence[RowKernel] = ()
-    ) -> tuple[RowKernel, float | None]:
+    ) -> Choice:
         """Return the first kernel whose log loss is within one standard error of the smallest, and its penalty: usual
         ones come first, and then the simplest."""
         tried = candidates(self.row_kernel, self.scaling)

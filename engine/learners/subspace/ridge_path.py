@@ -15,10 +15,50 @@ from crossview.engine.learners.frame.view_rows import Rows
 Groups = NDArray[np.intp] | None
 _ROUNDING = 1e-12
 """Share of the largest eigenvalue below which directions are rounding and are dropped."""
+_KEPT, _KEPT_NUMBERS = 4, 1 << 25
+"""Inverses to keep, of at most so many numbers: a descent compares three, and other targets need the same ones."""
+
+
+class Regressions:
+    """Ridge regressions of the same rows and targets, one for each penalty.
+
+    Attributes:
+        targets: (n, K) centred targets.
+        means: (K,) means of the targets.
+    """
+
+    targets: Rows
+    means: NDArray[np.float64]
+
+    def left_out(self, penalty: float, groups: Groups = None) -> Rows:
+        """Return, for each row, the prediction of the regression on all rows of other groups, (n, K).
+
+        Args:
+            penalty: penalty of the regressions.
+            groups: (n,) numbers; None: each row is its own group.
+        """
+        raise NotImplementedError
+
+    def best_penalty(self, penalties: NDArray[np.float64], groups: Groups = None, near: float | None = None) -> float:
+        """Return the penalty with the smallest mean squared error of left-out predictions; among equal errors, the
+        largest.
+
+        ``near``: descend from the penalty nearest to it, of ascending ones, to a local minimum.
+        """
+        targets = self.targets + self.means
+
+        def error(number: int) -> float:
+            return float(np.square(targets - self.left_out(penalties[number], groups)).mean())
+
+        if near is not None:
+            start = int(np.argmin(np.abs(np.log(penalties / near))))
+            return float(penalties[downhill(error, len(penalties), start)])
+        descending = range(len(penalties) - 1, -1, -1)
+        return float(penalties[min(descending, key=error)])
 
 
 @dataclass(frozen=True, eq=False)
-class RidgePath:
+class RidgePath(Regressions):
     """Ridge regressions with a constant, of (n, K) targets on n rows that are given by their inner products.
 
     Attributes:
@@ -79,12 +119,7 @@ class RidgePath:
         return path
 
     def left_out(self, penalty: float, groups: Groups = None) -> Rows:
-        """Return, for each row, the prediction of the regression on all rows of other groups, (n, K).
-
-        Args:
-            penalty: penalty of the regressions.
-            groups: (n,) numbers; None: each row is its own group.
-        """
+        """Return the left-out predictions by the eigenvectors, (n, K)."""
         shares = self.values / (self.values + penalty)
         residuals = self.targets - self.vectors @ (shares[:, None] * self.coordinates)
         count, tiny = len(self.targets), np.finfo(np.float64).eps
@@ -99,13 +134,6 @@ class RidgePath:
             left_out[members] = self.targets[members] + self.means - missed
         return np.asarray(left_out)
 
-    def best_penalty(self, penalties: NDArray[np.float64], groups: Groups = None) -> float:
-        """Return the penalty with the smallest mean squared error of left-out predictions; among equal errors, the
-        largest."""
-        targets = self.targets + self.means
-        errors = [((targets - self.left_out(penalty, groups)) ** 2).mean() for penalty in penalties[::-1]]
-        return float(penalties[::-1][int(np.argmin(errors))])
-
     def coefficients(self, penalty: float) -> Rows:
         """Return the (n, K) weights of the rows: with centred rows X, the linear weights are X^T times these
         weights."""
@@ -113,35 +141,38 @@ class RidgePath:
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeGram:
+class RidgeGram(Regressions):
     """The regressions of a ``RidgePath`` for few penalties, each by the inverse of the inner products, which takes an
-    eighth of the time of their eigenvectors.
+    eighth of the time of their eigenvectors. The last inverses serve other targets, too.
 
     Attributes:
         gram: (n, n) inner products of the rows.
         targets: (n, K) centred targets.
         means: (K,) means of the targets.
-        near: penalty, in units of the variance, from which a search of the best one descends.
     """
 
     gram: Rows
     targets: Rows
     means: NDArray[np.float64]
-    near: float
+    _inverses: dict[float, Rows] = field(default_factory=dict)
     _solved: dict[float, tuple[Groups, Rows, Rows]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, gram: Rows, targets: Rows, near: float) -> Self:
+    def of(cls, gram: Rows, targets: Rows) -> Self:
         """Return the regressions for the (n, n) inner products of the rows."""
-        return cls(gram, targets - targets.mean(axis=0), targets.mean(axis=0), near)
+        return cls(gram, targets - targets.mean(axis=0), targets.mean(axis=0))
 
     @property
     def variance(self) -> float:
         """The sum of the squared lengths of the centred rows."""
         return float(np.trace(self.gram) - self.gram.mean(axis=0).sum())
 
+    def with_targets(self, targets: Rows) -> Self:
+        """Return the regressions of the same rows for other (n, K) targets."""
+        return replace(self, targets=targets - targets.mean(axis=0), means=targets.mean(axis=0), _solved={})
+
     def left_out(self, penalty: float, groups: Groups = None) -> Rows:
-        """Return the left-out predictions, (n, K), see ``RidgePath``."""
+        """Return the left-out predictions by an inverse, (n, K)."""
         if penalty in self._solved and self._solved[penalty][0] is groups:
             return self._solved[penalty][1]
         inverse = self._inverse(penalty)
@@ -154,17 +185,6 @@ class RidgeGram:
         self._solved[penalty] = groups, self.targets + self.means - missed, weights
         return self._solved[penalty][1]
 
-    def best_penalty(self, penalties: NDArray[np.float64], groups: Groups = None) -> float:
-        """Return the penalty, of ascending ones, at the local minimum of the mean squared error of left-out
-        predictions that a descent finds."""
-        targets = self.targets + self.means
-
-        def error(number: int) -> float:
-            return float(np.square(targets - self.left_out(penalties[number], groups)).mean())
-
-        start = int(np.argmin(np.abs(np.log(penalties / (self.near * (self.variance or 1.0))))))
-        return float(penalties[downhill(error, len(penalties), start)])
-
     def coefficients(self, penalty: float) -> Rows:
         """Return the (n, K) weights of the rows, see ``RidgePath``."""
         if penalty not in self._solved:
@@ -173,6 +193,11 @@ class RidgeGram:
 
     def _inverse(self, penalty: float) -> Rows:
         """Return the inverse of the inner products with the penalty, projected on weights whose sum is 0, (n, n)."""
+        if penalty in self._inverses:
+            self._inverses[penalty] = self._inverses.pop(penalty)  # the last one to be forgotten
+            return self._inverses[penalty]
+        while len(self._inverses) >= max(_KEPT, _KEPT_NUMBERS // self.gram.size):
+            del self._inverses[next(iter(self._inverses))]
         matrix = self.gram.copy()
         matrix.flat[:: len(matrix) + 1] += penalty
         factor = scipy.linalg.cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
@@ -180,6 +205,7 @@ class RidgeGram:
         inverse += np.tril(inverse, -1).T
         sums = inverse.sum(axis=0)
         inverse -= np.outer(sums, sums / sums.sum())
+        self._inverses[penalty] = inverse
         return np.asarray(inverse)
 
 

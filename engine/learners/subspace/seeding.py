@@ -1,7 +1,7 @@
 """The starts of co-EM: groups of items that are similar in all their views, around the items of known classes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,8 @@ _SIMILAR = 2.0
 """Weight of two items that are given as similar."""
 _TO_CHOOSE = 1000
 """Number of items by which the scalings are chosen."""
+_COMPARED = 600
+"""Number of items with which the kernels compare all; of their eigenvectors, the starts use few."""
 _SPREAD, _STEPS, _SETTLED = 0.9, 200, 1e-6
 """Share of its label that an item takes from its neighbours; maximum number of steps; change at which they end."""
 _DENSE = 600
@@ -47,33 +49,31 @@ class NeighborGraph:
 
     Attributes:
         weights: sparse (n, n), symmetric.
+        scalings: of the rows of each view.
     """
 
     weights: Any
+    scalings: Sequence[str]
 
     @classmethod
-    def of(cls, views: Sequence[Rows], mask: NDArray[np.bool_], random: np.random.RandomState) -> "NeighborGraph":
+    def of(cls, views: Sequence[Rows], mask: NDArray[np.bool_], scalings: Sequence[str]) -> "NeighborGraph":
         """Return the sum of the views' graphs of nearest neighbours.
-
-        The columns of each view are scaled such that its neighbours are most often neighbours in the other views, too.
 
         Args:
             views: (n, d_v) rows of each view; only rows in the mask count.
             mask: (n, V), whether each item has each view.
-            random: draws the items by which the scalings are chosen, if there are more than 1,000.
+            scalings: of the rows of each view, see ``best_scalings``.
         """
-        sample = drawn(len(mask), _TO_CHOOSE, random)
-        names = _scalings([rows[sample] for rows in views], mask[sample])
         total = sp.csr_array((len(mask), len(mask)))
-        for rows, present, name in zip(views, mask.T, names, strict=True):
+        for rows, present, name in zip(views, mask.T, scalings, strict=True):
             checkpoint()
             graph = _nearest(_SCALINGS[name](rows[present]), present)
             total += _ONE_SIDED * graph.maximum(graph.T) + (1 - _ONE_SIDED) * graph.minimum(graph.T)
-        return cls(total)
+        return cls(total, scalings)
 
     def with_pairs(self, similar: Any) -> "NeighborGraph":
         """Return the graph in which similar items, sparse (n, n) or None, are neighbours, too."""
-        return self if similar is None else NeighborGraph(self.weights + _SIMILAR * similar)
+        return self if similar is None else replace(self, weights=self.weights + _SIMILAR * similar)
 
     @cached_property
     def normalized(self) -> Any:
@@ -129,8 +129,11 @@ _SCALINGS: Mapping[str, Callable[[Rows], Rows]] = {
 """Versions of (n, d) rows in which distances may mean more."""
 
 
-def _scalings(views: Sequence[Rows], mask: NDArray[np.bool_]) -> list[str]:
-    """Return for each view the scaling whose neighbours are most often neighbours in the other views."""
+def best_scalings(views: Sequence[Rows], mask: NDArray[np.bool_], random: np.random.RandomState) -> list[str]:
+    """Return for each view the scaling whose neighbours are most often neighbours in the other views, of at most 1,000
+    items, which ``random`` draws."""
+    sample = drawn(len(mask), _TO_CHOOSE, random)
+    views, mask = [rows[sample] for rows in views], mask[sample]
     if len(views) == 1:
         return ["root"]
     graphs = []
@@ -165,12 +168,16 @@ class Seeding:
     """Items that are similar in all their views, by kernels and by nearest neighbours.
 
     Attributes:
-        similarity: (n, m) sums of the views' centred kernels with some items.
-        chosen: (m,) positions of these items.
+        views: (n, d_v) rows of each view; only rows in the mask count.
+        mask: (n, V), whether each item has each view.
+        scaling: of the rows that the kernels compare; None: the usual one.
+        chosen: (m,) positions of the items with which the kernels compare all.
         graph: graph of nearest neighbours.
     """
 
-    similarity: Rows
+    views: Sequence[Rows]
+    mask: NDArray[np.bool_]
+    scaling: Scaling | None
     chosen: NDArray[np.intp]
     graph: NeighborGraph
 
@@ -180,78 +187,107 @@ class Seeding:
         views: Sequence[Rows],
         mask: NDArray[np.bool_],
         scaling: Scaling | None,
-        most: int,
         random: np.random.RandomState,
     ) -> "Seeding":
-        """Return the similarities of all items with at most ``most`` of them, by Gaussian kernels.
+        """Return the similarities of all items; ``random`` draws those with which the kernels compare them."""
+        graph = NeighborGraph.of(views, mask, best_scalings(views, mask, random))
+        return cls(views, mask, scaling, drawn(len(mask), _COMPARED, random), graph)
 
-        Args:
-            views: (n, d_v) rows of each view; only rows in the mask count.
-            mask: (n, V), whether each item has each view.
-        """
-        places = drawn(len(mask), most, random)
-        similarity = np.zeros((len(mask), len(places)))
-        for rows, present in zip(views, mask.T, strict=True):
-            landmarks = np.flatnonzero(present[places])
-            own = rows[places[landmarks]]
-            fitted = FittedKernel.of(RowKernel("gaussian", scaling or usual_scaling(own)), own, np.arange(len(own)))
+    def again(self, views: Sequence[Rows], mask: NDArray[np.bool_], random: np.random.RandomState) -> "Seeding":
+        """Return the similarities of other items, with the same scalings for the graph."""
+        graph = NeighborGraph.of(views, mask, self.graph.scalings)
+        return Seeding(views, mask, self.scaling, drawn(len(mask), _COMPARED, random), graph)
+
+    @cached_property
+    def similarity(self) -> Rows:
+        """(n, m) sums of the views' centred Gaussian kernels with the chosen items."""
+        similarity = np.zeros((len(self.mask), len(self.chosen)))
+        for rows, present in zip(self.views, self.mask.T, strict=True):
+            checkpoint()
+            landmarks = np.flatnonzero(present[self.chosen])
+            own = rows[self.chosen[landmarks]]
+            scaling = self.scaling or usual_scaling(own)
+            fitted = FittedKernel.of(RowKernel("gaussian", scaling), own, np.arange(len(own)))
             among = fitted.features(own)
             means, norm = among.mean(axis=0), max(_largest(_centered(among)), 1e-300)
             items = np.flatnonzero(present)
             for part in slices(len(items), len(own)):
                 features = fitted.features(rows[items[part]])
                 features += means.mean() - means - features.mean(axis=1, keepdims=True)
-                similarity[np.ix_(items[part], landmarks)] += features / (norm * len(views))
-        return cls(similarity, places, NeighborGraph.of(views, mask, random))
-
-    def starts(self, evidence: Evidence) -> "Starts":
-        """Return the starts that labels and pairs give."""
-        similarity, similar = self.similarity, evidence.similar
-        if similar is not None:
-            degrees = np.sqrt(np.maximum(similar.sum(axis=1), 1.0))
-            similarity = similarity + similar[:, self.chosen].toarray() / degrees[:, None] / degrees[self.chosen]
-        values, vectors = _leading(similarity[self.chosen])
-        places = np.flatnonzero(values > 1e-9 * max(values[-1], 1e-300))[::-1][:MOST_GROUPS]
-        graph = self.graph.with_pairs(similar)
-        return Starts(similarity @ (vectors[:, places] / values[places]), graph, evidence)
+                similarity[np.ix_(items[part], landmarks)] += features / (norm * len(self.views))
+        return similarity
 
 
 @dataclass(frozen=True, eq=False)
 class Starts:
     """Probabilities of the items' classes, from which turns may start.
 
-    Spectral clustering (Ng, Jordan and Weiss, 2001) by constrained k-means (Basu, Banerjee and Mooney, ICML 2002):
-    items of a known class stay in its group.
+    The first two are groups of the items by the leading eigenvectors of the kernels and of the graph of neighbours:
+    spectral clustering (Ng, Jordan and Weiss, 2001) by constrained k-means (Basu, Banerjee and Mooney, ICML 2002),
+    where items of a known class stay in its group. Without new groups, labels that spread along the graph are a third
+    start, and its mean with the first is the last one.
 
     Attributes:
-        coordinates: (n, r) in the leading eigenvectors of the kernels and pairs, the most important first.
-        graph: graph of nearest neighbours and pairs.
+        seeding: similarities of the items.
         evidence: the known classes and pairs of the items.
     """
 
-    coordinates: Rows
-    graph: NeighborGraph
+    seeding: Seeding
     evidence: Evidence
 
     @cached_property
+    def graph(self) -> NeighborGraph:
+        """The graph of nearest neighbours and pairs."""
+        return self.seeding.graph.with_pairs(self.evidence.similar)
+
+    @cached_property
+    def of_kernels(self) -> Rows:
+        """(n, r) coordinates in the leading eigenvectors of the kernels and pairs, the most important first."""
+        similarity, similar, chosen = self.seeding.similarity, self.evidence.similar, self.seeding.chosen
+        if similar is not None:
+            degrees = np.sqrt(np.maximum(similar.sum(axis=1), 1.0))
+            similarity = similarity + similar[:, chosen].toarray() / degrees[:, None] / degrees[chosen]
+        values, vectors = _leading(similarity[chosen])
+        places = np.flatnonzero(values > 1e-9 * max(values[-1], 1e-300))[::-1][:MOST_GROUPS]
+        return np.asarray(similarity @ (vectors[:, places] / values[places]))
+
+    @cached_property
     def of_graph(self) -> Rows:
-        """(n, r) coordinates of the items in the leading eigenvectors of the graph."""
-        return self.graph.coordinates(min(MOST_GROUPS, len(self.coordinates)))
+        """(n, r) coordinates in the leading eigenvectors of the graph."""
+        return self.graph.coordinates(min(MOST_GROUPS, len(self.seeding.mask)))
+
+    def start(self, position: int, groups: int, random: np.random.RandomState) -> Rows:
+        """Return (n, K) probabilities of ``groups`` groups, of which those of the known classes come first.
+
+        ``position``: of the start, from 0 or from -1 for the last one.
+        """
+        position %= self._number(groups)
+        if position == STARTS - 1:
+            return (self.start(0, groups, random) + self.start(2, groups, random)) / 2
+        if position == 2:
+            return _certain(self._spread(groups), groups)
+        if len(self.evidence.known) == len(self.evidence.codes):
+            return _certain(self.evidence.codes, groups)
+        return _certain(self._clustered(self.of_graph if position else self.of_kernels, groups, random), groups)
 
     def of(self, groups: int, random: np.random.RandomState) -> list[Rows]:
-        """Return starts with (n, K) probabilities of ``groups`` groups; the groups of the known classes come first.
-
-        They are groups by kernels, and groups by the graph. Without new groups, labels that spread along the graph
-        are a third start, and its mean with the first the last one.
-        """
-        starts = [_certain(self._clustered(rows, groups, random), groups) for rows in (self.coordinates, self.of_graph)]
-        codes, items = self.evidence.codes, self.evidence.known
-        if groups == len(self.evidence.classes):
-            spread = self.graph.spread(codes, groups).argmax(axis=1)
-            if not self.evidence.label_noise:
-                spread[items] = codes[items]
-            starts += [_certain(spread, groups), (starts[0] + _certain(spread, groups)) / 2]
+        """Return the probabilities of all starts; equal ones are the same array."""
+        starts: list[Rows] = []
+        for position in range(self._number(groups)):
+            start = self.start(position, groups, random)
+            starts.append(next((other for other in starts if np.array_equal(start, other)), start))
         return starts
+
+    def _number(self, groups: int) -> int:
+        return STARTS if groups == len(self.evidence.classes) else 2
+
+    def _spread(self, groups: int) -> NDArray[np.intp]:
+        """Return the group of which the labels give each item most along the graph."""
+        codes, items = self.evidence.codes, self.evidence.known
+        spread = self.graph.spread(codes, groups).argmax(axis=1)
+        if not self.evidence.label_noise:
+            spread[items] = codes[items]
+        return np.asarray(spread)
 
     def _clustered(self, coordinates: Rows, groups: int, random: np.random.RandomState) -> NDArray[np.intp]:
         """Return the items' groups by the leading coordinates: the best of several runs."""

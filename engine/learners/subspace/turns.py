@@ -23,7 +23,7 @@ NEW_CLASSES = (0, 2, 4, 8, 16, 32, 64)
 """Numbers of new classes to try."""
 TRIALS = len(NEW_CLASSES) + 2
 """Maximum number of tried numbers: at most two more, between the others."""
-FOLDS = 2
+FOLDS = 4
 """Maximum number of times that evidence is held out."""
 _ENOUGH = 100
 """Number of held-out labels and pairs for which one fold is enough."""
@@ -115,7 +115,7 @@ class Turns:
         regressions, factors, predictions = [], [], []
         for regression, present in zip((before or self).regressions, self.mask.T, strict=True):
             targets = probabilities[present]
-            regressions.append(regression.with_targets(targets, self.alpha, near=before is not None))
+            regressions.append(regression.with_targets(targets, self.alpha))
             factors.append(best_factor(regressions[-1].left_out, targets, True))
             predictions.append(posteriors(regressions[-1].left_out, factors[-1], True))
         number = 1 if before is None else before.number + 1
@@ -158,7 +158,7 @@ class Trials:
         if 0 < len(held[0].held_out_labels) + len(held[0].held_out_pairs) < _ENOUGH:
             held += [turns.evidence.holding_out(random) for _ in range(FOLDS - 1)]
         short = replace(turns, max_iter=min(turns.max_iter, TURNS))
-        return cls([(replace(short, evidence=evidence), seeding.starts(evidence)) for evidence in held], random)
+        return cls([(replace(short, evidence=evidence), Starts(seeding, evidence)) for evidence in held], random)
 
     def plan(self, new: int | None) -> Plan:
         """Return the best plan; ``new``: the number of new classes, None: the best number."""
@@ -192,13 +192,17 @@ class Trials:
         return max((plan for plan in self.scores if plan.new == new), key=lambda plan: self.scores[plan].score)
 
     def _try(self, new: int) -> None:
+        groups = len(self.folds[0][0].evidence.classes) + new
         trials = [
             (turns, position, start)
             for turns, starts in self.folds
-            for position, start in enumerate(starts.of(len(turns.evidence.classes) + new, self.random))
+            for position, start in enumerate(starts.of(groups, self.random))
         ]
-        score_lists = over(trials, lambda trial: [turn.prediction_score for turn in trial[0].after(trial[2])])
-        for (turns, position, _), scores in zip(trials, score_lists, strict=True):
+        different = {id(start): (turns, start) for turns, _, start in trials}
+        runs = over(list(different.values()), lambda run: [turn.prediction_score for turn in run[0].after(run[1])])
+        scores_of = dict(zip(different, runs, strict=True))
+        for turns, position, start in trials:
+            scores = list(scores_of[id(start)])
             scores += scores[-1:] * (turns.max_iter - len(scores))  # the turns converged
             for number, score in enumerate(scores, start=1):
                 plan = Plan(new, position, number if number < turns.max_iter else None)

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from crossview.engine.learners.subspace.seeding import NeighborGraph
+from crossview.engine.learners.subspace.seeding import NeighborGraph, best_scalings
 
 
 def groups(seed: int = 0, count: int = 30):
@@ -15,7 +15,7 @@ def groups(seed: int = 0, count: int = 30):
 
 def graph_of(views, mask=None):
     mask = np.ones((len(views[0]), len(views)), bool) if mask is None else mask
-    return NeighborGraph.of(views, mask, np.random.RandomState(0))
+    return NeighborGraph.of(views, mask, best_scalings(views, mask, np.random.RandomState(0)))
 
 
 def test_weights_are_symmetric_and_join_near_items():
