@@ -108,7 +108,7 @@ def test_a_direction_of_either_sign_equals_a_librarys(weight):
 
 
 def test_the_slope_and_the_step_are_those_of_finite_differences():
-    """The Hessian times the printed step is the slope, and a truncated step leaves at most a tenth of it."""
+    """The Hessian times the printed step is the slope, and a truncated step leaves at most a tenth of the slope."""
     rows, constraints = rows_and_constraints()
     problem, near = diagonal_problem(rows, constraints, 10.0, 1.0), 1e-6 * np.eye(WIDTH + 1)
     at, every = np.random.default_rng(2).uniform(0.1, 0.3, WIDTH + 1), np.arange(WIDTH + 1)
