@@ -19,7 +19,17 @@ import numpy as np
 
 from benchmarks.changes import report
 from benchmarks.changes.designs import DESIGNS, DEVELOPMENT, HELD_OUT
-from benchmarks.changes.methods import COUNTS, LEARNED, Split, by_evidence, by_grid, by_labels, precisions
+from benchmarks.changes.methods import (
+    COUNTS,
+    LEARNED,
+    OF_EACH_KIND,
+    Split,
+    by_evidence,
+    by_grid,
+    by_kind,
+    by_labels,
+    precisions,
+)
 from benchmarks.changes.pages import DAYS_TO_LEARN, GRIDS, Page, gist_of, page
 from benchmarks.frame.benchmark import Benchmark, MissingDataError, trial_arguments
 from benchmarks.frame.journal import cache_folder, run_trials
@@ -45,6 +55,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "days": DAYS_TO_LEARN,
         "grids": list(GRIDS),
         "labels": list(COUNTS),
+        "labels of each kind": list(OF_EACH_KIND),
         "period": PERIOD,
         "workers": options.workers,
     }
@@ -63,6 +74,7 @@ def run(job: Mapping[str, Any], pages: Mapping[str, Page]) -> dict[str, Any]:
         "precision": precisions(split),
         "grid": by_grid(split),
         "evidence": by_evidence(split),
+        "kinds": by_kind(split),
         "labels": by_labels(split),
     }
     return {**job, **figures, "seconds": time.perf_counter() - began}

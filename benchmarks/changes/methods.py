@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import LinearSVC
 
 from benchmarks.changes.history import AMBIGUOUS, DISSIMILAR, IDENTICAL, SIMILAR
 from benchmarks.changes.pages import TO_LEARN, Page
-from crossview.engine.findings.changes.decision import decide, least_sure, region_distances
+from crossview.engine.findings.changes.decision import C, decide, least_sure, region_distances
 from crossview.engine.findings.changes.importance import Importance, Labels, learn
 from crossview.engine.findings.changes.monotony import monotony
 from crossview.engine.learners.frame.view_rows import Rows
-from crossview.engine.values.changes import Form
+from crossview.engine.values.changes import EXTREME, Form
 
 Places = NDArray[np.int64]
 GRID = 10
@@ -32,8 +35,11 @@ LEARNED: Mapping[str, tuple[Form, dict[str, Any]]] = {
 METHODS = (EUCLIDEAN, WORDS, *LEARNED)
 COUNTS = (5, 10, 20)
 """How many labels are given."""
+OF_EACH_KIND = (5, 20)
+"""How many labels of similar and as many of dissimilar pairs are given, as in the paper's table 3."""
 RANDOM, ACTIVE = "random", "active"
 VISUAL, STRUCTURE, BOTH = "visual", "structural", "both"
+SVM = "both, SVM with weights of any sign"
 UNLEARNED = "unlearned distances"
 """The approach that the paper compares with, its reference [41]: GIST, colour-SIFT words and structure."""
 
@@ -99,7 +105,10 @@ class Split:
     def accuracy(self, distances: Rows, labelled: Places | None = None) -> float:
         """Return the mean of both kinds' accuracies, of the threshold that the days and their labels give."""
         places = np.empty(0, np.int64) if labelled is None else labelled
-        predicted = self.scores(distances, places)[self.judged] > 1
+        return self.balanced(self.scores(distances, places)[self.judged] > 1)
+
+    def balanced(self, predicted: NDArray[np.bool_]) -> float:
+        """Return the mean of both kinds' accuracies, of what is predicted for the judged pairs."""
         return float(np.mean([np.mean(predicted[self.important]), np.mean(~predicted[~self.important])]))
 
     def scores(self, distances: Rows, labelled: Places) -> Rows:
@@ -144,12 +153,35 @@ def by_grid(split: Split) -> dict[int, float]:
 
 
 def by_evidence(split: Split) -> dict[str, float]:
-    """Return the accuracy without labels of what is seen, of the source, and of both."""
+    """Return the accuracy without labels of what is seen, of the source, and of both (the paper's table 2)."""
     visual = split.metric(DIAGONAL)[0].distances(split.regions())[:, None]
     structure = split.page.structure
-    alone = structure.mean(axis=1, keepdims=True)
-    evidence = {VISUAL: visual, STRUCTURE: alone, BOTH: np.hstack([visual, structure])}
-    return {name: split.accuracy(distances) for name, distances in evidence.items()}
+    alone, both = structure.mean(axis=1, keepdims=True), np.hstack([visual, structure])
+    accuracies = {name: split.accuracy(rows) for name, rows in ((VISUAL, visual), (STRUCTURE, alone), (BOTH, both))}
+    order = split.own[np.argsort(visual[split.own, 0], kind="stable")]
+    order = order[visual[order, 0] > 0]
+    count = min(EXTREME, len(order) // 4)
+    extremes = both[np.concatenate([order[:count], order[-count:]])]
+    machine = make_pipeline(MaxAbsScaler(), LinearSVC(C=C, dual=False)).fit(extremes, np.repeat([False, True], count))
+    return {**accuracies, SVM: split.balanced(machine.predict(both[split.judged]))}
+
+
+def by_kind(split: Split) -> dict[str, float]:
+    """Return the accuracy with labels of as many random pairs of each kind (the paper's table 3)."""
+    regions, structure = split.regions(), split.page.structure
+    words = np.square(np.diff(split.page.words, axis=0)).sum(axis=1)
+    drawn, accuracies = np.random.default_rng(split.number).permutation(split.own), dict[str, float]()
+    for count in OF_EACH_KIND:
+        given = [drawn[split.labels[drawn] == kind][:count] for kind in (SIMILAR, DISSIMILAR)]
+        answered = np.concatenate(given)
+        seen = split.metric(DIAGONAL, labels=split.labels_of(answered, regions))[0].distances(regions)[:, None]
+        evidence = {
+            VISUAL: seen,
+            BOTH: np.hstack([seen, structure]),
+            UNLEARNED: np.column_stack([regions.sum(axis=1), words, structure]),
+        }
+        accuracies |= {f"{count} {name}": split.accuracy(rows, answered) for name, rows in evidence.items()}
+    return accuracies
 
 
 def by_labels(split: Split) -> dict[str, dict[int, float]]:

@@ -43,6 +43,15 @@ PAPER: Mapping[str, tuple[float | None, ...]] = {
 }
 """MAP in table 1 on the pages of NPR, New York Times, CNN and BBC."""
 PAPER_PAGES = ("NPR", "NYTimes", "CNN", "BBC")
+PAPER_ACCURACY: Mapping[str, tuple[float, ...]] = {
+    VISUAL: (87.0, 76.4, 72.9, 68.6),
+    BOTH: (86.7, 77.0, 75.0, 68.6),
+    f"5 {BOTH}": (90.6, 83.4, 77.4, 80.0),
+    f"5 {UNLEARNED}": (81.4, 65.3, 70.2, 69.8),
+    f"20 {BOTH}": (90.6, 90.2, 85.1, 83.9),
+    f"20 {UNLEARNED}": (86.1, 68.3, 71.6, 72.3),
+}
+"""Accuracies in tables 2 and 3, by evidence without labels, and by labels of each kind."""
 _WAYS = (RANDOM, ACTIVE, f"{ACTIVE}, {BOTH}", UNLEARNED)
 _GROUPED = (
     f"{'; '.join(GROUPS).capitalize()}. A cell is of the block that its centre lies in: the broadcaster's clock, which "
@@ -66,8 +75,8 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
             for metric in _PRECISIONS:
                 names = {"page": design, "method": method, "metric": metric}
                 summaries.append({**names, **summary([trial["precision"][method][metric] for trial in own])})
-        for what in ("grid", "evidence"):
-            for name in own[0][what]:
+        for what in ("grid", "evidence", "kinds"):
+            for name in own[0].get(what, ()):
                 names = {"page": design, what: name, "metric": "balanced accuracy"}
                 summaries.append({**names, **summary([trial[what][name] for trial in own])})
         for way in _WAYS:
@@ -99,11 +108,14 @@ def markdown(document: Document) -> str:
         _seconds(trials),
         "## Balanced accuracy without labels, %, by cells a side",
         _accuracies(trials, settings["designs"], "grid"),
-        "## Balanced accuracy without labels, %, by evidence",
-        _accuracies(trials, settings["designs"], "evidence"),
+        "## Balanced accuracy without labels, %, by evidence, beside table 2",
+        _accuracies(trials, settings["designs"], "evidence", PAPER_ACCURACY),
         "## Balanced accuracy with labels, %",
         _labels(trials, settings["designs"]),
     ]
+    if "kinds" in trials[0]:  # results of earlier versions have none
+        heading = "## Balanced accuracy with so many labels of each kind, drawn by chance, %, beside table 3"
+        parts += [heading, _accuracies(trials, settings["designs"], "kinds", PAPER_ACCURACY)]
     if document.get("series"):
         parts += ["## A real series", _series(document["series"])]
     return "\n\n".join(parts)
@@ -198,13 +210,17 @@ def _seconds(trials: Trials) -> str:
     return table(lines)
 
 
-def _accuracies(trials: Trials, designs: Sequence[str], what: str) -> str:
-    lines = [["", *designs, "all pages"]]
+def _accuracies(
+    trials: Trials, designs: Sequence[str], what: str, paper: Mapping[str, tuple[float, ...]] | None = None
+) -> str:
+    published = paper or {}
+    lines = [["", *designs, "all pages", *(f"paper, {page}" for page in PAPER_PAGES if published)]]
     keyed = _keyed(trials)
     for name in keyed[0][what]:
         values = [(trial["design"], trial[what][name]) for trial in keyed]
         cells = [[value for design, value in values if column in (None, design)] for column in (*designs, None)]
-        lines.append([name, *map(mean_and_error, cells)])
+        figures = published.get(name, ("",) * len(PAPER_PAGES if published else ()))
+        lines.append([name, *map(mean_and_error, cells), *map(str, figures)])
     return table(lines)
 
 

@@ -297,7 +297,7 @@ PAPERS = Group(
             name="class-trees",
             title="Metrics that respect a tree of classes",
             question="Does a metric that learns from a tree of classes make fewer and smaller mistakes?",
-            results=("taxonomy",),
+            results=("taxonomy", "taxonomy-regularizers"),
             plots=(
                 Plot(
                     name="class-trees",

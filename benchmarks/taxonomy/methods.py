@@ -8,20 +8,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
 from benchmarks.taxonomy.data import Sample, Trial
-from crossview.engine.learners.frame.comparisons import Taxonomy
+from crossview.engine.learners.frame.comparisons import Comparisons, MixedComparisons, Taxonomy
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.losses.parameters import Form
+from crossview.engine.learners.papers.metrics.fantope import Fantope
+from crossview.engine.learners.papers.metrics.learner import MetricLearner
 from crossview.engine.learners.papers.metrics.lmnn import LMNN
+from crossview.engine.learners.papers.metrics.qwise import QuadrupletWise
+from crossview.engine.learners.papers.samplers.likeness import draw_tuples, likeness_by_class
+from crossview.engine.learners.papers.samplers.relatives import Relatives
 from crossview.engine.learners.selection import search
 from crossview.engine.training.measures import HIERARCHICAL_ACCURACY, LCA_LOSS, costs, knn_votes, members, ranking
 
 NEIGHBORS = 10
 PENALTIES = (1.0, 10.0, 100.0)
 """Values of the C of the linear SVM, on rows of mean squared length 1."""
+DRAWN = 5_000
+"""Number of quadruplets, and of pairs, that are learned from together."""
 NEAREST, SVM = f"{NEIGHBORS}-NN", "SVM"
 ACCURACY, HIERARCHICAL, LOSS = "accuracy", "hierarchical accuracy", "LCA loss"
 
@@ -78,9 +86,27 @@ def quadruplets(form: Form) -> Callable[..., Rows]:
     return fit
 
 
+def together(learner: MetricLearner) -> Callable[..., Rows]:
+    """Return what fits a learner to quadruplets by the tree and as many pairs by the classes, in one problem."""
+
+    def fit(sample: Sample, taxonomy: Taxonomy, **settings: Any) -> Rows:
+        generator = np.random.default_rng(0)
+        relatives = Relatives(sample.rows, sample.labels, taxonomy, NEIGHBORS)
+        kinds = (relatives.same_and_siblings, relatives.siblings_and_cousins)
+        items = np.concatenate([draw(DRAWN // 2, generator) for draw in kinds])
+        likeness = likeness_by_class(sample.labels, sample.rows, NEIGHBORS)
+        pairs = Comparisons(*draw_tuples(likeness, "pairs", DRAWN, generator))
+        given = Supervision(comparisons=MixedComparisons((Comparisons(items), pairs)))
+        fitted: MetricLearner = clone(learner).set_params(**settings).fit([sample.rows], given)
+        return fitted.weights_[0]
+
+    return fit
+
+
 EUCLIDEAN = "Euclidean"
 LMNN_DIAGONAL, LMNN_FULL = "LMNN, diagonal", "LMNN, full"
 QWISE_DIAGONAL, QWISE_FULL = "Qwise, diagonal", "Qwise, full"
+NO_REGULARIZER, SQUARED_NORM, TRACE, PULL = "no regulariser", "squared norm", "trace", "pull of LMNN"
 _LMNN: Mapping[str, Sequence[Any]] = {"n_neighbors": (5, 10), "max_iter": (25, 10, 60)}
 """Few steps leave a metric near the Euclidean one that it starts from: how many is a weight like any other."""
 _QWISE: Mapping[str, Sequence[Any]] = {"beyond": (0.0, 10.0, 1.0), "drawn": (0.0, 1.0), "max_iter": (25, 10, 60)}
@@ -91,6 +117,17 @@ METHODS: Mapping[str, Method] = {
     QWISE_DIAGONAL: Method(quadruplets("diagonal"), _QWISE, LMNN_DIAGONAL),
     QWISE_FULL: Method(quadruplets("factor"), _QWISE, LMNN_FULL),
 }
+_STEPS: Mapping[str, Sequence[Any]] = {"max_iter": (25, 10, 60, 200)}
+REGULARIZERS: Mapping[str, Method] = {
+    NO_REGULARIZER: Method(together(Fantope(mu=0.0, form="factor", start="identity")), _STEPS),
+    SQUARED_NORM: Method(together(QuadrupletWise()), {"C": (1e4, 1e3, 1e5, 1e6)}),
+    TRACE: Method(
+        together(Fantope(mu=0.0, form="factor", start="identity")), {"gamma": (1e-3, 1e-4, 1e-2, 1e-1), **_STEPS}
+    ),
+    PULL: Method(together(LMNN(start="identity")), {"pull": (0.1, 0.01, 1.0), **_STEPS}),
+}
+"""Full metrics from the pairs and quadruplets of :func:`together`, by the regulariser of equation (8)."""
+EVERY = {**METHODS, **REGULARIZERS}
 
 
 def measure(method: Method, trial: Trial, chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def test_every_figure_is_written(tmp_path: Path) -> None:
     assert trial["precision"]["diagonal"]["MAP"] > trial["precision"]["Euclidean"]["MAP"]
     assert document["settings"]["designs tuned on"] == ["newspaper"]
     text = report.markdown(document)
-    for heading in ("Mean average precision", "Share of the map", "by cells a side", "with labels"):
+    for heading in ("Mean average precision", "Share of the map", "cells a side", "table 2", "table 3", "with labels"):
         assert heading in text
     assert (tmp_path / "changes.png").exists()
 

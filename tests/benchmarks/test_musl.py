@@ -16,7 +16,7 @@ from benchmarks.musl import novel_trial
 from benchmarks.musl import trial as musl_trial
 from benchmarks.musl.features import Pictures, pictures
 from benchmarks.musl.novel_trial import CHOSEN, DEFAULT, KINDS, ONE_WIDE
-from benchmarks.musl.report import gain_of_thresholds, stability
+from benchmarks.musl.report import agreement, gain_of_thresholds, stability
 from benchmarks.musl.trial import KMEANS, METHODS, MUSL, ONE, ONE_CHOSEN, PER_CLASS, PRINTED, RETRAINED
 from crossview.engine.learners.papers.musl.musl import MuSL, votes
 from crossview.features.forest import Forest
@@ -134,6 +134,13 @@ def test_writes_figures_of_every_method(data, tmp_path, monkeypatch):
     assert "Thresholds a word" in text
     assert "| 5 | " in text
     assert (tmp_path / "musl.png").stat().st_size > 1000
+
+
+def test_groups_agree_whatever_their_numbers():
+    """Stability counts classes in matching groups: renumbered groups agree, and a class that moves disagrees."""
+    assert agreement([0, 0, 1, 1, 2, 2], [2, 2, 0, 0, 1, 1]) == 1.0
+    assert agreement([0, 0, 1, 1, 2, 2], [2, 2, 0, 0, 1, 0]) == pytest.approx(5 / 6)
+    assert agreement([0, 0, 0, 0], [0, 1, 2, 2]) == 0.5
 
 
 def test_the_gain_is_that_of_the_chosen_number():

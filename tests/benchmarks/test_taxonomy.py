@@ -64,7 +64,7 @@ def test_writes_figures_of_every_method(folder, monkeypatch):
         name: methods.Method(method.fit, {key: few[key] for key in method.grid}, method.after)
         for name, method in METHODS.items()
     }
-    monkeypatch.setattr(taxonomy, "METHODS", short)
+    monkeypatch.setattr(taxonomy, "EVERY", short)
     out = folder / "out.json"
     where = ["--data", str(folder), "--json", str(out), "--report", str(folder)]
     arguments = [*where, "--sets", LETTERS, "--speakers", "6,9", "--trials", "2", "--workers", "1"]
@@ -79,6 +79,23 @@ def test_writes_figures_of_every_method(folder, monkeypatch):
     assert "| Qwise, full − LMNN, full |" in text
     assert " 40.1 " in text
     assert "letters of 6 speakers" in taxonomy.BENCHMARK.headline(document)[0]
+
+
+def test_regularizers_learn_from_pairs_and_quadruplets_together(folder, monkeypatch):
+    """Each of equation (8) gets both kinds in one problem, and is compared with none."""
+    few = {"C": (1e3,), "gamma": (1e-3,), "pull": (0.1,), "max_iter": (3,)}
+    short = {
+        name: methods.Method(method.fit, {key: few[key] for key in method.grid})
+        for name, method in methods.REGULARIZERS.items()
+    }
+    monkeypatch.setattr(taxonomy, "EVERY", short)
+    monkeypatch.setattr(methods, "DRAWN", 200)
+    arguments = ["--data", str(folder), "--json", str(folder / "out.json"), "--report", str(folder), "--workers", "1"]
+    arguments += ["--sets", LETTERS, "--speakers", "6", "--trials", "1", "--methods", *short]
+    assert taxonomy.BENCHMARK.main(arguments) == 0
+    text = (folder / "taxonomy.md").read_text()
+    assert all(f"| {name} − no regulariser |" in text for name in ("squared norm", "trace", "pull of LMNN"))
+    assert "equation (8)" in text.splitlines()[0]
 
 
 def test_a_choice_starts_from_what_was_chosen_before():

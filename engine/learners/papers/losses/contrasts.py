@@ -5,17 +5,14 @@ equation (13). A constraint on w . z >= margin has the contrast z = Psi(k, l) - 
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from crossview.engine.learners.frame.view_rows import Rows, slices
+from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.losses.differences import Differences, Pairs, Values, squared_lengths
-
-_BLOCK = 1 << 20  # number of entries in a block of contrasts
-_MANY = 1 << 17  # number of constraints above which products are float32
 
 
 class Contrasts(Protocol):
@@ -31,9 +28,6 @@ class Contrasts(Protocol):
     def total(self, coefficients: Values) -> Values:
         """Return the (d,) sum of c z, with (n,) coefficients c."""
 
-    def products(self, coefficients: Values) -> Rows:
-        """Return the (d, d) sum of c z z^T."""
-
     def take(self, which: NDArray[np.intp]) -> Self:
         """Return the contrasts of some of the constraints."""
 
@@ -42,7 +36,7 @@ class Contrasts(Protocol):
 class SignedContrasts:
     """Contrasts of Psi(i, j) = x_i - x_j, the vector form of one attribute: w may have either sign.
 
-    All three sums run over the rows: a constraint only adds four numbers to a sparse matrix.
+    Both sums run over the rows: a constraint only adds four numbers to a sparse matrix.
 
     Args:
         rows: (m, d) float64.
@@ -69,12 +63,6 @@ class SignedContrasts:
     def total(self, coefficients: Values) -> Values:
         """Return the (d,) sum."""
         return np.asarray((self._members.T @ coefficients) @ self.rows)
-
-    def products(self, coefficients: Values) -> Rows:
-        """Return the (d, d) sum X^T (A^T C A) X."""
-        members = self._members
-        graph = members.T @ (sp.diags_array(coefficients) @ members)
-        return np.asarray(self.rows.T @ (graph @ self.rows))
 
     def take(self, which: NDArray[np.intp]) -> "SignedContrasts":
         """Return the contrasts of some of the constraints."""
@@ -109,13 +97,14 @@ class SquaredContrasts:
         return int(self.rows.shape[1])
 
     def along(self, w: Values) -> Values:
-        """Return the (n,) products, for a w without negative entries."""
-        positive = np.flatnonzero(w)
-        if not len(positive):
-            return np.zeros(len(self.near))
-        scaled: Rows = self.rows.take(positive, axis=1)  # take keeps the rows contiguous, an index would not
-        scaled *= np.sqrt(w[positive])
-        lengths = squared_lengths(scaled, np.concatenate([self.far, self.near]))
+        """Return the (n,) products."""
+        pairs, lengths = np.concatenate([self.far, self.near]), np.zeros(2 * len(self.near))
+        for sign in (1.0, -1.0):
+            columns = np.flatnonzero(sign * w > 0)
+            if len(columns):
+                scaled: Rows = self.rows.take(columns, axis=1)  # take keeps the rows contiguous, an index would not
+                scaled *= np.sqrt(sign * w[columns])
+                lengths += sign * squared_lengths(scaled, pairs)
         return np.asarray(lengths[: len(self.far)] - lengths[len(self.far) :])
 
     def total(self, coefficients: Values) -> Values:
@@ -123,23 +112,6 @@ class SquaredContrasts:
         pairs = np.concatenate([self.far, self.near])
         return Differences(self.rows).squares(pairs, np.concatenate([coefficients, -coefficients]))
 
-    def products(self, coefficients: Values) -> Rows:
-        """Return the (d, d) sum, block by block of contrasts."""
-        rows: NDArray[Any] = self.rows if len(self.near) <= _MANY else self.rows.astype(np.float32)
-        total = np.zeros((self.width, self.width))
-        for part in slices(len(self.near), self.width, _BLOCK):
-            z = _squares(rows, self.far[part])
-            z -= _squares(rows, self.near[part])
-            total += z.T @ (coefficients[part, None].astype(rows.dtype) * z)
-        return total
-
     def take(self, which: NDArray[np.intp]) -> "SquaredContrasts":
         """Return the contrasts of some of the constraints."""
         return SquaredContrasts(self.rows, self.near[which], self.far[which])
-
-
-def _squares(rows: NDArray[Any], pairs: Pairs) -> NDArray[Any]:
-    gaps = rows.take(pairs[:, 0], axis=0)
-    gaps -= rows.take(pairs[:, 1], axis=0)
-    gaps *= gaps
-    return gaps

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg
 
 from crossview.engine.learners.frame.settings import Positive, Steps, Tolerance
 from crossview.engine.learners.frame.view_rows import Rows
@@ -23,6 +23,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 Step = Literal["two-metric", "printed"]
 _ENOUGH = 1e-4  # a step is accepted with this share of the fall that the slope predicts
 _SMALLEST = 1e-10  # smaller shares of a step have no effect
+_TRUNCATED, _EXACT = 0.1, 1e-10  # the residual at which a step ends, as a share of the gradient
 _FIRST = 1 << 14  # constraints in the first subset
 _GROWTH = 4
 _LOOSE = 1e-3  # tolerance over a subset, whose solution is further from the final one than this
@@ -127,8 +128,8 @@ def minimize(problem: VectorProblem, how: Newton | None = None, start: Values | 
     """Return the w and b with the smallest objective.
 
     The objective is strongly convex, so every point gives an upper bound of its distance to the minimum
-    (:attr:`VectorSolution.gap`), by which the method stops. The time of a step is O(n d), plus the products of the
-    contrasts in the quadratic part of the loss, which are few when h is small, plus O(d^3). Memory is O(d^2).
+    (:attr:`VectorSolution.gap`), by which the method stops. The time of a step is O(n d) for its point, and for each
+    product of conjugate gradients with the contrasts in the quadratic part of the loss, which are few when h is small.
 
     To order rows along one direction, such as by an attribute::
 
@@ -257,18 +258,28 @@ class _Run:
         return np.asarray(point.at - pulled)
 
     def _solved(self, free: NDArray[np.intp]) -> Values:
-        """Return the inverse Hessian of the free coordinates, equation (32), times their gradient."""
-        problem, quadratic = self.problem, self.here.quadratic
+        """Return the inverse Hessian of the free coordinates, equation (32), times their gradient.
+
+        Conjugate gradients need only products with the Hessian (a truncated Newton method, appendix A.3): O(n d) each,
+        where the Hessian itself costs O(n d^2) and its factors O(d^3).
+        """
+        problem, quadratic, along = self.problem, self.here.quadratic, np.zeros(self.problem.size)
         width, curvature = problem.contrasts.width, problem.costs[quadratic] / (2 * self.how.h)
-        hessian = np.eye(problem.size)
-        if len(quadratic):
-            contrasts = problem.contrasts.take(quadratic)
-            hessian[:width, :width] += contrasts.products(curvature)
-            if problem.sides is not None:
-                sides = problem.sides[quadratic]
-                hessian[width, :width] = hessian[:width, width] = contrasts.total(curvature * sides)
-                hessian[width, width] += curvature @ np.square(sides)
-        return np.asarray(cho_solve(cho_factor(hessian[np.ix_(free, free)]), self.slope[free]))
+        contrasts = problem.contrasts.take(quadratic)
+        sides = np.zeros(len(quadratic)) if problem.sides is None else problem.sides[quadratic]
+
+        def hessian_product(direction: Values) -> Values:
+            checkpoint()
+            along[free] = direction
+            pulled = curvature * (contrasts.along(along[:width]) + sides * along[width:].sum())
+            product = np.append(contrasts.total(pulled), pulled @ sides)
+            return np.asarray(direction + product[free])
+
+        if not len(quadratic):
+            return self.slope[free]
+        hessian = LinearOperator((len(free),) * 2, matvec=hessian_product, dtype=np.float64)
+        exact = _EXACT if self.how.step == "printed" else _TRUNCATED
+        return np.asarray(cg(hessian, self.slope[free], rtol=exact)[0])
 
 
 def diagonal_problem(rows: Rows, constraints: Constraints, weight: float, pair_margin: float) -> VectorProblem:

@@ -7,7 +7,7 @@ from crossview.engine.learners.frame.comparisons import Comparisons, MixedCompar
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.papers.losses.constraints import constraints_of
 from crossview.engine.learners.papers.metrics.training_constraints import Stopping
-from crossview.learners import Fantope, JointMetrics, QuadrupletWise
+from crossview.learners import LMNN, Fantope, JointMetrics, QuadrupletWise
 
 ROWS = 60
 
@@ -69,6 +69,8 @@ def test_agreement_counts_every_kind_once():
         QuadrupletWise(loss="structural"),
         Fantope(1),
         Fantope(1, stopping=Stopping(patience=3)),
+        Fantope(mu=0.0, gamma=1e-3, start="identity"),
+        LMNN(pull=0.1, start="identity"),
         JointMetrics(n_components=2),
     ],
     ids=str,

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize as solve
 
-from crossview.engine.learners.papers.losses import contrasts as contrasts_module
 from crossview.engine.learners.papers.losses.constraints import joined, pairs, quadruplets
 from crossview.engine.learners.papers.losses.contrasts import SignedContrasts, SquaredContrasts
 from crossview.engine.learners.papers.solvers import newton
@@ -65,19 +64,16 @@ def by_a_library(z, problem):
 
 
 @pytest.mark.parametrize("kind", [SignedContrasts, SquaredContrasts])
-@pytest.mark.parametrize("block", [1 << 20, 32])
-def test_sums_over_contrasts_are_those_of_the_listed_ones(kind, block, monkeypatch):
-    """Products, total and products of contrasts are those of the matrix that is never made."""
-    monkeypatch.setattr(contrasts_module, "_BLOCK", block)
+def test_sums_over_contrasts_are_those_of_the_listed_ones(kind):
+    """Products with vectors of either sign, and totals, are those of the matrix that is never made."""
     rows, constraints = rows_and_constraints()
     z = listed(rows, constraints, kind is SquaredContrasts)
     contrasts = kind(rows, constraints.near, constraints.far)
     generator = np.random.default_rng(1)
-    w, coefficients = generator.uniform(0, 1, WIDTH) * (np.arange(WIDTH) > 1), generator.normal(size=len(z))
+    w, coefficients = generator.normal(size=WIDTH) * (np.arange(WIDTH) > 1), generator.normal(size=len(z))
     np.testing.assert_allclose(contrasts.along(w), z @ w, atol=1e-10)
     np.testing.assert_allclose(contrasts.along(0 * w), 0)
     np.testing.assert_allclose(contrasts.total(coefficients), coefficients @ z, atol=1e-9)
-    np.testing.assert_allclose(contrasts.products(coefficients), z.T @ (coefficients[:, None] * z), atol=1e-8)
     some = np.array([3, 1, 8])
     np.testing.assert_allclose(contrasts.take(some).along(w), z[some] @ w, atol=1e-10)
 
@@ -109,6 +105,21 @@ def test_a_direction_of_either_sign_equals_a_librarys(weight):
     assert found.b is None
     np.testing.assert_allclose(found.w, expected.x, atol=1e-4 * max(1, np.abs(expected.x).max()))
     assert found.w.min() < 0
+
+
+def test_the_slope_and_the_step_are_those_of_finite_differences():
+    """The Hessian times the printed step is the slope, and a truncated step leaves at most a tenth of the slope."""
+    rows, constraints = rows_and_constraints()
+    problem, near = diagonal_problem(rows, constraints, 10.0, 1.0), 1e-6 * np.eye(WIDTH + 1)
+    at, every = np.random.default_rng(2).uniform(0.1, 0.3, WIDTH + 1), np.arange(WIDTH + 1)
+    exact, truncated = (newton._Run(problem, Newton(step=step, h=0.5), at) for step in ("printed", "two-metric"))
+    before, after = ([exact._point(at + sign * move) for move in near] for sign in (-1, 1))
+    slope = np.array([b.value - a.value for a, b in zip(before, after, strict=True)]) / 2e-6
+    np.testing.assert_allclose(exact.slope, slope, rtol=1e-5)
+    hessian = np.array([exact._slope(b) - exact._slope(a) for a, b in zip(before, after, strict=True)]) / 2e-6
+    np.testing.assert_allclose(hessian @ exact._solved(every), slope, rtol=1e-5)
+    left = hessian @ truncated._solved(every) - slope
+    assert 1e-9 < np.linalg.norm(left) <= 0.11 * np.linalg.norm(slope)
 
 
 def test_the_gap_bounds_what_more_steps_could_gain():
