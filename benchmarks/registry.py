@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from benchmarks.frame.benchmark import Benchmark
 
 MODULES: Mapping[str, str] = {
+    "own": "own.benchmark",
     "unseen": "unseen.benchmark",
     "match": "match.benchmark",
     "information": "information.benchmark",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 
+from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.description import check_space_name, collection_info
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.collections.items import Items
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from crossview.engine.findings.questions.asking import Questions
     from crossview.engine.findings.questions.feedback import Feedback
     from crossview.engine.spaces.search import Pages
+    from crossview.engine.spaces.space import Space
     from crossview.engine.values.audit import Audit, AuditRequest
     from crossview.engine.values.changes import Changes, ChangesRequest
 
@@ -160,7 +162,9 @@ class Collection:
         progress: Progress | None = None,
         request_id: str = "",
     ) -> SpaceInfo:
-        """Fit a learner and place every item: a new generation of ``space`` [default: named after the learner].
+        """Fit a learner and place every item: a new generation of ``space`` [default: named after the last learner].
+
+        Only a ``space`` that the caller names can replace a generation of another pipeline.
 
         The generation in use answers until the new one replaces it in one step. The space becomes the active one if
         ``activate`` is True, or if it is None and no space was activated before; with False, the generation is
@@ -169,12 +173,17 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
+        from crossview.engine.training.settling import check_replaced
         from crossview.engine.training.trainer import training
 
         name = check_space_name(space or recipe.space_name())
-        return self._opened.add_generation(
-            name, activate, lambda tx: training(tx, name, recipe, progress), request_id, progress
-        )
+
+        def fitting(tx: Transaction) -> "Callable[[], Space]":
+            if not space:
+                check_replaced(tx, recipe)
+            return training(tx, name, recipe, progress)
+
+        return self._opened.add_generation(name, activate, fitting, request_id, progress)
 
     @overload
     def search(self, request: SearchRequest) -> list[HitList]: ...
@@ -322,12 +331,18 @@ class Collection:
         views, how soon a query finds its own item; with ``constraints``, how well distances agree with them; with
         ``pairs``, how well distances separate similar from dissimilar pairs of items that no space was trained on.
 
+        ``learners`` are measured without a training: each is fitted on every split, and nothing is stored. Without a
+        ``view``, the figures are those of every pair of views, and their mean.
+
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels, nothing held out), StorageError.
         """
         from crossview.engine.training.evaluator import evaluated
+        from crossview.engine.training.trainer import candidate
 
         with self._opened.read() as tx:
-            spaces = [self._opened.loaded.get(tx, name) for name in request.spaces or ("",)]
+            names = request.spaces or (() if request.learners else ("",))
+            spaces = [self._opened.loaded.get(tx, name) for name in names]
+            spaces += [candidate(tx, spec, request) for spec in request.learners]
             measure = evaluated(tx, self._opened.versions(), spaces, request, progress)
         return measure()
 

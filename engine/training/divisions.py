@@ -189,7 +189,8 @@ def _held_out_protocol(spaces: Sequence[Space], division: Division, what: str) -
 
 
 def _names(spaces: Sequence[Space]) -> str:
-    return ", ".join(f"{space.name} (generation {space.generation})" for space in spaces if space.name != RAW)
+    trained = [space for space in spaces if space.name != RAW]
+    return ", ".join(f"{s.name} (generation {s.generation})" if s.generation else s.name for s in trained)
 
 
 def _nothing(spaces: Sequence[Space], lacking: str, trained: str) -> Text:

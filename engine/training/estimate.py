@@ -1,5 +1,6 @@
 """Estimates: the mean of a measure over queries or comparisons, its standard error, and differences of spaces."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -167,6 +168,20 @@ def over_splits(splits: Sequence["Figures"], overlap: float) -> "Figures":
     keys = dict.fromkeys(key for split in splits for key in split)
     values = {key: [split[key].value if key in split else np.nan for split in splits] for key in keys}
     return {key: Estimate([Sample(np.array(numbers), overlap=overlap)]) for key, numbers in values.items()}
+
+
+def mean_over_views(measured: Sequence["Figures"]) -> "Figures":
+    """Return the means over all pairs of views of one split, of figures that every pair has; empty for one pair.
+
+    Each of ``measured`` has the figures of one query view.
+    """
+    gathered: dict[Key, list[float]] = defaultdict(list)
+    for figures in measured:
+        for (database, _, metric, k), figure in figures.items():
+            gathered[database, "", metric, k].append(figure.value)
+    pairs = sum(len({target for _, target, _, _ in figures}) for figures in measured)
+    means = {key: Statistic(float(np.mean(values))) for key, values in gathered.items() if len(values) == pairs}
+    return means if pairs > 1 else {}
 
 
 def in_order(near: Values, far: Values, weights: Values | None = None) -> Estimate:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.item_columns import ItemColumns
+from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.comparisons import Taxonomy
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.space import Space
@@ -34,7 +35,15 @@ from crossview.engine.training.divisions import (
     notion_of,
     target_views,
 )
-from crossview.engine.training.estimate import Figures, Key, differences, over_splits, rows
+from crossview.engine.training.estimate import (
+    Figures,
+    Key,
+    Statistic,
+    differences,
+    mean_over_views,
+    over_splits,
+    rows,
+)
 from crossview.engine.training.examples import Examples, codebooks, listed
 from crossview.engine.training.learning import Refit, refitting
 from crossview.engine.training.retrieval import Measurement, MeasurePlan, Trial, figures
@@ -43,18 +52,17 @@ from crossview.engine.training.stored_vectors import StoredVectors, near_repeats
 from crossview.engine.training.supervision import check_leaves, count_constraints, stranger, with_supervision
 from crossview.engine.values.errors import NotFoundError, NotReadyError, few
 from crossview.engine.values.evaluation import (
+    FIRST,
     ITEMS,
     LABELS,
     LENGTHS,
     RECALLS,
+    SECONDS,
     UNSEEN,
-    Confusion,
-    Curve,
     Evaluation,
     EvaluationRequest,
-    PerQuery,
-    QueryExample,
 )
+from crossview.engine.values.recipe import DEFAULT, Grouping
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,118 +125,149 @@ def evaluate(
 ) -> Callable[[], Evaluation]:
     """Return a function that measures retrieval by spaces on the same queries and databases."""
     began = time.monotonic()
-    plan = _planned(tx, versions, spaces, request)
-    keys = set(plan.items.of_ids(np.concatenate(plan.query_ids)).keys)
-    codebook = codebooks(tx, {request.view, *plan.target_views}, keys)
-    notes = [f"{space.name} answers within a view only" for space in spaces if space not in plan.spaces]
+    plans: list[_Plan] = []
+    for view in [request.view] if request.view else dict.fromkeys(chain.from_iterable(s.views for s in spaces)):
+        plans.append(_planned(tx, versions, spaces, request, view, plans))
+    keys = {key for plan in plans for key in plan.items.of_ids(np.concatenate(plan.query_ids)).keys}
+    codebook = codebooks(tx, {view for plan in plans for view in (plan.view, *plan.target_views)}, keys)
+    compared = [space for plan in plans for space in plan.spaces]
+    notes = [f"{space.name} answers within a view only" for space in spaces if space not in compared]
+    notes += [f"{space.name} is {space.spec}" for space in spaces if space.name == DEFAULT and request.learners]
 
     def measure() -> Evaluation:
-        return replace(_evaluated(plan, notes, codebook, len(spaces) > 1, progress), seconds=time.monotonic() - began)
+        return replace(_evaluated(plans, notes, codebook, len(spaces) > 1, progress), seconds=time.monotonic() - began)
 
     return measure
 
 
 def _evaluated(
-    plan: _Plan, earlier_notes: Sequence[str], codebook: str, prefixed: bool, progress: Progress | None
+    plans: Sequence[_Plan], earlier_notes: Sequence[str], codebook: str, prefixed: bool, progress: Progress | None
 ) -> Evaluation:
-    measured: dict[str, Figures] = {}
-    per_query: list[PerQuery] = []
-    curves: list[Curve] = []
-    confusions: list[Confusion] = []
-    examples: list[QueryExample] = []
-    notes = list(earlier_notes)
-    for space in plan.spaces:
-        measurement, learned_from = _measured(space, plan, progress)
-        measured[space.name] = measurement.figures
-        per_query += measurement.per_query
-        curves += measurement.curves
-        confusions += measurement.confusions
-        examples += measurement.examples
+    measured: dict[str, dict[str, Figures]] = {view: {} for view in (*(plan.view for plan in plans), "")}
+    wholes: list[Measurement] = []
+    notes, plan = list(earlier_notes), plans[0]
+    spaces = list({space.name: space for plan in plans for space in plan.spaces}.values())
+    for space in spaces:
+        by_view, learned_from = _measured(space, [plan for plan in plans if space in plan.spaces], progress)
+        for view, measurement in by_view.items():
+            measured[view][space.name] = measurement.figures
+            wholes.append(measurement)
         prefix = f"{space.name}: " if prefixed else ""
         notes += [prefix + note for note in (_ranking_note(space, plan.measures), learned_from) if note]
-    repeats = np.concatenate([near_repeats(plan.stored.rows, division) for division in plan.divisions.parts])
-    sentences = [
-        plan.divisions.protocol,
-        databases_sentence(plan.measures.databases, plan.measures.by),
-        *_by_view(plan),
-    ]
-    if plan.measures.notion:
-        sentences.append(_notion_note(plan))
-    if plan.items.groups is not None and plan.measures.by == LABELS:
-        sentences.append("no query finds an item of its own group")
+    names = [space.name for space in spaces]
+    of_views = [(view, by_space) for view, by_space in measured.items() if by_space]
     return Evaluation(
-        rows=rows(plan.view, measured),
-        queries=round(float(np.mean([len(ids) for ids in plan.query_ids]))),
-        databases={name: _count(plan, name, plan.target_views) for name in plan.measures.databases},
-        protocol="; ".join(part for part in (*sentences, plan.note, repeats_sentence(repeats), *notes) if part),
+        rows=tuple(sorted(chain(*(rows(*one) for one in of_views)), key=lambda row: names.index(row.space))),
+        queries=round(float(np.mean([len(ids) for plan in plans for ids in plan.query_ids]))),
+        databases={
+            name: max(_count(plan, name, plan.target_views) for plan in plans) for name in plan.measures.databases
+        },
+        protocol="; ".join(dict.fromkeys(part for part in (*_sentences(plans), *notes) if part)),
         codebook=codebook,
         seconds=0.0,
-        differences=differences(plan.view, measured),
-        per_query=tuple(per_query),
-        curves=tuple(curves),
-        confusions=tuple(confusions),
-        examples=tuple(examples),
+        differences=tuple(chain(*(differences(*one) for one in of_views))),
+        per_query=tuple(chain(*(whole.per_query for whole in wholes))),
+        curves=tuple(chain(*(whole.curves for whole in wholes))),
+        confusions=tuple(chain(*(whole.confusions for whole in wholes))),
+        examples=tuple(chain(*(whole.examples for whole in wholes))),
     )
 
 
-def _planned(tx: Transaction, versions: Versions, spaces: Sequence[Space], request: EvaluationRequest) -> _Plan:
+def _sentences(plans: Sequence[_Plan]) -> Iterator[str]:
+    """Yield sentences about the queries, the databases and the labels."""
+    plan = plans[0]
+    yield plan.divisions.protocol
+    yield databases_sentence(plan.measures.databases, plan.measures.by)
+    for of_view in plans:
+        yield from _by_view(of_view)
+    if plan.measures.notion:
+        yield _notion_note(plan)
+    if plan.items.groups is not None and plan.measures.by == LABELS:
+        yield "no query finds an item of its own group"
+    yield from (of_view.note for of_view in plans)
+    repeats = [near_repeats(plan.stored.rows, division) for plan in plans[:1] for division in plan.divisions.parts]
+    yield repeats_sentence(np.concatenate(repeats))
+
+
+def _planned(
+    tx: Transaction,
+    versions: Versions,
+    spaces: Sequence[Space],
+    wanted: EvaluationRequest,
+    view: str,
+    others: Sequence[_Plan],
+) -> _Plan:
+    """Return the plan of a query view; ``others`` are those of other views, whose rows and divisions it shares."""
+    request = replace(wanted, view=view)
     notion = notion_of(spaces, request)
     labelled = notion in tx.items.notion_label_counts() or tx.items.label_counts()
     by = request.by or (LABELS if labelled else ITEMS)
+    every = not wanted.view
     targets = target_views(spaces, request, by, notion)
+    if every and any(space.cross_view and len(space.views) > 1 for space in spaces):
+        targets = {name: tuple(target for target in views if target != view) for name, views in targets.items()}
     compared = [space for space in spaces if targets[space.name]]
     views = {}
     for space in compared:  # a refit needs all views of the space
         taking_part = (request.view, *targets[space.name])
         views[space.name] = [name for name in space.views if name in taking_part or (space.spec and request.refit)]
     ignored = tuple(dict.fromkeys(chain.from_iterable(space.ignored_labels for space in compared)))
-    everything = listed(tx, list(dict.fromkeys(chain.from_iterable(views.values()))), ignored)
     grouping = grouping_of(compared, request)
-    try:
-        everything = replace(everything, groups=groups_of(tx, everything.ids, grouping))
-    except NotFoundError:
-        if request.refit:
-            raise
-        # The attribute has been removed since the training, but the space still knows its held-out items.
-    items, kind = everything, "items"
-    if by == LABELS:
-        items = replace(everything, labels=everything.labels_in(notion))
-        items, kind = items.take(np.array([bool(labels) for labels in items.labels], bool)), "labelled items"
-        if not len(items):
-            raise NotReadyError(NO_LABEL)
+    everything = listed(tx, list(dict.fromkeys(chain.from_iterable(views.values()))), ignored)
+    everything = _grouped(tx, everything, grouping, request)
+    items, kind = (_labelled(everything, notion), "labelled items") if by == LABELS else (everything, "items")
     divisions = divide(compared, items, kind, request, grouping)
     searched = list(dict.fromkeys(chain.from_iterable(targets.values())))
     where = check_filter(request.where)
     among = None if where.is_empty else ItemColumns().matching(tx, where.condition)
     divisions = draw_queries(divisions, items, searched, request, by, among)
     databases, note = chosen_databases(items, divisions, searched, by, request.databases)
+    databases = databases[-1:] if every and not request.databases else databases
     if set(databases) - {UNSEEN}:
         check_trained(compared, divisions, kind)
-    for target in searched:
-        for division in divisions.parts:
-            for database in databases:
-                check_database(database, items, division, (request.view, target), by)
+    for target, division, database in product(searched, divisions.parts, databases):
+        check_database(database, items, division, (view, target), by)
     taxonomy, no_taxonomy = _taxonomy_of(request, compared, items) if by == LABELS else (None, "")
-    ks = request.k or (RECALLS if by == ITEMS else LENGTHS)
-    measures = MeasurePlan(databases, by, ks, notion, taxonomy, request.per_query, request.hits, request.details)
+    ks = request.k or (RECALLS if by == ITEMS else (FIRST,) if every else LENGTHS)
+    measures = MeasurePlan(databases, by, ks, notion, taxonomy, wanted.per_query, wanted.hits, wanted.details, every)
     ignoring = f"labels do not count that training ignored: {few(ignored)}" if ignored and by == LABELS else ""
     refits = {space.name: refitting(tx, space) for space in compared if request.refit and space.spec}
     for space in compared:
         if space.name not in refits:
             space.check_revisions(tx.views.all())
     measured = [(space, () if space.name in refits else targets[space.name]) for space in compared]
+    shared = others[0].stored if others and len(refits) == len(compared) else None
     return _Plan(
-        view=request.view,
+        view=view,
         spaces=compared,
         targets=targets,
         views=views,
         items=everything,
-        stored=StoredVectors.of(tx, versions, measured, everything, divisions),
+        stored=shared or StoredVectors.of(tx, versions, measured, everything, divisions),
         divisions=divisions,
         measures=measures,
         refits=refits,
         note="; ".join(filter(None, (note, no_taxonomy, ignoring))),
     )
+
+
+def _grouped(tx: Transaction, items: Examples, grouping: Grouping | None, request: EvaluationRequest) -> Examples:
+    try:
+        return replace(items, groups=groups_of(tx, items.ids, grouping))
+    except NotFoundError:
+        if request.refit:
+            raise
+        # The attribute has been removed since the training, but the space still knows its held-out items.
+        return items
+
+
+def _labelled(items: Examples, notion: str) -> Examples:
+    """Return the items with labels in a notion; NotReadyError if there are none."""
+    items = replace(items, labels=items.labels_in(notion))
+    items = items.take(np.array([bool(labels) for labels in items.labels], bool))
+    if not len(items):
+        raise NotReadyError(NO_LABEL)
+    return items
 
 
 def _taxonomy_of(request: EvaluationRequest, spaces: Sequence[Space], items: Examples) -> tuple[Taxonomy | None, str]:
@@ -248,45 +287,63 @@ def _taxonomy_of(request: EvaluationRequest, spaces: Sequence[Space], items: Exa
     return None, ""
 
 
-def _measured(space: Space, plan: _Plan, progress: Progress | None) -> tuple[Measurement, str]:
-    """Return the figures of a space over all splits, and a note on comparisons that it learned from, if any."""
-    splits: list[Figures] = []
-    measured: list[Measurement] = []
-    per_query: list[PerQuery] = []
-    examples: list[QueryExample] = []
+def _measured(space: Space, plans: Sequence[_Plan], progress: Progress | None) -> tuple[dict[str, Measurement], str]:
+    """Return the figures of a space over all splits by query view, with "" for their means, and a note on comparisons
+    that it learned from, if any."""
+    splits: dict[str, list[Figures]] = {view: [] for view in (*(plan.view for plan in plans), "")}
+    measured: dict[str, list[Measurement]] = {plan.view: [] for plan in plans}
     note = ""
-    for number, division in enumerate(plan.divisions.parts, 1):
-        trial, note = _trial(space, plan, division)
-        split: dict[Key, Any] = {}
-        for target in plan.targets[space.name]:
-            measurement = figures(trial, plan.view, target, plan.measures, progress)
-            measured.append(measurement)
-            split |= measurement.figures
-            per_query += [replace(query, split=number) for query in measurement.per_query]
-            examples += measurement.examples if number == 1 else ()
-        splits.append(split)
-    whole = Measurement(
-        over_splits(splits, plan.divisions.overlap()),
-        per_query,
-        joined_curves([measurement.curves for measurement in measured]),
-        joined_confusions([measurement.confusions for measurement in measured]),
-        examples,
-    )
-    return whole, note if len(splits) == 1 else ""
+    for number, division in enumerate(plans[0].divisions.parts, 1):
+        began = time.perf_counter()
+        pipeline, note = _fitted(space, plans[0], division)
+        seconds: Figures = {("", "", SECONDS, None): Statistic(time.perf_counter() - began)}
+        for plan in plans:
+            trial = _trial(space, pipeline, plan, plan.divisions.parts[number - 1])
+            split: dict[Key, Any] = {}
+            for target in plan.targets[space.name]:
+                measurement = figures(trial, plan.view, target, plan.measures, progress)
+                queries = [replace(query, split=number) for query in measurement.per_query]
+                examples = measurement.examples if number == 1 else ()
+                measured[plan.view].append(measurement._replace(per_query=queries, examples=examples))
+                split |= measurement.figures
+            splits[plan.view].append(split)
+        if plans[0].measures.every:
+            timed = seconds if space.name in plans[0].refits else {}
+            splits[""].append({**mean_over_views([of_view[-1] for view, of_view in splits.items() if view]), **timed})
+    overlap = plans[0].divisions.overlap()
+    wholes = {
+        view: Measurement(
+            over_splits(splits[view], overlap),
+            list(chain(*(one.per_query for one in of_view))),
+            joined_curves([one.curves for one in of_view]),
+            joined_confusions([one.confusions for one in of_view]),
+            list(chain(*(one.examples for one in of_view))),
+        )
+        for view, of_view in measured.items()
+    }
+    if splits[""]:
+        wholes[""] = Measurement(over_splits(splits[""], overlap))
+    return wholes, note if len(plans[0].divisions.parts) == 1 else ""
 
 
-def _trial(space: Space, plan: _Plan, division: Division) -> tuple[Trial, str]:
-    everything, rows = (some.seen_in(*plan.views[space.name]) for some in (plan.items, plan.stored.rows))
+def _fitted(space: Space, plan: _Plan, division: Division) -> tuple[Chain, str]:
+    """Return the pipeline of a space for a division, and a note on comparisons that it learned from, if any."""
     pipeline, counts = space.pipeline, space.constraint_counts
     if space.name in plan.refits:
+        rows = plan.stored.rows.seen_in(*plan.views[space.name])
         held_out = rows.of_ids(division.held_out)
         # A space that learned from comparisons may not need labels.
         learned = rows.of_ids(division.trained) if space.constraints is None else rows.without(held_out)
         training = with_supervision(learned, space.pairs, space.constraints, space.taxonomy)
         counts = count_constraints(space.constraints, training, held_out)
         pipeline = plan.refits[space.name](training)
+    return pipeline, "" if counts is None else counts.sentence()
+
+
+def _trial(space: Space, pipeline: Chain, plan: _Plan, division: Division) -> Trial:
+    everything, rows = (some.seen_in(*plan.views[space.name]) for some in (plan.items, plan.stored.rows))
     indexes = {view: index for (name, view), index in plan.stored.indexes.items() if name == space.name}
-    return Trial(space, pipeline, everything, rows, indexes, division), "" if counts is None else counts.sentence()
+    return Trial(space, pipeline, everything, rows, indexes, division)
 
 
 def _count(plan: _Plan, database: str, views: Sequence[str]) -> int:

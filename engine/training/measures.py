@@ -155,15 +155,41 @@ def precision_at_k(ranked: Bools, k: int) -> NDArray[np.float64]:
     return shares
 
 
+def recall_at_k(ranked: Bools, k: int) -> NDArray[np.float64]:
+    """Return, per query, the share of its relevant items that are among the first k; NaN without a relevant item."""
+    return _over_counts(ranked[:, :k].sum(axis=1), ranked.sum(axis=1))
+
+
+def r_precision(ranked: Bools) -> NDArray[np.float64]:
+    """Return, per query, the precision among the first R, its number of relevant items; NaN without one."""
+    counts = ranked.sum(axis=1)
+    return _over_counts((ranked & (np.arange(ranked.shape[1]) < counts[:, None])).sum(axis=1), counts)
+
+
+def ndcg_at_k(ranked: Bools, k: int) -> NDArray[np.float64]:
+    """Return, per query, the normalised discounted cumulative gain of the first k; NaN without a relevant item.
+
+    A relevant item at a rank gains 1 / log2(rank + 1), and the sum is divided by that of the best ranking (Jarvelin and
+    Kekalainen, "Cumulated gain-based evaluation of IR techniques", 2002).
+    """
+    first = ranked[:, :k]
+    gains = 1 / np.log2(np.arange(2, first.shape[1] + 2))
+    best = np.concatenate([[0.0], np.cumsum(gains)])[np.minimum(ranked.sum(axis=1), first.shape[1])]
+    return _over_counts(first @ gains, best)
+
+
+def _over_counts(values: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float64]:
+    """Return values divided by counts, (queries,); NaN where the count is 0."""
+    quotients: NDArray[np.float64] = np.divide(values, counts, out=np.full(len(values), np.nan), where=counts > 0)
+    return quotients
+
+
 def share_in_proportion(ranked: Bools, k: int) -> NDArray[np.float64]:
     """Return, per query, the share of some items among the first k, divided by their share of the whole ranking.
 
     1 is in proportion. NaN for a query whose ranking lacks these items. ``ranked``, (queries, n), marks them.
     """
-    shares = ranked.mean(axis=1)
-    ratios = np.full(len(ranked), np.nan)
-    np.divide(precision_at_k(ranked, k), shares, out=ratios, where=shares > 0)
-    return ratios
+    return _over_counts(precision_at_k(ranked, k), ranked.mean(axis=1))
 
 
 def ranks(order: NDArray[np.intp], own: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -202,8 +228,7 @@ def average_precision(ranked: Bools) -> NDArray[np.float64]:
     counts = np.bincount(rows, minlength=len(ranked))
     nth = np.arange(1, len(rows) + 1) - np.repeat(np.cumsum(counts) - counts, counts)
     sums = np.bincount(rows, nth / (ranks + 1), minlength=len(ranked))
-    means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(len(ranked), np.nan), where=counts > 0)
-    return means
+    return _over_counts(sums, counts)
 
 
 def interpolated_precision(ranked: Bools) -> NDArray[np.float64]:

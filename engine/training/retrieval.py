@@ -75,6 +75,8 @@ class MeasurePlan(NamedTuple):
     """Number of first hits to return for each query."""
     details: bool = False
     """Whether to return curves, the confusion of classes, and examples of queries."""
+    every: bool = False
+    """Whether to measure label_recall, ndcg and r_precision, too."""
 
 
 class Trial(NamedTuple):
@@ -161,7 +163,7 @@ def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: P
         else:
             across = own if view != target else np.full(len(own), -1)
             marked = unseen[order] if database == MIXED else None
-            measured = _by_labels(lists, labelled.take(order), across, marked, plan.ks, collected)
+            measured = _by_labels(lists, labelled.take(order), across, marked, plan, collected)
         finite = {key: figure for key, figure in measured if np.isfinite(figure.value)}
         estimates |= {(database, target, *key): figure for key, figure in finite.items()}
         of_each = _of_each(finite)
@@ -327,7 +329,7 @@ def _by_labels(
     labelled: _Labelled,
     across: NDArray[np.intp],
     unseen: Bools | None,
-    ks: Sequence[int],
+    plan: MeasurePlan,
     collected: Collected,
 ) -> Iterator[Measured]:
     """Yield the figures by metric and k, of queries and items with labels.
@@ -336,7 +338,7 @@ def _by_labels(
     ``unseen`` marks the held-out items of a mixed database. ``collected`` gets the votes, and the rankings whose mAP is
     measured.
     """
-    own, offered, by_label = labelled.own, labelled.offered, labelled.by_label
+    own, offered, by_label, ks = labelled.own, labelled.offered, labelled.by_label, plan.ks
     values_of: dict[tuple[str, int | None], NDArray[np.float64]] = {}
     ranks, hits = _Ranks(across), _Hits(offered.shape[0])
 
@@ -358,10 +360,15 @@ def _by_labels(
                 wrong = measures.least_costs(votes, own[part], table)
                 record(metric, k, part, 1 - wrong if metric == HIERARCHICAL_ACCURACY else wrong)
             record("precision", k, part, measures.precision_at_k(ranked, k))
+            if plan.every:
+                record("label_recall", k, part, measures.recall_at_k(ranked, k))
+                record("ndcg", k, part, measures.ndcg_at_k(ranked, k))
             if unseen is not None:
                 record("unseen_share", k, part, measures.share_in_proportion(unseen[order], k))
         if max(ks) in measured:
             record("map", None, part, measures.average_precision(ranked))
+            if plan.every:
+                record("r_precision", None, part, measures.r_precision(ranked))
             collected.add(part, order, ranked)
     yield from ((key, Estimate([Sample(values)])) for key, values in values_of.items())
     yield from ranks.figures(RECALLS, max(ks))

@@ -154,6 +154,27 @@ def settle(tx: Transaction, recipe: Recipe) -> Settled:
     return settled
 
 
+def check_replaced(tx: Transaction, recipe: Recipe) -> None:
+    """Raise InvalidInputError if the space with the default name of a recipe has another pipeline.
+
+    ``posteriors,dot`` and ``instances,dot`` have one default name. A kernel that tuning tried does not count, and
+    ``default`` is one pipeline for any supervision.
+    """
+    name = recipe.space_name()
+    generations = tx.spaces.generations(name)
+    if not generations or recipe.spec == DEFAULT:
+        return
+    stored = generations[-1].summary
+    stages, tuning = parse_stages(stored["spec"]), stored.get("tuning") or {"tried": ()}
+    tried = {Stage(KernelMap.name, trial["settings"].get(KERNEL)) for trial in tuning["tried"]}
+    if recipe.stages not in (stages, tuple(stage for stage in stages if stage not in tried)):
+        raise InvalidInputError(
+            f"space {name!r} has the pipeline {stored['spec']}, which {format_stages(recipe.stages)} would replace: "
+            "name another space, or the same one to replace it, as in ",
+            Argument("space", name),
+        )
+
+
 def _check(recipe: Recipe) -> None:
     """Raise InvalidInputError for values that no training accepts, in any collection."""
     if recipe.taxonomy is not None:

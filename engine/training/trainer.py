@@ -7,9 +7,10 @@ from functools import partial, reduce
 import numpy as np
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.learners.frame.chain import Chain
+from crossview.engine.learners.frame.chain import FEWEST_SAMPLED, Chain
 from crossview.engine.learners.frame.cost import FitSize
 from crossview.engine.learners.frame.stage import format_stages
+from crossview.engine.learners.registry import MAX_ITEMS
 from crossview.engine.runtime.memory import available_memory
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.pipeline import ITEMS_AT_ONCE, labels_of
@@ -24,6 +25,7 @@ from crossview.engine.training.supervision import count_constraints, with_superv
 from crossview.engine.training.training_sample import sampled
 from crossview.engine.training.tuning import check_dimensions, tuned
 from crossview.engine.values.errors import Argument, NotEnoughMemoryError, NotReadyError, few
+from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.info import TrainingCost, memory_size
 from crossview.engine.values.numbers import check_seed
 from crossview.engine.values.recipe import Recipe
@@ -85,6 +87,16 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     )
     check_dimensions(settled, pipeline, examples, "n_components" if recipe.dim is None else "dim")
     return partial(_fit, space, settled, examples, some_rows(tx, items, settled.seed), progress)
+
+
+def candidate(tx: Transaction, spec: str, request: EvaluationRequest) -> Space:
+    """Return a learner as a space that an evaluation fits again on every split.
+
+    The space itself has learned from the smallest sample, which shows its targets and finds missing data early.
+    """
+    recipe = Recipe(spec=spec, views=request.views, sample=FEWEST_SAMPLED, seed=request.seed)
+    space = training(tx, spec, recipe)()
+    return replace(space, settings={name: value for name, value in space.settings.items() if name != MAX_ITEMS})
 
 
 def _fit(

@@ -29,6 +29,8 @@ SHOWN_QUERIES, SHOWN_HITS = 3, 8
 """Number of best and of worst queries of a report, and number of their hits."""
 FIRST = 10
 """The number of first hits that coverage and hubness count."""
+MEAN, SECONDS = "mean", "seconds"
+"""The word for means over all pairs of views, and the measure of the time of a fit."""
 TRAINED, UNSEEN, MIXED = "trained", "unseen", "mixed"
 DATABASES = (TRAINED, UNSEEN, MIXED)
 """The items that the queries search. Queries are held-out items; the database contains the training items of the
@@ -48,22 +50,28 @@ class EvaluationRequest:
     ``by="items"`` with the database ``trained``.
     """
 
-    view: str
-    """The query view."""
+    view: str = ""
+    """The query view [default: "", every view in turn; across views if a space can, and their mean]."""
+    learners: tuple[str, ...] = ()
+    """Learners or pipelines, such as ``sqrt,cca``, to fit on every split and to measure beside the spaces."""
+    views: tuple[str, ...] = ()
+    """The views to learn from, with learners [default: (), all views that items have]."""
     spaces: tuple[str, ...] = ()
-    """The spaces, all measured with the same queries and databases [default: (), the active space]."""
+    """The spaces, all measured with the same queries and databases [default: (), the active space, or none with
+    learners]."""
     targets: tuple[str, ...] = ()
     """The targets to search [default: (), all targets that the view can be matched against]."""
     databases: tuple[str, ...] = ()
     """Some of ``DATABASES`` [default: (), trained and unseen if at least two labels have two held-out items each,
-    otherwise trained; by items, unseen]."""
+    otherwise trained; by items, unseen; of every view, only the last of these]."""
     by: str = ""
     """Relevant items: items that share a label, or the query's own item in another view [default: "", labels, or items
     if no item has a label]. One of ``BY``."""
     k: tuple[int, ...] = ()
-    """Lengths of the hit lists [default: (), ``LENGTHS``, or ``RECALLS`` by items]."""
+    """Lengths of the hit lists [default: (), ``LENGTHS``; by items ``RECALLS``; of every view 10]."""
     refit: bool = False
-    """Fit the learner again on a new split. Otherwise, the queries are items that the training held out."""
+    """Fit the learner again on a new split, as always with learners. Otherwise, the queries are items that the training
+    held out."""
     test_size: float = 0.2
     """With ``refit``: share of the items to use as queries."""
     splits: int = 1
@@ -94,9 +102,12 @@ class EvaluationRequest:
     curves and the confusion of classes."""
 
     def __post_init__(self) -> None:
-        let_one_be_several(self, "spaces", "targets", "databases")
-        if len(set(self.spaces)) < len(self.spaces):
-            raise InvalidInputError(f"name each space once, not {', '.join(self.spaces)}")
+        let_one_be_several(self, "spaces", "targets", "databases", "learners", "views")
+        object.__setattr__(self, "refit", self.refit or bool(self.learners))
+        if len(set(self.measured)) < len(self.measured):
+            raise InvalidInputError(f"name each space and learner once, not {', '.join(self.measured)}")
+        if self.views and not self.learners:
+            raise InvalidInputError("views are those to learn from: leave them out, or name ", Argument("learners"))
         self._check_databases()
         if self.taxonomy is not None and (self.constraints is not None or self.by == ITEMS):
             raise InvalidInputError("a taxonomy measures votes of labels: leave it out by items and by constraints")
@@ -111,11 +122,18 @@ class EvaluationRequest:
             raise InvalidInputError("splits and groups of items need a refit: also use ", Argument("refit", True))
         self._check_pairs()
         self._check_per_query()
+        if not self.view and (self.constraints is not None or self.pairs is not None):
+            raise InvalidInputError("comparisons and pairs measure the distances of one view: name it")
         if self.constraints is not None and (self.targets or self.refit or self.databases or self.by):
             raise InvalidInputError(
                 "comparisons measure distances within the view, in the space as it is: leave out targets, refit, "
                 "database and by"
             )
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The names of what to measure: the spaces, then the learners; empty for the active space."""
+        return (*self.spaces, *self.learners)
 
     def _check_pairs(self) -> None:
         if self.pairs is None:
@@ -149,13 +167,19 @@ class EvaluationRow:
     """One figure of one space."""
 
     query_view: str
+    """"" for the mean over all pairs of a query view and a view of the items to find, and for ``seconds``."""
     database_view: str
+    """As ``query_view``."""
     metric: str
     """The measure.
 
     - By labels: ``accuracy``, ``precision`` or ``map``. In a mixed database also ``unseen_share``, the share of
       held-out items among the first k divided by their share among all items that the query can find: 1 is in
       proportion, and below 1 training items displace held-out items.
+    - By labels and of every view also ``label_recall``, the share of the relevant items that are among the first k;
+      ``r_precision``, the share of relevant items among the first R, where R is their number; and ``ndcg``, the
+      normalised discounted cumulative gain of the first k, with a gain of 1 for a relevant item.
+    - Of every view also ``seconds``, the time of a fit.
     - By a taxonomy: ``hierarchical_accuracy``, the mean over queries of 1 for a right vote, 1/2 for a vote for a
       sibling class and 0 otherwise; and ``lca_loss``, the mean height of the lowest common ancestor of the vote and the
       query's class, divided by the height of the tree.
@@ -176,13 +200,14 @@ class EvaluationRow:
     k: int | None
     """Length of the hit list; None for metrics of whole rankings and of comparisons."""
     value: float
-    """0 to 1; an unseen_share, a median_rank and a hubness can be larger, and a hubness below 0."""
+    """0 to 1; an unseen_share, a median_rank, a hubness and seconds can be larger, and a hubness below 0."""
     space: str = ""
     database: str = ""
     """One of ``DATABASES``; "" by comparisons."""
     standard_error: float | None = None
     """Standard error of the value, over queries or comparisons; with several splits, over splits, corrected for the
-    items that they share. None if there are too few, and for coverage and hubness with one split."""
+    items that they share. None if there are too few, and with one split for coverage, hubness, seconds and means over
+    views."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,8 +222,8 @@ class EvaluationDifference:
     metric: str
     k: int | None
     value: float
-    """Above 0 if the space is better than the first; below 0 for median_rank, hubness, lca_loss and
-    equal_error_rate."""
+    """Above 0 if the space is better than the first; below 0 for median_rank, hubness, lca_loss, equal_error_rate and
+    seconds."""
     database: str = ""
     standard_error: float | None = None
     """Standard error of the mean paired difference, over queries, comparisons or splits; None if there are too few."""
@@ -362,8 +387,13 @@ class Evaluation:
         return figures_html(f"Evaluation by {count:,} {words}", [_figure(row) for row in self.rows], self.protocol)
 
 
+def crossing(query_view: str, database_view: str) -> str:
+    """Return the words for a query view and a view of the items to find."""
+    return f"{query_view} → {database_view}" if query_view else MEAN
+
+
 def _figure(row: EvaluationRow) -> Figure:
-    place = f"{row.query_view} → {row.database_view}" + (f", {row.database}" if row.database else "")
+    place = crossing(row.query_view, row.database_view) + (f", {row.database}" if row.database else "")
     metric = "mAP" if row.metric == "map" else row.metric.replace("_", " ")
     error = "" if row.standard_error is None else f" ± {row.standard_error:.3f}"
     return Figure((place, metric, str(row.k or "")), row.space, f"{row.value:.3f}{error}")

@@ -91,6 +91,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "train": learn.train,
         "tune": learn.tune,
         "evaluate": evaluation.evaluate,
+        "compare": evaluation.compare,
         "audit": audit.audit,
         "ask": ask.ask,
         "space list": spaces.list_,
@@ -146,7 +147,7 @@ _NEW_OBJECTS = 100_000
 time of commands that make many objects."""
 _LONG = {
     *("index", "view fit", "view place", "train", "tune", "space extend", "space assign", "space reindex"),
-    *("calibrate", "evaluate", "embed", "neighbors", "map", "export", "import", "audit", "duplicates"),
+    *("calibrate", "evaluate", "compare", "embed", "neighbors", "map", "export", "import", "audit", "duplicates"),
     *("rows extract", "rows place", "rows sample"),
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""

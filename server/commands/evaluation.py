@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from crossview.engine.values.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
+from crossview.engine.values.evaluation import DATABASES, LENGTHS, MEAN, RECALLS, EvaluationRequest
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.evaluation_files import NO_FILES, EvaluationFiles
@@ -18,6 +18,7 @@ from crossview.server.commands.option_groups import Flag, OfRequest
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
 from crossview.server.commands.progress_bar import progress_bar
 from crossview.server.commands.query_options import TargetsOption
+from crossview.server.commands.report_options import ReportOption
 
 if TYPE_CHECKING:
     from crossview.engine.learners.frame.comparisons import Taxonomy
@@ -50,8 +51,25 @@ TaxonomyOption = Annotated[
 ]
 
 
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(DATABASES),
+        help="Items that the held-out queries must find: training items, other unseen items, or both; separate several "
+        "with commas [default: trained and unseen, if enough items are held out; of compare, unseen].",
+    ),
+]
+
+
 def _listed(lengths: tuple[int, ...]) -> str:
     return ",".join(map(str, lengths))
+
+
+def _lengths(text: str | None) -> tuple[int, ...]:
+    try:
+        return tuple(int(number) for number in names(text))
+    except ValueError:
+        raise typer.BadParameter(f"-k takes numbers such as 5,10, not {text!r}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +88,9 @@ class EvaluationOptions(OfRequest):
         "group_by": None,
         "max_queries": Flag("N", name="--max-queries --sample"),
     }
-    ELSEWHERE: ClassVar[frozenset[str]] = frozenset({"spaces", "databases", "where", "per_query", "hits", "details"})
+    ELSEWHERE: ClassVar[frozenset[str]] = frozenset(
+        {"spaces", "learners", "views", "databases", "where", "per_query", "hits", "details"}
+    )
 
     view: Annotated[str, typer.Option(metavar="VIEW", help="View of the queries.")]
     targets: TargetsOption = None
@@ -91,14 +111,7 @@ class EvaluationOptions(OfRequest):
             help="Measure how well pairs of same and different items are distinguished, without labels.",
         ),
     ] = None
-    database: Annotated[
-        str | None,
-        typer.Option(
-            metavar="|".join(DATABASES),
-            help="Items that the held-out queries must find: training items, other unseen items, or both; "
-            "separate several with commas [default: trained and unseen, if enough items are held out].",
-        ),
-    ] = None
+    database: DatabaseOption = None
     copies: Annotated[
         int | None,
         typer.Option(
@@ -120,20 +133,69 @@ class EvaluationOptions(OfRequest):
 
     def request(self) -> EvaluationRequest:
         """Return the request of these options."""
-        try:
-            lengths = tuple(int(number) for number in names(self.k))
-        except ValueError:
-            raise typer.BadParameter(f"-k takes numbers such as 5,10, not {self.k!r}") from None
         return EvaluationRequest(
             view=self.view,
             spaces=names(self.space),
             targets=names(self.targets),
             databases=names(self.database),
-            k=lengths,
+            k=_lengths(self.k),
             group_by=read_grouping(self.group_by),
             constraints=read_constraints(self.constraints),
             taxonomy=read_tree(self.taxonomy),
             pairs=read_constraints([self.pairs] if self.pairs else None),
+            **self.passed,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonOptions(OfRequest):
+    """The learners to compare, and the splits."""
+
+    PANEL: ClassVar[str] = "Comparison"
+    REQUEST: ClassVar[Any] = EvaluationRequest
+    FLAGS: ClassVar[Mapping[str, Flag | None]] = {
+        **dict.fromkeys(("learners", "space", "views", "splits")),
+        "test_size": Flag(),
+        "seed": Flag(),
+        "group_by": None,
+        "database": None,
+        "by": Flag("labels|items", default="labels, if any"),
+        "k": None,
+        "max_queries": Flag("N", name="--max-queries --sample"),
+    }
+
+    learners: Annotated[
+        str,
+        typer.Option(
+            metavar="LEARNER,...",
+            help="Learners to compare with the first one; separate pipelines with semicolons: 'cca; sqrt,cca'.",
+        ),
+    ]
+    space: Annotated[
+        str, typer.Option(metavar="SPACE,...", help="Spaces to fit again and to compare, too, before the learners.")
+    ] = ""
+    views: Annotated[
+        str | None, typer.Option(metavar="VIEWS", help="Views to learn from [default: all that items have].")
+    ] = None
+    splits: Annotated[int, typer.Option(metavar="N", min=1, help="Number of random splits.")] = 5
+    group_by: GroupByOption = None
+    database: DatabaseOption = None
+    k: Annotated[
+        str | None,
+        typer.Option("-k", metavar="K,...", help="Lengths of the hit lists [default: 10; by items 1,10]."),
+    ] = None
+
+    def request(self) -> EvaluationRequest:
+        """Return the request of these options."""
+        learners = self.learners.split(";" if ";" in self.learners else ",")
+        return EvaluationRequest(
+            learners=tuple(filter(None, map(str.strip, learners))),
+            spaces=names(self.space),
+            views=names(self.views),
+            splits=self.splits,
+            databases=names(self.database),
+            k=_lengths(self.k),
+            group_by=read_grouping(self.group_by),
             **self.passed,
         )
 
@@ -210,24 +272,63 @@ def evaluate(
     request = replace(files.request(options.request()), where=conditions.filter())
     if conditions.given() and options.copies is not None:
         raise typer.BadParameter("--where chooses queries among the held-out items, and not copies: leave out one")
-    if detach and files.report is not None:
-        raise typer.BadParameter("--report is written at the end: leave out --detach")
     if detach and options.copies is not None:
         raise typer.BadParameter("--copies reads the files of this machine while it runs: leave out --detach")
     if files.given() and (detach or options.copies is not None):
         raise typer.BadParameter("files of each query are written at the end, and not of copies: leave out the other")
+    _measure(name, request, options.copies, files, detach, connection, as_json, as_csv)
+
+
+def compare(
+    name: NameArgument,
+    options: ComparisonOptions,
+    report: ReportOption = None,
+    detach: DetachOption = False,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """Compare learners on the items of a collection, and store nothing.
+
+    Each learner is fitted on the same random splits. The held-out items then search each other, from every view to
+    every other one, and the table has the mean over these directions, too. Differences to the first learner are paired,
+    split by split.
+
+    Examples:
+        crossview compare pets --learners default,cca,multi-npp,posteriors
+        crossview compare pets --learners 'posteriors,dot; instances,dot' --splits 10
+        crossview compare pets --learners default,cca --report report
+    """
+    check_format(as_json, as_csv)
+    check_detached(detach, connection)
+    files = EvaluationFiles(report=report)
+    _measure(name, files.request(options.request()), None, files, detach, connection, as_json, as_csv)
+
+
+def _measure(
+    name: str,
+    request: EvaluationRequest,
+    copies: int | None,
+    files: EvaluationFiles,
+    detach: bool,
+    connection: ConnectionOptions,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    if detach and files.report is not None:
+        raise typer.BadParameter("--report is written at the end: leave out --detach")
     if detach:
         with connection.detached(name) as server:
             job = server.evaluate(request)
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
-        if options.copies is None:
+        if copies is None:
             evaluation = collection.evaluate(request, progress=progress)
         else:
             from crossview.engine.training.copy_recall import evaluate_copies
 
-            evaluation = evaluate_copies(collection, request, options.copies, progress)
+            evaluation = evaluate_copies(collection, request, copies, progress)
         files.write_report(request, evaluation, collection, name)
     files.write(request, evaluation)
     if as_json:
@@ -260,7 +361,8 @@ def _print_databases(evaluation: "Evaluation") -> None:
     rows = table("query", "target", "metric", ">k", *(f">{name}" for name in databases))
     for figure in dict.fromkeys(figure for figure, _ in cells):
         *names, k = figure
-        rows.add_row(*names, str(k or ""), *(cells.get((figure, name), "-") for name in databases))
+        figures = (cells.get((figure, name), "-") for name in databases)
+        rows.add_row(names[0] or MEAN, *names[1:], str(k or ""), *figures)
     show(rows)
     say(_MEANS)
 
@@ -274,7 +376,7 @@ def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
     rows = table("query", "target", *places, "metric", ">k", *(f">{space}" for space in spaces))
     for query, target, database, metric, k in dict.fromkeys(key[1:] for key in map(_key, evaluation.rows)):
         values = [cells.get((space, query, target, database, metric, k), "-") for space in spaces]
-        rows.add_row(query, target, *([database] if places else []), metric, str(k or ""), *values)
+        rows.add_row(query or MEAN, target, *([database] if places else []), metric, str(k or ""), *values)
     show(rows)
     brackets = f"; in brackets the difference to {spaces[0]}, paired" if evaluation.differences else ""
     say(f"{_MEANS}{brackets}")

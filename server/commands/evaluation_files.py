@@ -71,7 +71,7 @@ class EvaluationFiles:
             return request
         paths = [path for path in (self.per_query, self.trec_qrels) if path is not None]
         if self.trec_run is not None:
-            paths += [self._run_of(space, request) for space in request.spaces or ("",)]
+            paths += [self._run_of(space, request) for space in request.measured or ("",)]
         for path in paths:
             if path.exists():
                 raise typer.BadParameter(f"{path} exists already: name a new file")
@@ -110,7 +110,8 @@ class EvaluationFiles:
         from crossview.server.commands.drawing.evaluation_report import evaluation_files
         from crossview.server.commands.drawing.page import write_files
 
-        spaces = [collection.spaces.get(space) for space in dict.fromkeys(row.space for row in evaluation.rows)]
+        names = dict.fromkeys(row.space for row in evaluation.rows if row.space not in request.learners)
+        spaces = [collection.spaces.get(space) for space in names]
         figures = json_text(replace(evaluation, per_query=())) + "\n"
         origin = made_now(collection=name, seed=request.seed)
         files = evaluation_files(name, evaluation, spaces, collection.items, figures, origin)
@@ -119,7 +120,7 @@ class EvaluationFiles:
     def _run_of(self, space: str, request: EvaluationRequest) -> Path:
         """Return the file for the run of a space; if there are several, it has the space's name before its suffix."""
         path = self.trec_run or Path()
-        return path if len(request.spaces) < 2 else path.with_name(f"{path.stem}.{space}{path.suffix}")
+        return path if len(request.measured) < 2 else path.with_name(f"{path.stem}.{space}{path.suffix}")
 
 
 NO_FILES = EvaluationFiles()

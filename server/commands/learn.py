@@ -241,7 +241,8 @@ class SpaceOptions:
         str | None,
         typer.Option(
             metavar="SPACE",
-            help='Space to train [default: the name of the last learner, or "default" without --learner].',
+            help="Space to train; without it, a space of another pipeline is not replaced [default: the name of the "
+            'last learner, or "default" without --learner].',
         ),
     ] = None
     activate: ActivateOption = None

@@ -135,6 +135,7 @@ RESULTS: dict[str, Any] = {
     "train": SpaceInfo | Job,
     "tune": SpaceInfo | Job,
     "evaluate": Evaluation | Job,
+    "compare": Evaluation | Job,
     "audit": PrintedAudit,
     "ask": list[NotionAnswers] | WrittenComparisons,
     "space list": list[SpaceInfo],

@@ -94,6 +94,7 @@ view delete rows c --yes
 train rows --learner cca --views a,b --dim 2 --holdout 0.4
 tune rows --learner cca --views a,b --dim 2 --try shrinkage=auto,0.5 --folds 2
 evaluate rows --view a --space old,raw
+compare rows --learners cca,pca --views a,b --splits 2
 audit rows --space old
 ask rows
 ask rows --out answers.csv

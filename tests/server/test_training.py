@@ -109,6 +109,21 @@ def test_a_view_is_added_later(where: list[str]) -> None:
     assert "no space 'other'" in run("space", "extend", "rows", "other", "--views", "gist", *where).stderr
 
 
+def test_a_default_name_does_not_replace_another_pipeline(where: list[str]) -> None:
+    """The message names both pipelines. A stated name replaces the space, and tuning keeps the pipeline."""
+    train = ("train", "rows", "--views", "color,gist", "--learner")
+    done(*train, "posteriors:linear,dot", *where)
+    refused = run(*train, "instances:2,dot", *where)
+    assert refused.exit_code == 1
+    assert "has the pipeline posteriors:linear,dot, which instances:2,dot would replace" in refused.stderr
+    assert refused.stderr.rstrip().endswith("--space dot")
+    assert "dot generation 2" in done(*train, "posteriors:linear,dot", *where)
+    assert "dot generation 3: instances" in done(*train, "instances:2,dot", "--space", "dot", *where)
+    tune = ("tune", "rows", "--views", "color,gist", "--learner", "cca", "--dim", 2, "--try", "kernel=chi2", *where)
+    done(*tune)
+    assert "cca generation 2: kernel:chi2,cca" in done(*tune)
+
+
 def test_a_learner_need_not_be_named(where: list[str]) -> None:
     """The default learns a space that is searched across views."""
     output = done("train", "rows", "--views", "color,gist", *where)

@@ -6,7 +6,15 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from crossview.engine.values.errors import NotFoundError
-from crossview.engine.values.evaluation import RECALL_LEVELS, UNSEEN, Confusion, Evaluation, EvaluationRow, QueryExample
+from crossview.engine.values.evaluation import (
+    RECALL_LEVELS,
+    UNSEEN,
+    Confusion,
+    Evaluation,
+    EvaluationRow,
+    QueryExample,
+    crossing,
+)
 from crossview.engine.values.markup import Markup, element, markup, name
 from crossview.server.commands.drawing.chart import LARGEST_MATRIX, Chart, Series, matrix, on_one_scale
 from crossview.server.commands.drawing.marks import Drawing, png
@@ -25,6 +33,9 @@ _WORDS = {
     "map": "mAP",
     "unseen_share": "unseen share",
     "median_rank": "median rank",
+    "label_recall": "label recall",
+    "r_precision": "R-precision",
+    "ndcg": "nDCG",
     "hierarchical_accuracy": "hierarchical accuracy",
     "lca_loss": "LCA loss",
     "equal_error_rate": "equal error rate",
@@ -34,7 +45,7 @@ _OVERVIEW = (("map", None), ("accuracy", 10), ("recall", 1), ("recall", 10), ("m
 """The metrics of the first table, with their k; all metrics if none of them was measured."""
 _MOST_NAMED = 3
 """Maximum number of figures in the summary."""
-_CURVES = ("accuracy", "precision", "recall", "hierarchical_accuracy")
+_CURVES = ("accuracy", "precision", "recall", "label_recall", "ndcg", "hierarchical_accuracy")
 """Metrics that are drawn against k."""
 Place = tuple[str, str, str]
 """Query view, view of the items to find, database."""
@@ -114,7 +125,8 @@ def _summary(evaluation: Evaluation) -> str:
     space = _best_space(main)
     own = [row for row in main if row.space == space]
     shown = "; ".join(
-        f"{row.query_view} → {row.database_view} {number(row.value, row.standard_error)}" for row in own[:_MOST_NAMED]
+        f"{crossing(row.query_view, row.database_view)} {number(row.value, row.standard_error)}"
+        for row in own[:_MOST_NAMED]
     )
     count = len({row.space for row in main})
     sentence = f"{_measure(own[0])} of space {space}{f', the best of {count}' if count > 1 else ''}: {shown}"
@@ -127,7 +139,7 @@ def _summary(evaluation: Evaluation) -> str:
     ]
     if gains:
         change = number(gains[0].value, gains[0].standard_error, sign="+")
-        sentence += f"; {change} to space {gains[0].baseline} for {gains[0].query_view} → {gains[0].database_view}"
+        sentence += f"; {change} to space {gains[0].baseline} for {crossing(*key_of(gains[0])[:2])}"
     return f"{sentence}."
 
 
@@ -151,7 +163,7 @@ def _place(row: Any) -> Place:
 
 def _title(place: Place) -> str:
     query, target, database = place
-    return f"{query} → {target}" + (f", {database} items" if database else "")
+    return crossing(query, target) + (f", {database} items" if database else "")
 
 
 def _figures(evaluation: Evaluation, fragments: Fragments, place: Place | None = None) -> Markup:

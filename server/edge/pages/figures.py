@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from crossview.engine.values.evaluation import Evaluation, EvaluationDifference, EvaluationRow
 
-SMALLER = frozenset(("median_rank", "hubness", "lca_loss", "equal_error_rate"))
+SMALLER = frozenset(("median_rank", "hubness", "lca_loss", "equal_error_rate", "seconds"))
 """Metrics whose smaller values are better."""
 
 

@@ -1297,7 +1297,7 @@ class TrainRequest(_message.Message):
     dim: _builtins.int
     """Dimension of the embeddings; unset: the learner's own choice."""
     space_id: _builtins.str
-    """Short name of the space; empty: named after the learner."""
+    """Short name of the space; empty: named after the last learner, which must not replace a space of another pipeline."""
     holdout: _builtins.float
     """Share of the items kept out of training, for Evaluate: 0 to below 1."""
     seed: _builtins.int
@@ -1939,13 +1939,15 @@ class EvaluateRequest(_message.Message):
     PER_QUERY_FIELD_NUMBER: _builtins.int
     HITS_FIELD_NUMBER: _builtins.int
     WHERE_FIELD_NUMBER: _builtins.int
+    LEARNERS_FIELD_NUMBER: _builtins.int
+    VIEWS_FIELD_NUMBER: _builtins.int
     DETAILS_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name of the collection."""
     space: _builtins.str
     """Short name; empty: the active space."""
     view: _builtins.str
-    """The query view."""
+    """The query view. Empty: every view in turn, across views if a space can, and the mean over all pairs of views."""
     refit: _builtins.bool
     """Fit the learner again on a new split, instead of measuring on the held-out items of the training."""
     test_size: _builtins.float
@@ -1977,7 +1979,7 @@ class EvaluateRequest(_message.Message):
 
     @_builtins.property
     def k(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Lengths of the hit lists that are measured; empty: 5, 10, 30, 50, 70, 100, and by items 1, 10."""
+        """Lengths of the hit lists that are measured; empty: 5, 10, 30, 50, 70, 100; by items 1, 10; of every view 10."""
 
     @_builtins.property
     def spaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1990,7 +1992,7 @@ class EvaluateRequest(_message.Message):
     @_builtins.property
     def databases(self) -> _containers.RepeatedScalarFieldContainer[_types_pb2.Database.ValueType]:
         """The items that the queries search. By labels, a query never finds its own item or an item of its group. Empty:
-        trained and unseen if two labels are on two held-out items each, otherwise trained.
+        trained and unseen if two labels are on two held-out items each, otherwise trained; of every view, only the last.
         """
 
     @_builtins.property
@@ -2012,6 +2014,16 @@ class EvaluateRequest(_message.Message):
     @_builtins.property
     def where(self) -> _types_pb2.Filter:
         """Only items that pass this filter are queries."""
+
+    @_builtins.property
+    def learners(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Learners or pipelines, such as "sqrt,cca", to fit on every split and to measure beside the spaces. Nothing is
+        stored.
+        """
+
+    @_builtins.property
+    def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """With `learners`: the views to learn from; empty: all views that items have."""
 
     def __init__(
         self,
@@ -2037,11 +2049,13 @@ class EvaluateRequest(_message.Message):
         per_query: _builtins.bool = ...,
         hits: _builtins.int = ...,
         where: _types_pb2.Filter | None = ...,
+        learners: _abc.Iterable[_builtins.str] | None = ...,
+        views: _abc.Iterable[_builtins.str] | None = ...,
         details: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "max_queries", b"max_queries", "pairs", b"pairs", "taxonomy", b"taxonomy", "test_size", b"test_size", "where", b"where"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "constraints", b"constraints", "databases", b"databases", "details", b"details", "group_by", b"group_by", "hits", b"hits", "k", b"k", "max_queries", b"max_queries", "pairs", b"pairs", "parent", b"parent", "per_query", b"per_query", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view", "where", b"where"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "constraints", b"constraints", "databases", b"databases", "details", b"details", "group_by", b"group_by", "hits", b"hits", "k", b"k", "learners", b"learners", "max_queries", b"max_queries", "pairs", b"pairs", "parent", b"parent", "per_query", b"per_query", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view", "views", b"views", "where", b"where"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_queries: _TypeAlias = _typing.Literal["max_queries"]  # noqa: Y015
     _WhichOneofArgType__max_queries: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries"]  # noqa: Y015
@@ -2071,6 +2085,7 @@ class Evaluation(_message.Message):
         STANDARD_ERROR_FIELD_NUMBER: _builtins.int
         DATABASE_FIELD_NUMBER: _builtins.int
         query_view: _builtins.str
+        """Empty for the mean over all pairs of views, and for "seconds"."""
         database_view: _builtins.str
         metric: _builtins.str
         """"accuracy", "precision" or "map"; in a mixed database "unseen_share", the share of held-out items among the
@@ -2082,7 +2097,9 @@ class Evaluation(_message.Message):
         queries / items), and "hubness", the skewness of how often an item is among the first 10; with constraints
         "order", the share of triplets or quadruplets that distances satisfy, or "auc", the area under the ROC curve of
         pairs. With pairs "accuracy" at the threshold, "auc", "equal_error_rate", and
-        "true_accept_rate_0.1" and "true_accept_rate_0.01", at these false accept rates.
+        "true_accept_rate_0.1" and "true_accept_rate_0.01", at these false accept rates. For every view, by labels also
+        "label_recall", the share of the relevant items among the first k, "ndcg" of the first k, and "r_precision", the
+        precision among as many as there are relevant items; and "seconds", the time of a fit.
         """
         k: _builtins.int
         """Unset if the metric has no k."""

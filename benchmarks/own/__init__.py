@@ -1,0 +1,1 @@
+"""Learners on your own features: several views, labels, random splits, one table."""
