@@ -11,9 +11,13 @@ def main(arguments: list[str]) -> int:
         from benchmarks import figures
 
         return figures.main(arguments[1:])
+    if arguments[:1] == ["data"]:
+        from benchmarks.sets import sources
+
+        return sources.main(arguments[1:])
     if not arguments or arguments[0] not in MODULES:
         wants_help = arguments in (["-h"], ["--help"])
-        usage = f"usage: python -m benchmarks {{{','.join([*MODULES, 'figures'])}}} ..."
+        usage = f"usage: python -m benchmarks {{{','.join([*MODULES, 'data', 'figures'])}}} ..."
         print(usage, file=sys.stdout if wants_help else sys.stderr)
         return 0 if wants_help else 2
     return benchmark(arguments[0]).main(arguments[1:])

@@ -58,7 +58,7 @@ def pictures_by_class(data: Path) -> list[Path]:
     root = data / "images" if (data / "images").is_dir() else data
     files = [path for path in sorted(root.glob("*/*")) if path.suffix.lower() in SUFFIXES]
     if not files:
-        raise MissingDataError(f"{root} holds no pictures in class folders")
+        raise MissingDataError.of(root, "pictures in class folders")
     return files
 
 

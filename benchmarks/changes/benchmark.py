@@ -84,7 +84,7 @@ def real_series(folder: Path) -> dict[str, Any]:
     """Return the map of a series of screenshots, by the diagonal and the full metric; MissingDataError if none."""
     files = sorted(folder.glob("*.jpg"))
     if not files:
-        raise MissingDataError(f"{folder} holds no pictures")
+        raise MissingDataError.of(folder, "pictures")
     line = file_timeline(files)
     gist = gist_of(report.GRID)
     rows = np.stack([gist.row(decode(files[place].read_bytes()).image) for place in line.order])

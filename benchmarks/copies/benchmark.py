@@ -48,7 +48,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, rows and trials."""
     images = options.data / PHOTOGRAPHS
     if not images.is_dir():
-        raise MissingDataError(f"{options.data} holds no {PHOTOGRAPHS}")
+        raise MissingDataError.of(options.data, PHOTOGRAPHS)
     seeds = seeds_of(options)
     settings = {"seeds": list(seeds), "photographs": options.photographs, "views": VIEWS, "methods": dict(METHODS)}
     trials = run_trials(options, settings, by_seed(seeds), run, images, options.photographs)

@@ -52,7 +52,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, rows and trials."""
     images = options.data / PHOTOGRAPHS
     if not images.is_dir():
-        raise MissingDataError(f"{options.data} holds no {PHOTOGRAPHS}")
+        raise MissingDataError.of(options.data, PHOTOGRAPHS)
     seeds = seeds_of(options)
     settings = {"seeds": list(seeds), "copied": options.copied, "views": VIEWS, "precision": PRECISION}
     trials = run_trials(options, settings, by_seed(seeds), run, images, options.copied)

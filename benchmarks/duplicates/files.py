@@ -58,7 +58,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, rows and trials."""
     for name in ("merged20", "webshots"):
         if not (options.data / name).is_dir():
-            raise MissingDataError(f"{options.data} holds no {name}")
+            raise MissingDataError.of(options.data, name)
     seeds = seeds_of(options)
     settings = {"seeds": list(seeds), "pages": EACH * 10, "photographs": COUNT}
     trials = run_trials(options, settings, by_seed(seeds), run, options.data)

@@ -25,12 +25,17 @@ OUT = Path("bench-out")
 class MissingDataError(FileNotFoundError):
     """The folder of ``--data`` lacks a file, or a file lacks an array; the message names it."""
 
+    @classmethod
+    def of(cls, folder: Path, name: str) -> "MissingDataError":
+        """Return the error for a missing file of a set, with the page that describes the sets."""
+        return cls(f"{folder} holds no {name}: docs/benchmarks/data.md states where the data come from")
+
 
 def read_arrays(folder: Path, file: str, *names: str) -> dict[str, NDArray[Any]]:
     """Return all arrays of an .npz file; MissingDataError where it or one of the named arrays is missing."""
     path = folder / file
     if not path.is_file():
-        raise MissingDataError(f"{folder} holds no {file}")
+        raise MissingDataError.of(folder, file)
     with np.load(path) as arrays:
         if missing := sorted(set(names) - set(arrays)):
             raise MissingDataError(f"{path} has no {', '.join(missing)}")

@@ -37,7 +37,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     images, documents = options.data / PHOTOGRAPHS, options.data / DOCUMENTS
     for folder in (images, documents):
         if not folder.is_dir():
-            raise MissingDataError(f"{options.data} holds no {folder.name}")
+            raise MissingDataError.of(options.data, folder.name)
     cache = cache_folder(options)
     photographs(images, cache)  # described once, before the trials read what was described
     seeds = seeds_of(options)

@@ -113,7 +113,7 @@ def fill(
     collection: Collection, views: dict[str, Rows], labels: Sequence[str] | None, groups: Sequence[str] | None
 ) -> None:
     """Store the items; MissingDataError for rows that no view can have."""
-    present = {name: (~np.isnan(rows)).any(axis=1) for name, rows in views.items()}
+    present: dict[str, Any] = {name: ~np.isnan(rows).all(axis=1) for name, rows in views.items()}
 
     def item(number: int) -> NewItem:
         return NewItem(

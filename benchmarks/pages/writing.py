@@ -8,6 +8,7 @@ from benchmarks.frame.tables import table
 from benchmarks.pages import GROUPS, PAGES, README
 from benchmarks.pages.page import Page
 from benchmarks.registry import benchmark
+from benchmarks.sets.sources import page as data_page
 
 Documents = Mapping[str, Document]
 """Results by the names of their files, without the ending."""
@@ -76,15 +77,7 @@ _MEASURES = """## Measures
 
 ## Data
 
-| name | items |
-| --- | --- |
-| corel1k | 1,000 photographs in 10 classes |
-| merged20, merged10 | 940 photographs in 20 classes; 10 other classes |
-| osr8 | 2,688 photographs of 8 kinds of scenes |
-| pubfig | faces of 8 people, with rows of eleven attributes |
-| wikipedia | 2,866 articles in 10 subjects, each with an image and a text |
-| isolet | spoken letters |
-| drawn sets | points that the benchmark draws, so that the truth is known |
+[Data](data.md) states for every set its source, licence, citation and layout, and the benchmarks that need no download.
 
 The views of photographs are `color` (histogram of colours), `sift` (words of local descriptors), `gist` (the layout of
 edges) and `lite0` (rows of the model EfficientNet-Lite0)."""
@@ -100,7 +93,8 @@ def texts(documents: Documents) -> dict[str, str]:
     if missing := sorted(set(documents) - on_pages):
         raise ValueError(f"no page has the results {', '.join(missing)}: name them in a page of benchmarks/pages")
     pages = [page for page in PAGES.values() if _results(page, documents)]
-    return {"index.md": index(documents), **{f"{page.name}.md": page_text(page, documents) for page in pages}}
+    written = {f"{page.name}.md": page_text(page, documents) for page in pages}
+    return {"index.md": index(documents), "data.md": data_page(), **written}
 
 
 def index(documents: Documents) -> str:

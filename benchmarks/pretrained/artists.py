@@ -60,7 +60,7 @@ def drawings(data: Path, models: Path, cache: Path) -> dict[str, list[Rows]]:
     """
     path = data / DRAWINGS / "items.csv"
     if not path.is_file():
-        raise MissingDataError(f"{path.parent} holds no {path.name}")
+        raise MissingDataError.of(path.parent, path.name)
     with path.open(encoding="utf-8") as file:
         items = list(csv.DictReader(file))
     files = [path.parent / artist / item["category"] / f"{item['key']}.png" for artist in ARTISTS for item in items]

@@ -27,7 +27,7 @@ class Concepts:
     def __init__(self, data: Path) -> None:
         path = data / FOLDER / "items.csv"
         if not path.is_file():
-            raise MissingDataError(f"{path.parent} holds no {path.name}")
+            raise MissingDataError.of(path.parent, path.name)
         with path.open(encoding="utf-8") as file:
             self._items = list(csv.DictReader(file))
         self._folder = path.parent

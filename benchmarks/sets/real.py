@@ -58,7 +58,7 @@ def _isolet(data: Path, cache: Path) -> Data:
 def _multiview(file: str, data: Path, cache: Path) -> Data:
     path = data / "multiview" / file
     if not path.is_file():
-        raise MissingDataError(f"{path.parent} holds no {file}")
+        raise MissingDataError.of(path.parent, file)
     arrays = scipy.io.loadmat(path)
     labels = arrays["Y"].ravel().astype(np.int64)
     rows = {}
@@ -79,7 +79,7 @@ def _emoji(data: Path, cache: Path) -> Data:
     """Return the colours and GIST of the drawings of one concept by two artists."""
     path = data / "emoji2" / "items.csv"
     if not path.is_file():
-        raise MissingDataError(f"{path.parent} holds no {path.name}")
+        raise MissingDataError.of(path.parent, path.name)
     with path.open(encoding="utf-8") as file:
         items = list(csv.DictReader(file))
     rows = {artist: _drawings(path.parent / artist, items, cache) for artist in ("google", "twitter")}

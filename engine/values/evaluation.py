@@ -105,7 +105,7 @@ class EvaluationRequest:
         let_one_be_several(self, "spaces", "targets", "databases", "learners", "views")
         object.__setattr__(self, "refit", self.refit or bool(self.learners))
         if len(set(self.measured)) < len(self.measured):
-            raise InvalidInputError(f"name each space and learner once, not {', '.join(self.measured)}")
+            raise InvalidInputError(f"name each space once, and each learner, not {', '.join(self.measured)}")
         if self.views and not self.learners:
             raise InvalidInputError("views are those to learn from: leave them out, or name ", Argument("learners"))
         self._check_databases()

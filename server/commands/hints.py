@@ -34,6 +34,7 @@ OPTIONS = {
     "images": "--images",
     "key": "--api-key",
     "keys": "--keys",
+    "learners": "--learners",
     "labels": "--labels",
     "likes": "--like",
     "max_pixels": "--max-megapixels",

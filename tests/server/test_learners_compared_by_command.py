@@ -41,7 +41,7 @@ def test_learners_stand_side_by_side(where: list[str], tmp_path: Path) -> None:
 
 def test_mistakes_are_one_line(where: list[str]) -> None:
     for options, words in (
-        (("--learners", "cca,cca"), "name each space and learner once"),
+        (("--learners", "cca,cca"), "name each space once, and each learner"),
         (("--learners", "nothing"), "nothing"),
         (("--learners", "cca", "-k", "five"), "-k takes numbers"),
     ):

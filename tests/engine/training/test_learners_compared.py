@@ -79,7 +79,7 @@ def test_without_labels_items_find_their_own_view(home):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"learners": ("cca", "cca")}, "name each space and learner once"),
+        ({"learners": ("cca", "cca")}, "name each space once, and each learner"),
         ({"views": ("color",)}, "leave them out, or name `learners`"),
         ({"learners": ("nothing",)}, "nothing"),
     ],
