@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import scipy.io
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from benchmarks.frame.tables import table
 from benchmarks.sets.making import MAKERS
@@ -89,7 +88,7 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
         with np.load(path) as arrays:
             return dict(arrays)
     data = scipy.io.loadmat(path)
-    views = [view.toarray() if issparse(view) else view for view in data["X"].ravel()]
+    views: list[Any] = [view.toarray() if hasattr(view, "toarray") else view for view in data["X"].ravel()]
     return {"Y": data["Y"], **{f"X{number}": view for number, view in enumerate(views)}}
 
 

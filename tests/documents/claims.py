@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 _NUMBER = r"(?:\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|a hundred|a thousand)"
 CLAIM = re.compile(
@@ -15,6 +16,11 @@ CLAIM = re.compile(
 """Words that compare by a figure, or by time."""
 SOURCE = re.compile(r"\]\([^)]*(?:benchmarks|results/|scaling\.md|decisions/)[^)]*\)|`python -m benchmarks")
 """A link to a page of figures, or the command that measures them."""
+PAGE = re.compile(r"\]\(([^)\s#]*benchmarks/(?!index)[\w-]+\.md)[^)]*\)")
+"""A link to a page of figures."""
+FIGURE = re.compile(r"(?<![\w.,/-])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.\d+|\d+(?= %))(?![\w.]\w|\w)")
+"""A number with a point or a comma, or per cent; other whole numbers are mostly no results."""
+_ANY = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.\d+|\d+)")
 _BLOCKS = re.compile(r"^```.*?^```$|<!-- figures -->.*?<!-- figures -->|<!--.*?-->", re.M | re.S)
 _CODE = re.compile(r"`[^`]*`")
 _ITEM = re.compile(r"\n(?=[ \t]*(?:[-*]|\d+\.) )|\n(?=\|)")
@@ -40,3 +46,26 @@ def unsupported(text: str) -> list[tuple[int, str]]:
         for line, paragraph in paragraphs(text)
         if not SOURCE.search(paragraph) and (found := CLAIM.search(_CODE.sub("", paragraph)))
     ]
+
+
+def stale(text: str, folder: Path) -> list[tuple[int, str]]:
+    """Return the line and each figure that no linked page of figures has, in paragraphs with such links.
+
+    A page may have a share instead of a percentage, and the page of the data the sizes of sets. ``folder`` is that of
+    the document.
+    """
+    found = []
+    for line, paragraph in paragraphs(text):
+        if pages := PAGE.findall(paragraph):
+            paths = [folder / page for page in pages]
+            paths.append(paths[0].with_name("data.md"))
+            there = {_value(number) for path in paths for number in _ANY.findall(path.read_text(encoding="utf-8"))}
+            prose = PAGE.sub("]", _CODE.sub("", paragraph))
+            for number in FIGURE.findall(prose):
+                if there.isdisjoint({_value(number), _value(number, 0.01), _value(number, 100)}):
+                    found.append((line, number))
+    return found
+
+
+def _value(number: str, factor: float = 1) -> float:
+    return round(float(number.replace(",", "")) * factor, 6)

@@ -1,8 +1,10 @@
 """Each claim that compares by a figure leads to the page of the figures."""
 
+from pathlib import Path
+
 import pytest
 from blocks import DOCUMENTS, ROOT
-from claims import unsupported
+from claims import stale, unsupported
 
 PAGES = tuple(page for page in DOCUMENTS if page not in ("CONTRIBUTING.md", "docs/scaling.md"))
 """The documents for users, except those that consist of figures."""
@@ -28,3 +30,27 @@ def test_claims_have_a_source(page: str) -> None:
 )
 def test_claims_are_found(text: str, found: list[str]) -> None:
     assert [words for _, words in unsupported(text)] == found
+
+
+@pytest.mark.parametrize("page", DOCUMENTS)
+def test_figures_stand_on_the_linked_page(page: str) -> None:
+    """A figure beside a link to a page of benchmarks is on this page, so that a new result shows the old figure."""
+    path = ROOT / page
+    assert stale(path.read_text(encoding="utf-8"), path.parent) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It takes 0.73 ms ([page](benchmarks/a.md)).", []),
+        ("It takes .74 ms ([page](benchmarks/a.md#x)).", [".74"]),
+        ("| 98.5 % | 56,002 | [page](benchmarks/a.md) |", []),
+        ("| 97 % | 56,003 | [page](benchmarks/a.md) |", ["97", "56,003"]),
+        ("It takes .74 ms ([pages](benchmarks/index.md)), in `0.75` of 3 cases.", []),
+    ],
+)
+def test_stale_figures_are_found(text: str, found: list[str], tmp_path: Path) -> None:
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "a.md").write_text("| 0.730 | 0.985 | 56,002 (1) |", encoding="utf-8")
+    (tmp_path / "benchmarks" / "data.md").write_text("", encoding="utf-8")
+    assert [number for _, number in stale(text, tmp_path)] == found
