@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from benchmarks.frame.benchmark import Benchmark
 
 MODULES: Mapping[str, str] = {
-    "own": "own.benchmark",
+    "own": "own_files",
     "unseen": "unseen.benchmark",
     "match": "match.benchmark",
     "information": "information.benchmark",

@@ -11,8 +11,7 @@ from benchmarks.__main__ import main
 from benchmarks.frame.benchmark import MissingDataError, read_arrays
 from benchmarks.registry import benchmark
 from benchmarks.sets import real, sources
-from benchmarks.sets.making import MAKERS
-from benchmarks.sets.sources import SOURCES, digest
+from benchmarks.sets.sources import MAKERS, SOURCES, digest
 
 NEEDS_DATA = pytest.mark.skipif(not DATA.is_dir(), reason="needs ../shared/data")
 

@@ -1,1 +1,0 @@
-"""Learners on your own features: several views, labels, random splits, one table."""
