@@ -208,12 +208,12 @@ def create(
 ) -> "Collection":
     """Create a collection in a home; see ``Home.create``.
 
-    ``views`` are specifications of views, such as ``sift:words=200`` [default: color, sift and gist]. ``home`` is as in
+    ``views`` are specifications of views, such as ``sift:words=200`` [default: as ``Home.create``]. ``home`` is as in
     ``open``. Raises InvalidInputError, AlreadyExistsError, StorageError.
     """
-    from crossview.engine.collections.home import DEFAULT_VIEWS, Home
+    from crossview.engine.collections.home import Home
 
-    return Home(home).create(name, DEFAULT_VIEWS if views is None else views, description)
+    return Home(home).create(name, views, description)
 
 
 def connect(

@@ -35,6 +35,8 @@ from crossview.features.models.stored import NAME, Model, StoredModels
 from crossview.features.models.trial import Trial, check_installed, try_model, with_dims
 
 FOLDER = ".models"
+HAND_MADE = ("color", "gist")
+"""Views of a new collection beside those by models."""
 
 
 class Models:
@@ -58,6 +60,27 @@ class Models:
         if model is None:
             raise self._unknown(name)
         return model
+
+    def usual_views(self) -> tuple[str, ...]:
+        """Return the specs of the views of a new collection, see ``Home.create``; empty without a model of pictures.
+
+        Models that are damaged, or whose libraries are missing, do not count.
+        """
+        models = list[Model]()
+        for name in self.names():
+            with suppress(ModelError, NotFoundError):
+                model = self.get(name)
+                check_installed(model.manifest)
+                models.append(model)
+        pictures = [model for model in models if "image" in model.inputs and model.name not in HAND_MADE]
+        if not pictures:
+            return ()
+        views = [*HAND_MADE, *(f"{model.name}=onnx:{model.name}" for model in pictures)]
+        naming = next((model.name for model in pictures if model.manifest.logits), None)
+        texts = next((model.name for model in models if model.inputs == ("text",)), None)
+        if naming and texts and not any("text" in model.inputs for model in pictures):
+            views.append(f"names=conse:{naming}:{texts}")
+        return tuple(views)
 
     def add(self, name: str, folder: Path | str) -> tuple[Model, dict[Input, Trial]]:
         """Copy the model of a folder, run it once, and register it; return it with what the run found.

@@ -44,7 +44,7 @@ class HomeScripts(Scripts[C], Generic[C, T]):
 
     @call
     def create(self, name: str, views: Sequence[str] = (), description: str = "") -> Script[T]:
-        """Create and return an empty collection [default: with the views color, sift and gist]."""
+        """Create and return an empty collection [default: with the views that ``Home.create`` names]."""
         request = pb.CreateCollectionRequest(collection_id=name, views=one_or_several(views), description=description)
         yield from ask(self.stubs.collections.CreateCollection, request)
         return self.collection(name)

@@ -41,13 +41,14 @@ class Alias:
 def create(
     name: NameArgument,
     views: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="VIEWS",
             help="Views of the collection, such as color,sift:words=200,text, clip=vectors:dim=512, or, by registered "
-            "models, clip=onnx:MODEL and names=conse:PICTURE_MODEL:TEXT_MODEL.",
+            "models, clip=onnx:MODEL and names=conse:PICTURE_MODEL:TEXT_MODEL [default: color,sift,gist, or "
+            "color,gist and views by the models of the home].",
         ),
-    ] = "color,sift,gist",
+    ] = None,
     description: Annotated[str, typer.Option(help="Description of the collection.")] = "",
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
@@ -60,10 +61,10 @@ def create(
         crossview create art --views color,clip=onnx:MODEL
         crossview create art --views names=conse:PICTURE_MODEL:TEXT_MODEL
     """
-    if not names(views):
+    if views is not None and not names(views):
         raise typer.BadParameter(f"--views {views!r} names no view; give at least one, such as color")
     with connection.backend() as backend:
-        collection = backend.create(name, views=names(views), description=description)
+        collection = backend.create(name, views=names(views) or None, description=description)
         try:
             info = collection.info()
         finally:

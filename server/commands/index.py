@@ -17,7 +17,7 @@ from crossview.server.commands.following import Follower, check_follow
 from crossview.server.commands.hints import hint, remember_collection
 from crossview.server.commands.import_report import show_report, since
 from crossview.server.commands.index_options import FollowOptions, PathsArgument, PictureOptions, VectorOptions
-from crossview.server.commands.models import add_words
+from crossview.server.commands.models import add_words, get_words
 from crossview.server.commands.output import say
 from crossview.server.commands.progress_bar import progress_bar
 
@@ -111,6 +111,8 @@ def _opened(
                 fail(f"the file or folder {absent[0]} does not exist")
             if near := near_names(name, existing_names, _TYPING_ERROR):
                 fail(f"no collection {name!r}, but {near[0]!r}. Create the new one with: {hint('create', name)}")
+            if follow.words:
+                get_words(connection.home)  # before the collection, which has views by the models of its home
             collection = backend.create(name)
             say(f"created {name} with views {', '.join(view.name for view in collection.views())}", err=True)
         try:

@@ -145,23 +145,27 @@ def add(
     say(f"use it in a view, for example: {hint('create', 'art', '--views', views)}", err=True)
 
 
-def add_words(home: Path | None, collection: "CollectionBackend") -> None:
-    """Add the view by which words find pictures to a collection of a home, with its models, if it has none.
-
-    On a terminal, the command asks before it downloads missing models.
-    """
+def get_words(home: Path | None) -> None:
+    """Download the models by which words find pictures to a home; on a terminal, ask before that."""
     from crossview.features.models.catalogue import OFFERS, offered
 
-    if any(view.extractor == "conse" for view in collection.views()):
-        return
-    own, names = _models(home), offered(["words"])
-    missing = [name for name in names if name not in own.names()]
+    own = _models(home)
+    missing = [name for name in offered(["words"]) if name not in own.names()]
     if missing and sys.stdin.isatty():
         size = sum(OFFERS[name].megabytes for name in missing)
         typer.confirm(f"Download {' and '.join(missing)} ({size} MB)?", default=True, abort=True, err=True)
     own.download("words", shown=sys.stderr.isatty())
-    view = collection.views.add(f"names=conse:{':'.join(names)}")
-    say(f"added view {view.name}: words find pictures by {' and '.join(names)}", err=True)
+
+
+def add_words(home: Path | None, collection: "CollectionBackend") -> None:
+    """Add the view by which words find pictures to a collection of a home, with its models, if it has none."""
+    from crossview.features.models.catalogue import offered
+
+    if not any(view.extractor == "conse" for view in collection.views()):
+        get_words(home)
+        names = offered(["words"])
+        view = collection.views.add(f"names=conse:{':'.join(names)}")
+        say(f"added view {view.name}: words find pictures by {' and '.join(names)}", err=True)
 
 
 def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:

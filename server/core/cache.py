@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from crossview.engine.collections.collection import Collection
-from crossview.engine.collections.home import DEFAULT_VIEWS, Home
+from crossview.engine.collections.home import Home
 from crossview.engine.runtime.locks import wait_for
 from crossview.engine.spaces.search import Pages
 from crossview.engine.values.errors import BusyError, NotFoundError, StorageError
@@ -128,7 +128,7 @@ class OpenCollections:
         """Create a collection and keep it open; raise the errors of ``Home.create``."""
         with self._entry(name) as entry, entry.opening:
             self._make_room()
-            collection = self.home.create(name, views or DEFAULT_VIEWS, description, self.pictures)
+            collection = self.home.create(name, views or None, description, self.pictures)
             entry.collection = collection
             return collection.info()
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from crossview.engine.collections.home import Home
 from crossview.features.errors import ModelError
 from crossview.features.models import catalogue
 from crossview.features.models.catalogue import OFFERS, Offer, downloaded, offered
+from crossview.server.core.cache import OpenCollections
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "models"
@@ -103,6 +105,33 @@ def test_words_find_pictures_in_one_command(tmp_path: Path) -> None:
     line = "index", "art", pictures, "--words"
     assert "model get words on its machine" in run(*line, "--server", "localhost:1").output
     assert "--words adds a view, and --dry-run changes nothing" in run(*line, "--dry-run", "--home", home).output
+
+
+@pytest.mark.usefixtures("offers")
+def test_new_collections_have_views_by_the_models_of_their_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are whole and can run; a command, a program and a server create the same views."""
+    home = Home(tmp_path / "home")
+
+    def views(name: str) -> list[str]:
+        with home.create(name) as collection:
+            return [view.name for view in collection.views()]
+
+    assert views("before") == ["color", "sift", "gist"]
+    home.models.download("minilm")
+    assert views("texts") == ["color", "sift", "gist"]
+    home.models.download("lite0")
+    assert views("words") == ["color", "gist", "lite0", "names"]
+    assert "with views color, gist, lite0, names" in done("create", "command", "--home", home.path)
+    with closing(OpenCollections(home)) as collections:
+        served = collections.create("served", (), "").views
+    assert [view.name for view in served] == ["color", "gist", "lite0", "names"]
+    with monkeypatch.context() as without:
+        without.setattr("crossview.features.models.trial.installed", lambda _: False)
+        assert views("without") == ["color", "sift", "gist"]
+    (home.path / ".models" / "lite0.json").write_text("{}")
+    assert views("damaged") == ["color", "sift", "gist"]
 
 
 @pytest.mark.long

@@ -183,7 +183,7 @@ class CreateCollectionRequest(_message.Message):
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Each is [name=]extractor[:parameter=value...], such as "sift:words=200", "clip=vectors:dim=512", or "clip=onnx:NAME" by
-        a model of the server's home; empty: color, sift and gist.
+        a model of the server's home; empty: color, sift and gist, or color, gist and views by the models of this home.
         """
 
     def __init__(

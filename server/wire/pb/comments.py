@@ -150,7 +150,7 @@ COMMENTS: dict[str, str] = {
     "crossview.v1.CountItemsResponse.facets": "In the order of the request.",
     "crossview.v1.CountItemsResponse.warnings": "See ListItemsResponse.",
     "crossview.v1.CreateCollectionRequest.collection_id": "Short name: a letter or digit, then letters, digits, - and _; lower case, 63 characters at most.",
-    "crossview.v1.CreateCollectionRequest.views": "Each is [name=]extractor[:parameter=value...], such as \"sift:words=200\", \"clip=vectors:dim=512\", or \"clip=onnx:NAME\" by a model of the server's home; empty: color, sift and gist.",
+    "crossview.v1.CreateCollectionRequest.views": "Each is [name=]extractor[:parameter=value...], such as \"sift:words=200\", \"clip=vectors:dim=512\", or \"clip=onnx:NAME\" by a model of the server's home; empty: color, sift and gist, or color, gist and views by the models of this home.",
     "crossview.v1.Database": "The items that queries search.",
     "crossview.v1.Database.DATABASE_MIXED": "Both.",
     "crossview.v1.Database.DATABASE_TRAINED": "The items that the spaces were trained on.",
