@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crossview.index.base import EXACT, Codes
 from crossview.index.based import Found
 from crossview.index.binary_flat import BinaryFlatIndex, HammingSearcher
-from crossview.index.faiss_base import FaissBase, FaissSearcher
+from crossview.index.faiss_base import FaissBase, FaissSearcher, whole_blocks
 from crossview.index.ivf import list_count
 from crossview.index.searcher import Chosen
 
@@ -29,6 +29,10 @@ class BinaryLists(FaissBase):
         index = faiss.read_index_binary(reader)
         index.nprobe = _PROBES
         return index
+
+    def padded(self, vectors: Codes) -> Codes:
+        """Return codes as they are: they consist of whole bytes."""
+        return vectors
 
     def stored(self) -> NDArray[np.uint8]:
         """Return the bytes from which ``of`` restores the base."""
@@ -55,7 +59,7 @@ class BinaryListsSearcher(FaissSearcher[BinaryLists]):
     @property
     def base_width(self) -> int:
         """Bits of the codes with those that fill their last byte."""
-        return 8 * -(-self.dim // 8)
+        return whole_blocks(self.dim, 8)
 
     def _is_large(self, rows: int) -> bool:
         return rows >= _LEAST_ROWS

@@ -1,7 +1,7 @@
 """Bases of FAISS: an index of FAISS over the first rows of a version, kept in its snapshot, and mapped from there."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -27,6 +27,9 @@ _FAR = 1.5
 """Squared distance of the means, in those that chance makes, from which on a filter depends on the rows."""
 _REMEMBERED = 64
 """Maximum number of filters whose dependence is remembered."""
+_BLOCK = 16
+"""FAISS computes distances of components of 1 or 2 bytes in steps of 8 or 16, which depends on the processor. At other
+widths it decodes them one by one, which takes longer than to scan floats."""
 _MOST_SAMPLES = 1 << 18
 """Maximum number of rows from which a base learns centroids or codebooks."""
 
@@ -40,13 +43,14 @@ class FaissBase:
         self._row_bytes, self._memory = row_bytes, memory
 
     @classmethod
-    def of(cls, data: NDArray[np.uint8], width: int, count: int) -> Self:
-        """Return the base of a snapshot, without a copy; SnapshotError unless it has ``count`` vectors of a width."""
+    def of(cls, data: NDArray[np.uint8], widths: Collection[int], count: int) -> Self:
+        """Return the base of a snapshot, without a copy; SnapshotError unless it has ``count`` vectors of one of the
+        widths."""
         try:
             index = cls._read(faiss.ZeroCopyIOReader(faiss.swig_ptr(data), len(data)))
         except RuntimeError as error:
             raise SnapshotError(f"its base is damaged: {error}") from error
-        if (index.d, index.ntotal) != (width, count):
+        if index.d not in widths or index.ntotal != count:
             raise SnapshotError("its base has other vectors than the index")
         return cls(index, len(data) / max(1, count), data)
 
@@ -57,6 +61,15 @@ class FaissBase:
     def stored(self) -> NDArray[np.uint8]:
         """Return the bytes from which ``of`` restores the base."""
         return cast(NDArray[np.uint8], faiss.serialize_index(self.index))
+
+    @property
+    def filling(self) -> float:
+        """The value of the components that fill vectors up to the width of the index."""
+        return 0.0
+
+    def padded(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        """Return vectors, filled up to the width of the index."""
+        return padded(vectors, self.index.d, self.filling)
 
     @property
     def nbytes(self) -> int:
@@ -70,6 +83,7 @@ class FaissBase:
         fewer."""
         # FAISS divides a search by queries, so one query needs no team of threads.
         faiss.omp_set_num_threads(1 if len(queries) == 1 else CORES)
+        queries = self.padded(queries)
         distances, numbers = np.empty((len(queries), k), dtype), np.empty((len(queries), k), np.int64)
         arrays = faiss.swig_ptr(queries), k, faiss.swig_ptr(distances), faiss.swig_ptr(numbers)
         self.index.search_c(len(queries), *arrays, parameters)
@@ -111,7 +125,8 @@ class FaissSearcher(BasedSearcher[F]):
         if data is None:
             return self.prepared(rows)
         other = self.over(rows)
-        other._base, other._built = self.base_type.of(data, self.base_width, count), count
+        # Earlier versions did not fill vectors up.
+        other._base, other._built = self.base_type.of(data, (self.base_width, self.dim), count), count
         other._base_ids = rows.main_ids()
         return other
 
@@ -174,6 +189,12 @@ class ApproximateSearcher(FaissSearcher[F]):
         distance = ((sample.mean(axis=0, dtype=np.float64) - every.mean(axis=0, dtype=np.float64)) ** 2).sum()
         return bool(distance > _FAR * expected)
 
+    @property
+    def base_width(self) -> int:
+        """Components of the vectors in the base: those of the rows, filled up to whole blocks unless they are
+        floats."""
+        return self.dim if self.no_rows().dtype == np.float32 else whole_blocks(self.dim)
+
     def efforts(self, k: int, share: float = 1.0) -> Sequence[int]:
         """Return the efforts of searches for k neighbours among a share of the rows; empty without a base."""
         return () if self._base is None else ladder(*self._range(self._base, k, share))
@@ -202,6 +223,21 @@ def complete(squares: NDArray[np.float32], numbers: RowNumbers, wanted: int) -> 
     missing = numbers < 0
     distances[missing] = np.inf
     return Found(numbers, distances, missing[:, wanted - 1] if wanted else np.zeros(len(numbers), bool))
+
+
+def whole_blocks(width: int, block: int = _BLOCK) -> int:
+    """Return the least multiple of a block that is not below a width."""
+    return -(-width // block) * block
+
+
+def padded(vectors: NDArray[Any], width: int, filling: float = 0.0) -> NDArray[Any]:
+    """Return contiguous vectors, filled up to a width."""
+    count, dim = vectors.shape
+    if dim == width:
+        return np.ascontiguousarray(vectors)
+    wider = np.full((count, width), filling, vectors.dtype)
+    wider[:, :dim] = vectors
+    return wider
 
 
 @lru_cache(1024)

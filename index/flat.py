@@ -1,6 +1,7 @@
 """Exact search of many float vectors in two stages: a scan of 8-bit components, then true distances of the nearest."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import faiss
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from crossview.index.base import EXACT, Ids, Vectors
 from crossview.index.based import Found
-from crossview.index.faiss_base import FaissBase, FaissSearcher
+from crossview.index.faiss_base import FaissBase, FaissSearcher, whole_blocks
 from crossview.index.float_scan import MATRIX, FlatSearcher, FloatIndex
 from crossview.index.searcher import Chosen
 from crossview.index.snapshot import Column, Snapshot
@@ -37,6 +38,11 @@ class Bytes(FaissBase):
 
     error: float = 0.0
     """The largest distance of a row to what its code stands for."""
+
+    @cached_property
+    def filling(self) -> float:
+        """The value of the lowest code: it adds nothing to distances and to the error."""
+        return float(self.index.sa_decode(np.zeros((1, self.index.d), np.uint8))[0, 0])
 
 
 class QuantizedSearcher(FaissSearcher[Bytes]):
@@ -70,9 +76,16 @@ class QuantizedSearcher(FaissSearcher[Bytes]):
     def read(self, snapshot: Snapshot, count: int, prefix: str = "") -> Self:
         """Return this searcher over the ``count`` rows of a snapshot, with its base if it has one."""
         other = super().read(snapshot, count, prefix)
+        if other._base is not None and other._base.index.d != self.base_width:  # slower than a scan of the vectors
+            return self.over(other.rows)
         if other._base is not None and snapshot.bytes_of(prefix + _ERROR) is not None:
             other._base.error = float(snapshot.array(prefix + _ERROR, np.float64, (1,))[0])
         return other
+
+    @property
+    def base_width(self) -> int:
+        """Components of a code: those of the rows, filled up to whole blocks."""
+        return whole_blocks(self.dim)
 
     def _is_large(self, rows: int) -> bool:
         return rows * self.dim >= _LEAST_COMPONENTS
@@ -82,13 +95,13 @@ class QuantizedSearcher(FaissSearcher[Bytes]):
         return queries < MATRIX and k <= _MOST_NEIGHBORS and many
 
     def _new_base(self, before: Self) -> Bytes | None:
-        codes = faiss.IndexScalarQuantizer(self.dim, faiss.ScalarQuantizer.QT_8bit_uniform)
+        codes = faiss.IndexScalarQuantizer(self.base_width, faiss.ScalarQuantizer.QT_8bit_uniform)
         blocks = [rows for _, rows in self.main_blocks()]
         ends = [[rows.min(), rows.max()] for rows in blocks]
-        codes.train(np.repeat([[np.min(ends)], [np.max(ends)]], self.dim, axis=1).astype(np.float32))
+        codes.train(np.repeat([[np.min(ends)], [np.max(ends)]], self.base_width, axis=1).astype(np.float32))
         base = Bytes(codes, codes.code_size)
         for rows in blocks:
-            vectors = self.restored(rows)
+            vectors = base.padded(self.restored(rows))
             codes.add(vectors)
             base.error = max(base.error, _error(codes, vectors))
         sample = self.restored(self.rows.take(np.linspace(0, self._built - 1, _SAMPLE).astype(np.int64)))

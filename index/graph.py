@@ -8,7 +8,7 @@ import numpy as np
 
 from crossview.index.base import Vectors
 from crossview.index.based import Found
-from crossview.index.faiss_base import ApproximateSearcher, FaissBase, complete
+from crossview.index.faiss_base import ApproximateSearcher, FaissBase, complete, padded
 from crossview.index.float_scan import FloatIndex
 
 _LINKS = 32
@@ -26,13 +26,15 @@ class GraphSearcher(ApproximateSearcher[FaissBase]):
 
     def _new_base(self, before: Self) -> FaissBase:
         rows = self.no_rows()
-        graph = faiss.index_factory(self.dim, f"HNSW{_LINKS}," + ("Flat" if rows.dtype == np.float32 else "SQfp16"))
+        graph = faiss.index_factory(
+            self.base_width, f"HNSW{_LINKS}," + ("Flat" if rows.dtype == np.float32 else "SQfp16")
+        )
         graph.hnsw.efConstruction = _CONSTRUCTION
         if not graph.is_trained:
-            graph.train(self.sample()[:1])  # half floats have nothing to learn
+            graph.train(padded(self.sample()[:1], self.base_width))  # half floats have nothing to learn
         for _, block in self.main_blocks():
-            graph.add(self.restored(block))
-        return FaissBase(graph, self.dim * rows.itemsize + 8 * _LINKS + 16)
+            graph.add(padded(self.restored(block), self.base_width))
+        return FaissBase(graph, self.base_width * rows.itemsize + 8 * _LINKS + 16)
 
     def _read_share(self, base: FaissBase, effort: int) -> float:
         # each candidate's links lead to about half of _LINKS new rows

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crossview.index.base import Ids, Vectors
 from crossview.index.based import Found
-from crossview.index.faiss_base import ApproximateSearcher, FaissBase, complete
+from crossview.index.faiss_base import ApproximateSearcher, FaissBase, complete, padded
 from crossview.index.float_scan import FloatIndex
 from crossview.index.positions import Positions
 from crossview.index.rows import Rows
@@ -84,20 +84,23 @@ class IvfSearcher(ApproximateSearcher[Lists]):
     def _new_base(self, before: Self) -> Lists:
         old, wanted = before._base, list_count(self._built)
         if old is not None and 1 / _KEPT < old.index.nlist / wanted < _KEPT:
-            lists, assigned = self._empty(_copied(old.index.quantizer), old.index.nlist), before._known(old)
+            lists, assigned = (
+                self._empty(_copied(old.index.quantizer, self.base_width), old.index.nlist),
+                before._known(old),
+            )
         else:
             lists, assigned = self._trained(wanted), (np.empty(0, np.int64), np.empty(0, np.int32))
         for start, rows, numbers in self._assigned(lists, *assigned):
-            vectors = self.restored(rows)
+            vectors = padded(self.restored(rows), self.base_width)
             labels = np.arange(start, start + len(rows))
             arrays = (faiss.swig_ptr(array) for array in (vectors, labels, numbers))
             lists.add_core(len(rows), *arrays)  # unlike ``add``, it does not assign the rows to lists again
-        return Lists(lists, lists.code_size + 8 + self.dim * 4 * lists.nlist / self._built)
+        return Lists(lists, lists.code_size + 8 + self.base_width * 4 * lists.nlist / self._built)
 
     def _trained(self, count: int) -> Any:
         """Return empty lists with centroids learned from a sample of the rows."""
-        lists, rows = self._empty(faiss.IndexFlatL2(self.dim), count), self.sample()
-        lists.train(rows[:: max(1, len(rows) // (_SAMPLES * count))])
+        lists, rows = self._empty(faiss.IndexFlatL2(self.base_width), count), self.sample()
+        lists.train(padded(rows[:: max(1, len(rows) // (_SAMPLES * count))], self.base_width))
         return lists
 
     def _empty(self, centroids: Any, count: int) -> Any:
@@ -106,7 +109,7 @@ class IvfSearcher(ApproximateSearcher[Lists]):
             lists = faiss.IndexIVFFlat(centroids, self.dim, count)
         else:
             half, residual = faiss.ScalarQuantizer.QT_fp16, False
-            lists = faiss.IndexIVFScalarQuantizer(centroids, self.dim, count, half, faiss.METRIC_L2, residual)
+            lists = faiss.IndexIVFScalarQuantizer(centroids, self.base_width, count, half, faiss.METRIC_L2, residual)
         lists.is_trained = centroids.ntotal > 0
         return lists
 
@@ -125,7 +128,7 @@ class IvfSearcher(ApproximateSearcher[Lists]):
                 numbers = np.where(ids[places] == wanted, list_of[places], -1).astype(np.int64)
             new = numbers < 0
             if new.any():
-                vectors = np.ascontiguousarray(self.restored(rows[new]))
+                vectors = padded(self.restored(rows[new]), self.base_width)
                 numbers[new] = lists.quantizer.assign(vectors, 1)[:, 0]
             yield start, rows, numbers
 
@@ -168,10 +171,11 @@ def list_count(count: int) -> int:
     return int(2 ** round(np.log2(2 * np.sqrt(count))))
 
 
-def _copied(centroids: Any) -> Any:
-    """Return centroids in memory of their own: FAISS's clone of a mapped index reads the mapping, which may end."""
-    copied = faiss.IndexFlatL2(centroids.d)
-    copied.add(centroids.reconstruct_n(0, centroids.ntotal))
+def _copied(centroids: Any, width: int) -> Any:
+    """Return centroids of a width in memory of their own: FAISS's clone of a mapped index reads the mapping, which may
+    end."""
+    copied = faiss.IndexFlatL2(width)
+    copied.add(padded(centroids.reconstruct_n(0, centroids.ntotal), width))
     return copied
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from crossview.index.base import Vectors
 from crossview.index.based import Found
-from crossview.index.faiss_base import ApproximateSearcher, FaissBase
+from crossview.index.faiss_base import ApproximateSearcher, FaissBase, padded, whole_blocks
 from crossview.index.float_scan import FloatIndex
 from crossview.index.searcher import Chosen
 
@@ -34,13 +34,13 @@ class CodeScanSearcher(ApproximateSearcher[FaissBase]):
         old = before._base
         codes = self._trained() if old is None else self._emptied(old.index)
         for _, rows in self.main_blocks():
-            codes.add(self._padded(self.restored(rows)))
+            codes.add(padded(self.restored(rows), self.base_width))
         return FaissBase(codes, codes.code_size)
 
     @property
     def base_width(self) -> int:
         """Components of the vectors in the base: those of the rows, filled up to a multiple of those of a code."""
-        return -(-self.dim // self._per_code) * self._per_code
+        return whole_blocks(self.dim, self._per_code)
 
     @property
     def _per_code(self) -> int:
@@ -49,7 +49,7 @@ class CodeScanSearcher(ApproximateSearcher[FaissBase]):
     def _trained(self) -> Any:
         codes = faiss.IndexPQFastScan(self.base_width, self.base_width // self._per_code, 4)
         rows = self.sample()
-        codes.train(self._padded(rows[:: max(1, len(rows) // _SAMPLES)]))
+        codes.train(padded(rows[:: max(1, len(rows) // _SAMPLES)], self.base_width))
         return codes
 
     @staticmethod
@@ -60,10 +60,6 @@ class CodeScanSearcher(ApproximateSearcher[FaissBase]):
         faiss.copy_array_to_vector(centroids, codes.pq.centroids)
         codes.is_trained = True
         return codes
-
-    def _padded(self, vectors: Vectors) -> Vectors:
-        missing = self.base_width - self.dim
-        return np.pad(vectors, ((0, 0), (0, missing))) if missing else np.ascontiguousarray(vectors)
 
     def _range(self, base: FaissBase, k: int, share: float) -> tuple[int, int]:
         # a filter makes FAISS find 1 / share times as many; with more candidates, a scan of the matches is faster
@@ -76,7 +72,7 @@ class CodeScanSearcher(ApproximateSearcher[FaissBase]):
         """Return the candidates that are chosen, or alive, with their true distances."""
         wanted, candidates = self._count(chosen), max(k, effort)
         most = self._enough(candidates, wanted)
-        _, numbers = base.nearest(self._padded(queries), most)
+        _, numbers = base.nearest(queries, most)
         if most > candidates or wanted < self.rows.offsets[-1]:
             numbers = self._chosen_first(numbers, chosen)[:, :candidates]
         short = (numbers >= 0).sum(axis=1) < min(k, wanted)

@@ -17,6 +17,8 @@ _ITEM = 180
 """Bytes of an item in the catalog besides its rows and texts."""
 _TWO_STAGES = 6_400_000
 """Number of components from which exact searches scan bytes first."""
+_BLOCK = 16
+"""Their widths are multiples of this number of components."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,10 +114,9 @@ def _index(view: str, kind: str, vectors: str, items: int, dim: int, suits: bool
     rows, components = items * (_COMPONENT[vectors] * dim + _ID), items * dim
     lists = 2 ** round(math.log2(max(2.0, 2 * math.sqrt(items))))
     if kind == FLAT:
-        staged = components >= _TWO_STAGES
-        memory = components if staged else rows
-        disk, build = rows + (components if staged else 0), components * 5e-9
-        search = components * (_BYTE_COMPONENT if staged else _FLAT_COMPONENT)
+        codes = items * _BLOCK * -(-dim // _BLOCK) if components >= _TWO_STAGES else 0
+        memory, disk, build = codes or rows, rows + codes, components * 5e-9
+        search = codes * _BYTE_COMPONENT if codes else components * _FLAT_COMPONENT
     elif kind == "ivf":
         memory, disk = rows + 4 * dim * lists, 2 * rows
         build = components * lists * _LIST_BUILD

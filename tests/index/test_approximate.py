@@ -155,6 +155,34 @@ def test_half_floats_take_half_the_memory_and_keep_three_digits(kind, tmp_path):
         kind(DIM, vectors="int4")
 
 
+@pytest.mark.parametrize("width", [50, 60, 100, 300, 353])
+@pytest.mark.parametrize("vectors", ["float32", "float16"])
+def test_widths_of_views_and_trainings_find_the_same(kind, width, vectors):
+    """FAISS decodes half floats fast at widths of whole blocks only, so bases fill them up."""
+    rows = np.random.default_rng(0).normal(size=(300, width)).astype(np.float32)
+    index = kind(width, vectors).changed([], np.arange(300), rows).compacted()
+    assert kind is CodeScanIndex or vectors == "float32" or index._searcher._base.index.d % 16 == 0
+    exact = ExactIndex(width).changed([], index.ids(), index.get(index.ids()))
+    for only in (None, np.arange(0, 300, 2)):
+        found = index.search(rows[:9] + 0.1, 5, only, index.efforts(5)[-1])
+        truth = exact.search(rows[:9] + 0.1, 5, only)
+        assert recall(found, truth) == 1
+        assert found.distances == pytest.approx(truth.distances, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", [IvfIndex, GraphIndex])
+def test_half_floats_of_earlier_versions_are_as_wide_as_their_vectors(kind, tmp_path, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr(kind._searcher_type, "base_width", property(lambda searcher: searcher.dim))
+        index, rows = built(kind, vectors="float16")
+        index.save(tmp_path / "a", {})
+    loaded, _ = kind.load(tmp_path / "a")
+    later = loaded.changed(np.arange(7, 200), np.arange(5000, 5100), clustered(100, seed=5))
+    for one, width in ((loaded, DIM), (later, DIM), (later.compacted(), 16)):
+        assert one._searcher._base.index.d == width
+        assert recall(one.search(rows[:9], 5, None, one.efforts(5)[-1]), one.search(rows[:9], 5)) >= 0.95
+
+
 def test_rows_that_did_not_change_keep_their_lists(monkeypatch):
     """A new base assigns only new rows to centroids, so that a compaction takes a fraction of the first build."""
     index, _ = built(IvfIndex, 1000)

@@ -5,24 +5,26 @@ import pytest
 
 from crossview.index import flat
 from crossview.index.exact import ExactIndex
-from crossview.index.flat import FlatIndex
+from crossview.index.flat import FlatIndex, QuantizedSearcher
 
 DIM = 16
+WIDTHS = [1, 50, 60, 300, 353]
+"""Widths that views and trainings make, and that FAISS's fast loops do not divide."""
 
 
 @pytest.fixture(autouse=True)
 def first_stage_of_few_rows(monkeypatch):
-    monkeypatch.setattr(flat, "_LEAST_COMPONENTS", 1000 * DIM)
+    monkeypatch.setattr(flat, "_LEAST_COMPONENTS", 1000)
 
 
 def both(vectors):
-    ids = np.arange(len(vectors)) * 3
-    return FlatIndex(DIM).changed([], ids, vectors).compacted(), ExactIndex(DIM).changed([], ids, vectors)
+    ids, dim = np.arange(len(vectors)) * 3, vectors.shape[1]
+    return FlatIndex(dim).changed([], ids, vectors).compacted(), ExactIndex(dim).changed([], ids, vectors)
 
 
-def vectors_of(count: int = 3000, seed: int = 0) -> np.ndarray:
+def vectors_of(count: int = 3000, seed: int = 0, dim: int = DIM) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return (rng.normal(size=(10, DIM))[rng.integers(10, size=count)] + rng.normal(size=(count, DIM))).astype(np.float32)
+    return (rng.normal(size=(10, dim))[rng.integers(10, size=count)] + rng.normal(size=(count, dim))).astype(np.float32)
 
 
 @pytest.mark.parametrize("k", [1, 10, 600])
@@ -33,6 +35,36 @@ def test_answers_are_those_of_the_exact_twin(k):
         mine, theirs = index.search(queries, k), exact.search(queries, k)
         assert (mine.ids == theirs.ids).all()
         assert (mine.distances == theirs.distances).all()
+
+
+@pytest.mark.parametrize("shift", [0, 1000])
+@pytest.mark.parametrize("dim", WIDTHS)
+def test_codes_of_whole_blocks_keep_the_answers_exact_at_every_width(dim, shift):
+    """The components that fill a code add nothing to distances, wherever the vectors are."""
+    index, exact = both(vectors_of(dim=dim) + shift)
+    base = index._searcher._base
+    assert base.index.d % 16 == 0
+    assert base.error < np.sqrt(dim) * (base.index.sq.trained.at(1) / 255)
+    queries = vectors_of(5, seed=1, dim=dim) + shift
+    mine, theirs = index.search(queries, 10), exact.search(queries, 10)
+    assert (mine.ids == theirs.ids).all()
+    assert (mine.distances == theirs.distances).all()
+
+
+def test_codes_of_earlier_versions_give_way_to_a_scan_until_a_compaction(tmp_path, monkeypatch):
+    """Their codes are as wide as the vectors, which makes them slower than a scan."""
+    vectors, queries = vectors_of(dim=50), vectors_of(5, seed=1, dim=50)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(QuantizedSearcher, "base_width", property(lambda searcher: searcher.dim))
+        index, exact = both(vectors)
+        assert index._searcher._base.index.d == 50
+        index.save(tmp_path / "a", {})
+    loaded, _ = FlatIndex.load(tmp_path / "a")
+    assert loaded._searcher._base is None
+    assert loaded.worth_compacting
+    for same in (loaded, loaded.compacted()):
+        assert (same.search(queries, 10).ids == exact.search(queries, 10).ids).all()
+    assert loaded.compacted()._searcher._base.index.d == 64
 
 
 def test_a_search_without_a_proof_scans(monkeypatch):
