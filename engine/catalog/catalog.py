@@ -1,11 +1,11 @@
 """The catalog of one collection: transactions over its tables."""
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import sqlalchemy as sa
 
@@ -97,6 +97,10 @@ class Transaction:
         """Return the collection's name, the number of the last change, and the space that answers by default."""
         return Head(self._name, *self._connection.exec_driver_sql(_HEAD).one())
 
+    def row(self, query: str, *parameters: Any) -> Sequence[Any]:
+        """Return the only row of a query."""
+        return self._connection.exec_driver_sql(query, parameters).one()
+
     def name(self) -> str:
         """Return the collection's name."""
         return self._name
@@ -178,6 +182,10 @@ class Catalog:
         """Open a transaction that sees one consistent state."""
         with self._database.read() as connection:
             yield Transaction(connection, self._name, self._home)
+
+    def row(self, query: str, *parameters: Any) -> Sequence[Any]:
+        """Return the only row of a query, which sees one consistent state; cheaper than a transaction."""
+        return self._database.row(query, *parameters)
 
     def keep(self) -> KeptState:
         """Keep the current state readable; threads may read it in turn. Keep few states, and not for long."""

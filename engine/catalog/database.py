@@ -2,7 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -85,14 +85,13 @@ class Database:
     """
 
     def __init__(self, path: Path, new: bool = False) -> None:
-        self._watching = threading.Lock()
-        self._watch: Any = None
         self._closed = False
         self._path = path
         with storage_errors(path), _readable_schema():
             self._engine = _engine(sa.URL.create("sqlite", database=str(path)))
             # For transactions that read while SQLite cannot make its log: a new connection each, because that can end.
             self._frozen = _engine("sqlite://", creator=lambda: frozen(path), poolclass=sa.NullPool)
+            self._watch, self._lookup = _Apart(path, self._engine), _Apart(path, self._engine)
             try:
                 if not new:
                     self._check()
@@ -147,31 +146,20 @@ class Database:
         """Return a number that differs after every commit of another connection.
 
         A separate connection reads it in a few microseconds: a commit by that connection itself would not count, so it
-        never writes.
+        never writes. It does nothing else, so that nobody waits for the number.
         """
         self._check_open()
-        try:
-            with self._watching:
-                if self._watch is None and not self._begin_watch():
-                    return -1 - abs(hash(stamp(self._path)))
-                return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
-        except Exception:
-            with storage_errors(self._path):
-                raise  # only on an error: every query comes here, and the context costs more than the read
+        row = self._watch.row("PRAGMA data_version")
+        return -1 - abs(hash(stamp(self._path))) if row is None else int(row[0])
 
-    def _begin_watch(self) -> bool:
-        """Open the connection of the counter; return False while only frozen connections can be opened."""
-        try:
-            if not may_write(self._path):
-                return False
-            pooled = self._engine.raw_connection()
-        except (sa.exc.DBAPIError, sqlite3.Error) as error:
-            if not is_disk_error(getattr(error, "orig", error)):
-                raise
-            return False
-        self._watch = pooled.driver_connection
-        pooled.detach()  # the pool must not begin a transaction on it
-        return True
+    def row(self, query: str, *parameters: Any) -> Sequence[Any]:
+        """Return the only row of a query, which sees one consistent state, at a tenth of the cost of ``read``."""
+        self._check_open()
+        row = self._lookup.row(query, *parameters)
+        if row is not None:
+            return row
+        with self.read() as connection:
+            return connection.exec_driver_sql(query, parameters).one()
 
     def shrink(self) -> bool:
         """Give some of the space of deleted rows back to the file system; return whether more may remain.
@@ -208,10 +196,8 @@ class Database:
     def close(self) -> None:
         """Close every connection; later calls raise NotReadyError."""
         self._closed = True
-        with self._watching:
-            if self._watch is not None:
-                self._watch.close()
-                self._watch = None
+        self._watch.close()
+        self._lookup.close()
         self._engine.dispose()
 
     def _check_open(self) -> None:
@@ -239,6 +225,47 @@ class Database:
                 migrate(connection, version)
             else:
                 make_tables(connection)
+
+
+class _Apart:
+    """A connection of the driver apart from the pool, for queries of one row; threads take turns."""
+
+    def __init__(self, path: Path, engine: sa.Engine) -> None:
+        self._path, self._engine = path, engine
+        self._turn = threading.Lock()
+        self._connection: Any = None
+
+    def row(self, query: str, *parameters: Any) -> Sequence[Any] | None:
+        """Return the row of a query; None while only frozen connections can be opened."""
+        try:
+            with self._turn:
+                if self._connection is None and not self._begin():
+                    return None
+                row: Sequence[Any] = self._connection.execute(query, parameters).fetchone()
+                return row
+        except Exception:
+            with storage_errors(self._path):
+                raise  # only on an error: every search comes here, and the context costs more than the read
+
+    def _begin(self) -> bool:
+        try:
+            if not may_write(self._path):
+                return False
+            pooled = self._engine.raw_connection()
+        except (sa.exc.DBAPIError, sqlite3.Error) as error:
+            if not is_disk_error(getattr(error, "orig", error)):
+                raise
+            return False
+        self._connection = pooled.driver_connection
+        pooled.detach()  # the pool must not begin a transaction on it
+        return True
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._turn:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
 
 def make_tables(connection: sa.Connection) -> None:

@@ -1,8 +1,10 @@
 """Joined views: several views as one, such as ``color+gist``, whose rows concatenate the rows of the parts."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,22 @@ from crossview.engine.values.errors import InvalidInputError
 JOINT = "+"
 """Separates the parts in the name of a joined view; the names of single views cannot contain it."""
 _COMPARED_AT_ONCE = 1_000
+
+
+class RowsOfKeys(NamedTuple):
+    """Rows of a view by key."""
+
+    state: tuple[str, int]
+    """The state of the catalog, as in ``Head``."""
+    by_key: dict[str, tuple[int, NDArray[np.float32]]]
+    """The id of the item, and its row, (d,)."""
+
+
+class RowSource(Protocol):
+    """A catalog, or a transaction of it."""
+
+    def row(self, query: str, *parameters: Any) -> Sequence[Any]:
+        """Return the only row of a query, which sees one consistent state."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +69,29 @@ class JoinedView:
             return parts[0]
         common = reduce(np.intersect1d, [part.ids for part in parts])
         return ViewRows(common, np.hstack([part.rows[np.searchsorted(part.ids, common)] for part in parts]))
+
+    def of_keys(self, source: RowSource, keys: Collection[str]) -> RowsOfKeys:
+        """Return the rows of the items with these keys that have the view, and the state that they are of."""
+        history, sequence, found = source.row(self._query, json.dumps(list(keys)))
+        entries = {key: (item, bytes.fromhex("".join(parts))) for key, item, *parts in json.loads(found)}
+        return RowsOfKeys(
+            (history, sequence),
+            {key: (item, np.frombuffer(data, "<f4").astype(np.float32)) for key, (item, data) in entries.items()},
+        )
+
+    @cached_property
+    def _query(self) -> str:
+        """Returns all items as one row, because the driver releases the interpreter lock for each row.
+
+        ``CROSS JOIN`` lets SQLite begin with the keys, however many items there are.
+        """
+        tables, columns = "json_each(?) AS asked CROSS JOIN items ON items.key = asked.value AND items.deleted IS 0", ""
+        for number, part in enumerate(self.parts):
+            same = f"rows_{number}.view_id = {part.id} AND rows_{number}.revision = {part.revision}"
+            tables += f" CROSS JOIN rows AS rows_{number} ON rows_{number}.item_id = items.id AND {same}"
+            columns += f", hex(rows_{number}.data)"
+        entries = f"SELECT json_group_array(json_array(items.key, items.id{columns})) FROM {tables}"  # noqa: S608 - numbers of this program
+        return f"SELECT history, sequence, ({entries}) FROM collection"  # noqa: S608 - as above
 
     def ids(self, tx: Transaction) -> NDArray[np.int64]:
         """Return the ids of the items that have the view, ascending."""

@@ -313,14 +313,17 @@ def _stored(
     version: Version, view: JoinedView, by_key: Mapping[int, str], queries: Sequence[Query]
 ) -> dict[int, tuple[int, NDArray[np.float32]]]:
     """Return the ids and rows of the items of queries by key, by query number."""
-    ids = version.ids_of(by_key.values())
-    stored = version.rows(view.name, set(ids.values()))
-    rows = dict(zip(stored.ids.tolist(), stored.rows, strict=True))
+    stored = version.rows_of_keys(view.name, by_key.values())
+    if other := set(by_key.values()) - stored.keys():  # perhaps in another Unicode form
+        ids = version.ids_of(other)
+        rows = version.rows(view.name, set(ids.values()))
+        row_of = dict(zip(rows.ids.tolist(), rows.rows, strict=True))
+        stored |= {key: (item, row_of[item]) for key, item in ids.items() if item in row_of}
     for number, key in by_key.items():
-        if key not in ids or ids[key] not in rows:
+        if key not in stored:
             with _naming(number, queries):
                 raise _why_none(version, view, key)
-    return {number: (ids[key], rows[ids[key]]) for number, key in by_key.items()}
+    return {number: stored[key] for number, key in by_key.items()}
 
 
 def without_row(version: Version, view_name: str, keys: Collection[str]) -> dict[str, CrossviewError]:

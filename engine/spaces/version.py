@@ -1,7 +1,7 @@
 """Versions: a collection in memory in one state of its catalog; a search that finds its data there reads no table."""
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -248,6 +248,15 @@ class Version:
         """Return the rows of those of the items that have a view."""
         with self.read() as tx:
             return self.joined_view(view).rows(tx, ids)
+
+    def rows_of_keys(self, view: str, keys: Collection[str]) -> dict[str, tuple[int, NDArray[np.float32]]]:
+        """Return the ids and rows, (d,), of those of the keys that items with a view have in exactly this form."""
+        if self.at_hand:
+            raise StaleError
+        rows = self.joined_view(view).of_keys(self.transaction or self.catalog, keys)
+        if rows.state != (self.history, self.sequence):
+            raise StaleError
+        return rows.by_key
 
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the ids of those of the keys that items have."""

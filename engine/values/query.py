@@ -1,7 +1,7 @@
 """Searches: queries, filters and requests; and their results: hits, suggested labels, verdicts, embeddings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
 from crossview.engine.values.conditions.filter import AnyFilter, FilterForm, field_of
@@ -11,7 +11,7 @@ from crossview.engine.values.hits import Hit as Hit
 from crossview.engine.values.hits import HitList as HitList
 from crossview.engine.values.index_choice import EXACT
 from crossview.engine.values.item import Encoded, PictureForm, let_one_be_several
-from crossview.engine.values.strategy import Strategy, StrategyOptions, default_of, strategy_of
+from crossview.engine.values.strategy import OPTIONS, Strategy, StrategyOptions, strategy_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,9 +127,7 @@ class SearchRequest(StrategyOptions):
         settled = {"filter": plain_filter.within(at_least, at_most), "recall": EXACT if exact else self.recall}
         vars(self).update(settled, min_match=match or self.min_match)
         strategy = by or strategy_of(self, not self.sort_by or any(query.inputs() for query in self.queries))
-        if by and (
-            stated := [part.name for part in fields(StrategyOptions) if getattr(self, part.name) != default_of(part)]
-        ):
+        if by and (stated := [name for name, (default, _) in OPTIONS.items() if getattr(self, name) != default]):
             raise InvalidInputError(f"the strategy states its options: leave out {', '.join(stated)}, or the strategy")
         vars(self).update(vars(strategy), strategy=strategy)
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar
 
 from crossview.engine.values.errors import Argument, InvalidInputError
@@ -83,6 +83,16 @@ class StrategyOptions:
     ``engine.findings.questions.feedback``."""
 
 
+OPTIONS: Mapping[str, tuple[Any, Sequence[str]]] = {
+    option.name: (
+        option.default if option.default_factory is MISSING else option.default_factory(),
+        option.metadata["of"],
+    )
+    for option in fields(StrategyOptions)
+}
+"""The default of each option, and the names of the strategies that take it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Strategy(StrategyOptions):
     """One way to search. It takes the options that name it, and refuses all others that differ from their defaults."""
@@ -94,9 +104,9 @@ class Strategy(StrategyOptions):
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "targets", "hold")
-        for option in fields(StrategyOptions):
-            name, kind, of = option.name, type(self).__name__, option.metadata["of"]
-            if kind not in of and getattr(self, name) != default_of(option):
+        kind, values = type(self).__name__, vars(self)
+        for name, (default, of) in OPTIONS.items():
+            if kind not in of and values[name] != default:
                 other = f"{name} is an option of {' and '.join(of)}, not of {kind}: leave it out"
                 raise InvalidInputError(self.refused.get(name, other))
 
@@ -263,17 +273,12 @@ class Combined(Strategy):
             raise InvalidInputError(f"examples combine by {', '.join(COMBINE)}, not by {self.combine!r}")
 
 
-def default_of(option: "Field[Any]") -> Any:
-    """Return the default of an option."""
-    return option.default if option.default_factory is MISSING else option.default_factory()
-
-
 def strategy_of(options: StrategyOptions, has_input: bool) -> Strategy:
     """Return the strategy that options determine; ``has_input``: whether a query has an input.
 
     Raises InvalidInputError for options of different strategies.
     """
-    stated = {option.name: getattr(options, option.name) for option in fields(StrategyOptions)}
+    stated = {name: value for name, value in vars(options).items() if name in OPTIONS}
     if options.combine or options.with_examples or options.feedback:
         return Combined(**stated | {"combine": options.combine or COMBINE[0]})
     if options.sort_by and not has_input:

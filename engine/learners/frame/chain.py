@@ -267,7 +267,7 @@ class Chain(MultiViewLearner):
         if self._views.known is not self.known_rows_:  # loading a state and adding a view replace them
             self._views = KnownViews(self.known_rows_)
         trained, positions = self._views.among(rows, view)
-        new = np.delete(np.arange(len(rows)), trained)
+        new = np.delete(np.arange(len(rows)), trained) if len(trained) else trained
         for step in steps:
             if not len(trained) or not step.left_out_:
                 rows = step.embedded(rows, view, queries)

@@ -122,6 +122,8 @@ class _Several(Condition):
             yield from part.tests()
 
     def __eq__(self, other: object) -> bool:
+        if self is other:  # most conditions are EVERY
+            return True
         return type(self) is type(other) and isinstance(other, _Several) and self.parts == other.parts
 
     def __hash__(self) -> int:
