@@ -1,15 +1,14 @@
 """Joined views: several views as one, such as ``color+gist``, whose rows concatenate the rows of the parts."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.catalog import NamedViews, Transaction
+from crossview.engine.catalog.catalog import Catalog, NamedViews, Transaction
 from crossview.engine.catalog.extractors import find_view
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.catalog.views import ViewRecord
@@ -18,22 +17,6 @@ from crossview.engine.values.errors import InvalidInputError
 JOINT = "+"
 """Separates the parts in the name of a joined view; the names of single views cannot contain it."""
 _COMPARED_AT_ONCE = 1_000
-
-
-class RowsOfKeys(NamedTuple):
-    """Rows of a view by key."""
-
-    state: tuple[str, int]
-    """The state of the catalog, as in ``Head``."""
-    by_key: dict[str, tuple[int, NDArray[np.float32]]]
-    """The id of the item, and its row, (d,)."""
-
-
-class RowSource(Protocol):
-    """A catalog, or a transaction of it."""
-
-    def row(self, query: str, *parameters: Any) -> Sequence[Any]:
-        """Return the only row of a query, which sees one consistent state."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +53,16 @@ class JoinedView:
         common = reduce(np.intersect1d, [part.ids for part in parts])
         return ViewRows(common, np.hstack([part.rows[np.searchsorted(part.ids, common)] for part in parts]))
 
-    def of_keys(self, source: RowSource, keys: Collection[str]) -> RowsOfKeys:
-        """Return the rows of the items with these keys that have the view, and the state that they are of."""
-        history, sequence, found = source.row(self._query, json.dumps(list(keys)))
-        entries = {key: (item, bytes.fromhex("".join(parts))) for key, item, *parts in json.loads(found)}
-        return RowsOfKeys(
-            (history, sequence),
-            {key: (item, np.frombuffer(data, "<f4").astype(np.float32)) for key, (item, data) in entries.items()},
-        )
+    def of_keys(
+        self, source: Catalog | Transaction, keys: Collection[str]
+    ) -> tuple[tuple[str, int], dict[str, tuple[int, NDArray[np.float32]]]]:
+        """Return the state of the catalog, as in ``Head``, and by key the id and row, (d,), of items with the view."""
+        history, sequence, entries = source.row(self._query, json.dumps(list(keys)))
+        by_key = {
+            key: (item, np.frombuffer(bytes.fromhex("".join(parts)), "<f4").astype(np.float32))
+            for key, item, *parts in json.loads(entries)
+        }
+        return (history, sequence), by_key
 
     @cached_property
     def _query(self) -> str:

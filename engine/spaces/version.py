@@ -253,10 +253,10 @@ class Version:
         """Return the ids and rows, (d,), of those of the keys that items with a view have in exactly this form."""
         if self.at_hand:
             raise StaleError
-        rows = self.joined_view(view).of_keys(self.transaction or self.catalog, keys)
-        if rows.state != (self.history, self.sequence):
+        state, rows = self.joined_view(view).of_keys(self.transaction or self.catalog, keys)
+        if state != (self.history, self.sequence):
             raise StaleError
-        return rows.by_key
+        return rows
 
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the ids of those of the keys that items have."""

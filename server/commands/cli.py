@@ -4,140 +4,116 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated
 
 import typer
 
 from crossview.features.priority import give_way
-from crossview.server.commands import (
-    annotate,
-    ask,
-    audit,
-    backups,
-    changes,
-    collections,
-    describe,
-    doctor,
-    duplicates,
-    embed,
-    evaluation,
-    explain,
-    feedback,
-    index,
-    items,
-    jobs,
-    keys,
-    learn,
-    learners,
-    maps,
-    models,
-    neighbors,
-    opening,
-    plan,
-    publish,
-    search,
-    serve,
-    spaces,
-    spreading,
-    stats,
-    suggest,
-    transfer,
-    verify,
-    views,
-)
-from crossview.server.commands.command import EARLIER, NOUNS, SETTINGS, Command, Group, help_
+from crossview.server import commands
+from crossview.server.commands.command import EARLIER, FIRST, NOUNS, SETTINGS, Command, Group, help_
 from crossview.server.commands.common import debug, reported
-from crossview.server.commands.demo.run import demo
 from crossview.server.commands.option_groups import expanded
 from crossview.server.commands.output import say
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # silences gRPC's own messages; grpc reads it on import
 
-PANELS: dict[str, dict[str, Callable[..., None]]] = {
-    "Start": {"demo": demo, "open": opening.open_, "learners": learners.learners, "help": help_},
+
+def _demo() -> Callable[..., None]:
+    from crossview.server.commands.demo.run import demo
+
+    return demo
+
+
+PANELS: dict[str, dict[str, Callable[[], Callable[..., None]]]] = {
+    "Start": {
+        "demo": _demo,
+        "open": lambda: commands.opening.open_,
+        "learners": lambda: commands.learners.learners,
+        "help": lambda: help_,
+    },
     "Collections": {
-        "create": collections.create,
-        "list": describe.list_,
-        "show": describe.show_,
-        "rename": collections.rename,
-        "copy": backups.copy,
-        "alias": collections.alias,
-        "delete": collections.delete,
-        "backup": backups.backup,
-        "restore": backups.restore,
-        "compact": backups.compact,
-        "export": transfer.export,
-        "import": transfer.import_,
-        "publish add": publish.add,
-        "publish list": publish.list_,
-        "publish remove": publish.remove,
-        "rows extract": spreading.extract,
-        "rows sample": spreading.sample,
-        "rows place": spreading.place,
+        "create": lambda: commands.collections.create,
+        "list": lambda: commands.describe.list_,
+        "show": lambda: commands.describe.show_,
+        "rename": lambda: commands.collections.rename,
+        "copy": lambda: commands.backups.copy,
+        "alias": lambda: commands.collections.alias,
+        "delete": lambda: commands.collections.delete,
+        "backup": lambda: commands.backups.backup,
+        "restore": lambda: commands.backups.restore,
+        "compact": lambda: commands.backups.compact,
+        "export": lambda: commands.transfer.export,
+        "import": lambda: commands.transfer.import_,
+        "publish add": lambda: commands.publish.add,
+        "publish list": lambda: commands.publish.list_,
+        "publish remove": lambda: commands.publish.remove,
+        "rows extract": lambda: commands.spreading.extract,
+        "rows sample": lambda: commands.spreading.sample,
+        "rows place": lambda: commands.spreading.place,
     },
     "Items and views": {
-        "index": index.index,
-        "annotate": annotate.annotate,
-        "item show": items.show_,
-        "item delete": items.delete,
-        "view add": views.add,
-        "view list": views.list_,
-        "view fit": views.fit,
-        "view place": views.place,
-        "view delete": views.delete,
+        "index": lambda: commands.index.index,
+        "annotate": lambda: commands.annotate.annotate,
+        "item show": lambda: commands.items.show_,
+        "item delete": lambda: commands.items.delete,
+        "view add": lambda: commands.views.add,
+        "view list": lambda: commands.views.list_,
+        "view fit": lambda: commands.views.fit,
+        "view place": lambda: commands.views.place,
+        "view delete": lambda: commands.views.delete,
     },
     "Learn": {
-        "train": learn.train,
-        "tune": learn.tune,
-        "evaluate": evaluation.evaluate,
-        "compare": evaluation.compare,
-        "audit": audit.audit,
-        "ask": ask.ask,
-        "space list": spaces.list_,
-        "space activate": spaces.activate,
-        "space extend": spaces.extend,
-        "space assign": spaces.assign,
-        "space reindex": spaces.reindex,
-        "space delete": spaces.delete,
+        "train": lambda: commands.learn.train,
+        "tune": lambda: commands.learn.tune,
+        "evaluate": lambda: commands.evaluation.evaluate,
+        "compare": lambda: commands.evaluation.compare,
+        "audit": lambda: commands.audit.audit,
+        "ask": lambda: commands.ask.ask,
+        "space list": lambda: commands.spaces.list_,
+        "space activate": lambda: commands.spaces.activate,
+        "space extend": lambda: commands.spaces.extend,
+        "space assign": lambda: commands.spaces.assign,
+        "space reindex": lambda: commands.spaces.reindex,
+        "space delete": lambda: commands.spaces.delete,
     },
     "Search": {
-        "search": search.search,
-        "explain": explain.explain,
-        "suggest": suggest.suggest,
-        "embed": embed.embed,
-        "neighbors": neighbors.neighbors,
-        "map": maps.map_,
-        "calibrate": verify.calibrate,
-        "verify": verify.verify,
-        "changes": changes.changes,
-        "duplicates": duplicates.duplicates,
-        "feedback list": feedback.list_,
-        "feedback show": feedback.show_,
-        "feedback undo": feedback.undo,
-        "feedback delete": feedback.delete,
-        "feedback remember": feedback.remember,
-        "feedback forget": feedback.forget,
+        "search": lambda: commands.search.search,
+        "explain": lambda: commands.explain.explain,
+        "suggest": lambda: commands.suggest.suggest,
+        "embed": lambda: commands.embed.embed,
+        "neighbors": lambda: commands.neighbors.neighbors,
+        "map": lambda: commands.maps.map_,
+        "calibrate": lambda: commands.verify.calibrate,
+        "verify": lambda: commands.verify.verify,
+        "changes": lambda: commands.changes.changes,
+        "duplicates": lambda: commands.duplicates.duplicates,
+        "feedback list": lambda: commands.feedback.list_,
+        "feedback show": lambda: commands.feedback.show_,
+        "feedback undo": lambda: commands.feedback.undo,
+        "feedback delete": lambda: commands.feedback.delete,
+        "feedback remember": lambda: commands.feedback.remember,
+        "feedback forget": lambda: commands.feedback.forget,
     },
     "Serve": {
-        "serve": serve.serve,
-        "key create": keys.create,
-        "key list": keys.list_,
-        "key grant": keys.grant,
-        "key revoke": keys.revoke,
-        "model get": models.get,
-        "model add": models.add,
-        "model list": models.list_,
-        "model show": models.show_,
-        "model check": models.check,
-        "model remove": models.remove,
-        "doctor": doctor.doctor,
-        "plan": plan.plan,
-        "stats": stats.stats,
-        "job list": jobs.list_,
-        "job show": jobs.show_,
-        "job cancel": jobs.cancel,
-        "job wait": jobs.wait,
+        "serve": lambda: commands.serve.serve,
+        "key create": lambda: commands.keys.create,
+        "key list": lambda: commands.keys.list_,
+        "key grant": lambda: commands.keys.grant,
+        "key revoke": lambda: commands.keys.revoke,
+        "model get": lambda: commands.models.get,
+        "model add": lambda: commands.models.add,
+        "model list": lambda: commands.models.list_,
+        "model show": lambda: commands.models.show_,
+        "model check": lambda: commands.models.check,
+        "model remove": lambda: commands.models.remove,
+        "doctor": lambda: commands.doctor.doctor,
+        "plan": lambda: commands.plan.plan,
+        "stats": lambda: commands.stats.stats,
+        "job list": lambda: commands.jobs.list_,
+        "job show": lambda: commands.jobs.show_,
+        "job cancel": lambda: commands.jobs.cancel,
+        "job wait": lambda: commands.jobs.wait,
     },
 }
 """The commands, by the panel of the help that lists them. A name of two words is a group and a command in it."""
@@ -152,16 +128,6 @@ _LONG = {
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""
 
-app = typer.Typer(
-    name="crossview",
-    cls=Group,
-    help="Search pictures and texts within and across views that it learns to relate.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings=SETTINGS,
-    rich_markup_mode=None,
-)
-
 
 def _version(show_version: bool) -> None:
     if show_version:
@@ -171,7 +137,6 @@ def _version(show_version: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     traceback: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     _: Annotated[
@@ -184,21 +149,51 @@ def options(
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _add_commands() -> None:
-    groups: dict[str, typer.Typer] = {}
-    for panel, commands in PANELS.items():
-        for name, command in commands.items():
-            noun, _, verb = name.rpartition(" ")
-            if noun and noun not in groups:
-                groups[noun] = typer.Typer(cls=Group, context_settings=SETTINGS, rich_markup_mode=None)
-                app.add_typer(groups[noun], name=noun, help=NOUNS[noun], no_args_is_help=True, rich_help_panel=panel)
-            home = groups[noun] if noun else app
-            home.command(verb, cls=Command, context_settings=SETTINGS, rich_help_panel=panel if not noun else None)(
-                reported(expanded(command))
-            )
+def _empty() -> typer.Typer:
+    app = typer.Typer(
+        name="crossview",
+        cls=Group,
+        help="Search pictures and texts within and across views that it learns to relate.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings=SETTINGS,
+        rich_markup_mode=None,
+    )
+    app.callback()(options)
+    return app
 
 
-_add_commands()
+def app_of(names: Iterable[str]) -> typer.Typer:
+    """Return the command line with some of the commands, and import only their modules: all take .3 s."""
+    groups, app = dict[str, typer.Typer](), _empty()
+    panel_of = {name: panel for panel, names_of in PANELS.items() for name in names_of}
+    for name in names:
+        panel, (noun, _, verb) = panel_of[name], name.rpartition(" ")
+        if noun and noun not in groups:
+            groups[noun] = typer.Typer(cls=Group, context_settings=SETTINGS, rich_markup_mode=None)
+            app.add_typer(groups[noun], name=noun, help=NOUNS[noun], no_args_is_help=True, rich_help_panel=panel)
+        home = groups[noun] if noun else app
+        home.command(verb, cls=Command, context_settings=SETTINGS, rich_help_panel=panel if not noun else None)(
+            reported(expanded(COMMANDS[name]()))
+        )
+    return app
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """Return ``app``, the command line with all commands."""
+    if name != "app":
+        raise AttributeError(name)
+    return app_of(COMMANDS)
+
+
+def _called(arguments: Sequence[str], words: Sequence[str]) -> Iterable[str]:
+    """Return the commands that a command line can concern, by its arguments and the words among them."""
+    for name in (" ".join(words[:2]), *words[:1]):
+        if name in COMMANDS and name != "help":
+            return [name]
+    if "_CROSSVIEW_COMPLETE" in os.environ or words or not arguments:
+        return COMMANDS
+    return FIRST if "-h" in arguments or "--help" in arguments else ()
 
 
 def main() -> None:
@@ -208,7 +203,7 @@ def main() -> None:
     words = [*EARLIER.get(words[0], words[:1]), *words[1:]] if words else []
     if _LONG & {" ".join(words[:1]), " ".join(words[:2])}:
         give_way()
-    app()
+    app_of(_called(sys.argv[1:], words))()
 
 
 if __name__ == "__main__":

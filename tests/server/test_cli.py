@@ -29,6 +29,27 @@ def where(request: pytest.FixtureRequest, server: RunningServer) -> list[str]:
     return ["--server", server.address]
 
 
+@pytest.mark.parametrize(("word", "own"), [("--version", set()), ("list", {"describe"}), ("stats", {"stats"})])
+def test_a_command_imports_only_what_it_needs(word: str, own: set[str], tmp_path: Path) -> None:
+    """The modules of all commands take longer to import than a short command runs."""
+    code = (
+        "import sys; from crossview.server.commands.cli import PANELS, main\n"
+        "try: main()\n"
+        "finally: print(*(name.rpartition('.')[2] for name in sys.modules if '.server.commands.' in name))"
+    )
+    command = [sys.executable, "-c", code, word]
+    printed = subprocess.run(
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"CROSSVIEW_HOME": str(tmp_path)},
+        check=False,
+    )
+    loaded = set(printed.stdout.splitlines()[-1].split())
+    assert loaded & {"describe", "stats", "search", "serve", "index"} == own
+
+
 def test_help_is_quick() -> None:
     """It loads none of the heavy libraries."""
     heavy = "{'numpy', 'grpc', 'cv2', 'sqlalchemy', 'faiss'}"
