@@ -54,6 +54,7 @@ MODULES: Mapping[str, str] = {
     "joint-speed": "joint.speed",
     "hamming-speed": "speed.hamming",
     "near-pairs": "speed.near_pairs",
+    "lean": "speed.lean",
     "store": "store.benchmark",
     "scale": "scale.benchmark",
     "large": "scale.large",

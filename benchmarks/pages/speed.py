@@ -190,6 +190,14 @@ SPEED = Group(
             "*automatic* chooses the way by a trial on the codes themselves.",
         ),
         Page(
+            name="lean",
+            title="The cost of crossview beside FAISS and Python",
+            question="How much longer does a search take than FAISS, and a short command than Python?",
+            results=("lean",),
+            plots=(),
+            note="Exact searches scan one byte a component first, so they can be faster than FAISS's scan of floats.",
+        ),
+        Page(
             name="extraction",
             title="Extract the views of photographs",
             question="How long does it take to extract the views of a photograph?",
