@@ -1,10 +1,10 @@
 """Several views in one list: each view alone, and each way to fuse them, on unseen items.
 
-    python -m benchmarks fusion --data DIR [--sets NAME ...] [--json OUT] [--report DIR] [--trials N]
+    python -m benchmarks fusion --data DIR [--sets NAME ...] [--models DIR] [--json OUT] [--report DIR] [--trials N]
 
 Four fifths of each set have labels; the others come later without labels, ask each other, and alone are hits, in the
 views themselves (``raw``) and in the default space. All items of a list count. Then the ways are timed on drawn
-vectors.
+vectors. With a folder of models, folders of pictures are also searched before any training.
 """
 
 import argparse
@@ -20,7 +20,9 @@ from benchmarks.frame.benchmark import Benchmark, Document, numbers, seeds_of, t
 from benchmarks.frame.headlines import stated
 from benchmarks.frame.journal import cache_folder, run_trials
 from benchmarks.frame.tables import mean_and_error, rows_of_trials, table
+from benchmarks.fusion import untrained
 from benchmarks.fusion.trial import ERROR, MAP, RAW, WAYS, run
+from benchmarks.pretrained.rows import IMAGENET
 from benchmarks.sets.named import load, sets_argument, sets_of
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
@@ -28,8 +30,18 @@ from crossview.engine.values.item import NewItem
 from crossview.engine.values.query import Query, SearchRequest
 
 SETS = ("corel1k", "merged20", "osr8")
+PICTURES = (*SETS, "merged10")
 DIM, VIEWS, CLASSES, TIMES, AT_ONCE = 64, ("first", "second", "third"), 20, 9, 20_000
 APART, ONCE, AGAIN = "a list for each view", "first search, ms", "next searches, ms"
+
+
+UNTRAINED = (
+    f"Per cent of the first {untrained.FIRST} hits in the query's class, and of copies (half the size, JPEG quality "
+    "40, cropped by 5 %, without colours) whose original is the first hit. Four fifths of each class are indexed; the "
+    "others are the new pictures. No label is used. Without a way, the view ranks alone. The one list of a search "
+    "without options is `distance`. Weights of views come from their common neighbours; their power was chosen on the "
+    f"sets {', '.join(SETS)} and `scenes`, so `merged10` is the test."
+)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -40,7 +52,12 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     settings = {"seeds": list(seeds), "sets": sets_of(options), "dim": DIM}
     tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in sets_of(options)}
     trials = run_trials(options, settings, tasks, run, options.data, cache)
-    return {"settings": settings, "rows": [row for size in options.sizes for row in timed(size)], "trials": trials}
+    rows = [row for size in options.sizes for row in timed(size)]
+    if options.models is not None:
+        names = {f"{name} before training": name for name in PICTURES}
+        for trial in run_trials(options, settings, names, untrained.run, options.data, options.models):
+            rows += trial["rows"]
+    return {"settings": settings, "rows": rows, "trials": trials}
 
 
 def timed(size: int) -> list[dict[str, Any]]:
@@ -82,6 +99,7 @@ def _seconds(collection: Collection, key: str, way: str) -> float:
 def markdown(document: Document) -> str:
     """Return the report."""
     trials, settings = document["trials"], document["settings"]
+    first = [row for row in document["rows"] if "items" not in row]
     about = (
         f"mAP in per cent over all unseen items, {len(settings['seeds'])} splits, ± standard error. Four fifths of the "
         "items have labels, from which `learn` learns the weights of the views; the others have none, ask each other "
@@ -99,7 +117,10 @@ def markdown(document: Document) -> str:
             for way in ways:
                 if values := _values(trials, space, name, way, ERROR):
                     errors.append([name, space, way, f"{np.mean(values):.3f}"])
-    return "\n\n".join([*parts, "## Calibration", table(errors), "## Time", table(_times(document["rows"]))])
+    if first:
+        parts += ["## Before any training", UNTRAINED, table(untrained.lines(first)), IMAGENET]
+    times = [row for row in document["rows"] if "items" in row]
+    return "\n\n".join([*parts, "## Calibration", table(errors), "## Time", table(_times(times))])
 
 
 def _views(trials: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -135,6 +156,7 @@ def _times(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", required=True, type=Path, help="folder of the sets")
     parser.add_argument("--sizes", type=numbers, default=(100_000,), help="numbers of items to time")
+    parser.add_argument("--models", type=Path, help="folder of models, to search pictures before any training")
     sets_argument(parser, SETS)
     trial_arguments(parser, trials=3)
 

@@ -49,6 +49,8 @@ class Shown(NamedTuple):
         match: float | None = None,
         probability: float | None = None,
         base_rate: float | None = None,
+        similarity: float | None = None,
+        targets: tuple[str, ...] = (),
     ) -> Hit:
         """Return the item as a hit, with its scores if the space has axes."""
         # the constructor of a frozen dataclass sets fields one by one, which takes four times as long
@@ -66,6 +68,8 @@ class Shown(NamedTuple):
             match=match,
             probability=probability,
             base_rate=base_rate,
+            similarity=similarity,
+            targets=targets,
             stored=self,
         )
         return hit

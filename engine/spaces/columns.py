@@ -51,6 +51,13 @@ class Column:
         return float(self.distances[mask if mask.any() else ~mask].min(initial=np.inf))
 
 
+def drawn_items(ids: Ids, count: int) -> Ids:
+    """Return up to ``count`` of some ids, ascending, as if by chance; others that come or go change few of them."""
+    mixed = ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) ^ (mixed >> np.uint64(32))
+    return ids if len(ids) <= count else np.sort(ids[np.argpartition(mixed, count)[:count]])
+
+
 def distances_to(target: Target, query: NDArray[Any], rows: NDArray[Any]) -> Floats:
     """Return the distances, as a search states them, of a query's vector or code to those of items, (n,)."""
     if not target.codes:
@@ -59,6 +66,15 @@ def distances_to(target: Target, query: NDArray[Any], rows: NDArray[Any]) -> Flo
         return hamming(query, rows).astype(np.float64)
     floats = (np.ascontiguousarray(vectors[..., target.code_bytes :]).view(np.float32) for vectors in (query, rows))
     return euclidean(*floats).astype(np.float64)
+
+
+def distance_table(target: Target, queries: NDArray[Any], rows: NDArray[Any]) -> Floats:
+    """Return the distances, up to rounding, of vectors or codes of queries to those of items, (q, n)."""
+    first, second = (_compared(target, vectors).astype(np.float64) for vectors in (queries, rows))
+    squares = np.vecdot(first, first)[:, None] + np.vecdot(second, second) - 2 * first @ second.T
+    squares = np.maximum(squares, 0)
+    distances: Floats = squares / 4 if target.codes and not target.floats else np.sqrt(squares)
+    return distances
 
 
 def every_distance(target: Target, index: Index, query: NDArray[Any], only: Selection | None) -> tuple[Ids, Floats]:
@@ -97,29 +113,32 @@ class Scale:
     def of(cls, target: Target, index: Index) -> Self:
         """Return the scale of a target's items; the same items have the same anchors."""
         ids = index.ids()
-        drawn = np.sort(np.random.default_rng(0).permutation(len(ids))[:ANCHORS])
+        drawn = drawn_items(ids, ANCHORS)
         sums = [_compared(target, rows).sum(axis=0, dtype=np.float64) for _, rows in _blocks(index)]
         mean = (sum(sums) / max(len(ids), 1)).astype(np.float32) if sums else np.zeros(0, np.float32)
         sorted_ids, squares = _ascending([(block, _squares(target, rows, mean)) for block, rows in _blocks(index)])
         # n times the squared distance to the mean, plus those of all items to it, is the sum over all items.
         gaps = (len(ids) * squares + squares.sum()) / max(len(ids) - 1, 1)
         reaches = gaps / 4 if target.codes and not target.floats else np.sqrt(gaps)
-        return cls(target, sorted_ids, np.where(reaches > 0, reaches, 1.0), index.get(ids[drawn]), ids[drawn])
+        return cls(target, sorted_ids, np.where(reaches > 0, reaches, 1.0), index.get(drawn), drawn)
 
-    def scores(self, query: NDArray[Any], ids: Ids, distances: Floats, own: int | None = None) -> Floats:
-        """Return how near items, (n,), are to a query at these distances: 0 like the anchors, in their deviations.
+    def usual(self, query: NDArray[Any], own: int | None = None) -> tuple[float, float]:
+        """Return the mean distance of the anchors to a query, over their reaches, and its deviation.
 
         ``own`` is the item of the query, which does not count among the anchors.
         """
         mask = self.anchor_ids != (-1 if own is None else own)
-        usual = distances_to(self.target, query, self.anchors[mask]) / self._reach(self.anchor_ids[mask])
-        ratios = distances / self._reach(ids)
-        if not len(usual):
-            return -ratios
-        scores: Floats = (usual.mean() - ratios) / (float(usual.std()) or 1.0)
+        ratios = distances_to(self.target, query, self.anchors[mask]) / self.reach(self.anchor_ids[mask])
+        return (float(ratios.mean()), float(ratios.std()) or 1.0) if len(ratios) else (0.0, 1.0)
+
+    def scores(self, query: NDArray[Any], ids: Ids, distances: Floats, own: int | None = None) -> Floats:
+        """Return how near items, (n,), are to a query at these distances: 0 like the anchors, in their deviations."""
+        mean, deviation = self.usual(query, own)
+        scores: Floats = (mean - distances / self.reach(ids)) / deviation
         return scores
 
-    def _reach(self, ids: Ids) -> Floats:
+    def reach(self, ids: Ids) -> Floats:
+        """Return the reaches of some of the items, (n,)."""
         if len(ids) == len(self.ids):  # all of them: ``ids`` are ascending items of the target
             return self.reaches
         if len(ids) and self.ids[-1] - self.ids[0] == len(self.ids) - 1:  # without gaps, a place is a difference
@@ -186,6 +205,10 @@ class Evidence:
         matches = [match for column in columns if (match := self.match(column)) is not None]
         return [match.evidence(values) for match, values in zip(matches, self.matches(columns), strict=True)]
 
+    def usual(self, columns: Sequence[Column]) -> list[float]:
+        """Return how far the items of every column usually are from the query, on the scale of its target."""
+        return [self.scale(column.crossing[1]).usual(column.vector, column.own)[0] for column in columns]
+
     def scores(self, columns: Sequence[Column]) -> list[Floats]:
         """Return how near each item of every column is, on the scale of its target, (n,)."""
         return [
@@ -231,6 +254,14 @@ def mean_scores(items: Sequence[Ids], scores: Sequence[Floats], weights: Sequenc
         counts[ids] += weight
     all_ids = np.flatnonzero(counts)
     return all_ids, totals[all_ids] / counts[all_ids]
+
+
+def mean_of_crossings(scores: Floats, weights: Sequence[float]) -> Floats:
+    """Return the weighted mean over the crossings that have a score, (q, n); least for items without any."""
+    present = np.where(np.isnan(scores), 0.0, weights)
+    total = present.sum(axis=2)
+    means = np.nansum(scores * present, axis=2) / np.maximum(total, 1e-12)
+    return np.where(total > 0, means, -np.inf)
 
 
 def best_first(k: int, *scores: Floats) -> NDArray[np.intp]:

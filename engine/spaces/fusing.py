@@ -18,6 +18,7 @@ from crossview.engine.spaces.columns import (
     best_first,
     distances_to,
     every_distance,
+    mean_of_crossings,
     mean_scores,
     reciprocal_ranks,
 )
@@ -25,13 +26,14 @@ from crossview.engine.spaces.indexed import Selector
 from crossview.engine.spaces.match import FEWEST_LABELLED, Familiarity, Match, fitted_match
 from crossview.engine.spaces.near_copies import Copies, near_copies
 from crossview.engine.spaces.queries import Asked, described, familiarity, query_probes, views_of, words_of_queries
+from crossview.engine.spaces.random_pairs import random_pairs, similarities
 from crossview.engine.spaces.rankings import Ranking
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.version import SearchState
 from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError
 from crossview.engine.values.labels import LABELLING, without_labels
 from crossview.engine.values.query import Query
-from crossview.engine.values.strategy import DISTANCE, LEARN, MATCH, RANK, Nearest
+from crossview.engine.values.strategy import DISTANCE, LEARN, MATCH, Nearest
 from crossview.features.base import QueryWords
 from crossview.index.base import Ids
 
@@ -47,6 +49,8 @@ _DRAWN, _HITS = 20, 20
 """Relevant and other items that are compared for each query, and its first hits, which calibrate the match."""
 _READ = 4
 """Items whose labels are read first, for each that is wanted."""
+_NEAR = 20
+"""A target speaks for the nearest of so many of its items."""
 _LEAST = 0.01
 """Least share of the weight of one target, which an item that only this target has needs."""
 
@@ -241,14 +245,6 @@ def fusion_weights(gaps: Floats) -> tuple[list[float], float]:
     return (weights / weights.sum()).tolist(), loss
 
 
-def mean_of_crossings(scores: Floats, weights: Sequence[float]) -> Floats:
-    """Return the weighted mean over the crossings that have a score, (q, n); least for items without any."""
-    present = np.where(np.isnan(scores), 0.0, weights)
-    total = present.sum(axis=2)
-    means = np.nansum(scores * present, axis=2) / np.maximum(total, 1e-12)
-    return np.where(total > 0, means, -np.inf)
-
-
 def _match(scores: Floats, relevant: NDArray[np.bool_], other: NDArray[np.bool_]) -> Match | None:
     """Return the match of the mean scores of items, (q, n), by the first ``other`` items of each query."""
     scores = np.where(other, scores, -np.inf)
@@ -280,6 +276,8 @@ class Fused(NamedTuple):
     """The match of each item; None if nothing is calibrated."""
     order: NDArray[np.intp] = np.empty(0, np.intp)
     """The places of the first k items."""
+    similarities: Floats | None = None
+    """The similarity of each item, without matches; None if ranks make the list."""
     line: tuple[float, float] = (0.0, 1.0)
     """The offset and the slope of the logits of ``matches`` by ``means``."""
 
@@ -336,16 +334,20 @@ class Fusion:
         places = fused.order if fused.matches is None else fused.order[fused.matches[fused.order] >= least]
         ids = fused.ids[places]
         best, distances = np.full(len(ids), -1, np.int32), np.zeros(len(ids))
+        near = np.zeros((len(ids), len(fused.columns)), bool)
         greatest = np.full(len(ids), -np.inf)
         for place, (column, part) in enumerate(zip(fused.columns, fused.parts, strict=True)):
             if not len(column.ids):
                 continue
             at = np.minimum(np.searchsorted(column.ids, ids), len(column.ids) - 1)
+            first = -(-len(part) // _NEAR)
+            near[:, place] = (column.ids[at] == ids) & (part[at] >= np.partition(part, -first)[-first])
             nearer = (column.ids[at] == ids) & ((part[at] > greatest) | (best < 0))
             best[nearer], greatest[nearer] = place, part[at[nearer]]
             distances[nearer] = column.distances[at[nearer]]
             for copy in np.flatnonzero(nearer & np.isin(ids, list(column.copies))) if column.copies else ():
                 distances[copy] = shown_distance(column, int(ids[copy]), int(at[copy]))
+        near[np.arange(len(ids)), best] = True
         targets = [column.crossing[1] for column in fused.columns]
         scores = np.zeros((len(ids), len(self.state.space.axes)))
         for place, target in enumerate(targets):
@@ -358,7 +360,9 @@ class Fusion:
             distances=distances,
             crossings=[(column.crossing[0], str(column.crossing[1])) for column in fused.columns],
             at=best,
+            near=near,
             matches=None if fused.matches is None else fused.matches[places],
+            similarities=None if fused.similarities is None else fused.similarities[places],
             scores=scores if self.state.space.axes else None,
             words=words,
         )
@@ -379,10 +383,10 @@ class Fusion:
         if not query.view:
             query = described(version, query, dict.fromkeys([*views, *filter(None, [space.robust_view])]))
         columns, words, errors = list[Column](), list[QueryWords](), list[InvalidInputError | NotReadyError]()
-        for view in views:
+        for view, names in views.items():
             alone = [replace(query, view=view)]
             try:
-                for group in query_probes(self.state, alone, self.strategy.targets):
+                for group in query_probes(self.state, alone, names):
                     columns += self.columns(group, alone)[0]
                 words += words_of_queries(version, alone).values()
             except (InvalidInputError, NotReadyError) as error:
@@ -402,9 +406,18 @@ class Fusion:
             return self._by_match([column for column in columns if self._evidence.match(column) is not None])
         if way == LEARN:
             return self._by_learning(columns)
-        ranks = [reciprocal_ranks(column.distances) for column in columns] if way == RANK else None
-        parts, weights = ranks or self._evidence.scores(columns), [1.0] * len(columns)
-        return self._ordered(Fused(way, columns, weights, *_with_parts(columns, parts, weights), None))
+        if way == DISTANCE:
+            pairs = random_pairs(self._evidence, [column.crossing for column in columns])
+            return self._by_scores(way, columns, pairs.weights)
+        ranks, weights = [reciprocal_ranks(column.distances) for column in columns], [1.0] * len(columns)
+        return self._ordered(Fused(way, columns, weights, *_with_parts(columns, ranks, weights), None))
+
+    def _by_scores(self, way: str, columns: Sequence[Column], weights: Sequence[float]) -> Fused:
+        """Fuse by weighted mean scores; one target alone keeps the order of its distances."""
+        parts = self._evidence.scores(columns) if len(columns) > 1 else [-columns[0].distances]
+        result = _with_parts(columns, parts, weights)
+        alike = similarities(self._evidence, columns, weights, result[2])
+        return self._ordered(Fused(way, columns, weights, *result, None, similarities=alike))
 
     def _within(self, columns: Sequence[Column]) -> Sequence[Column]:
         """Return the columns with the items that are in one of them within the maximum distance."""
@@ -423,7 +436,7 @@ class Fusion:
         calibrated = any(self._evidence.match(column) is not None for column in columns)
         if not calibrated and (self.strategy.fuse == MATCH or (self.strategy.min_match and not self.strategy.fuse)):
             raise NotReadyError(no_match(self.state.space, columns[0].crossing[0], str(columns[0].crossing[1])))
-        return self.strategy.fuse or (MATCH if calibrated else DISTANCE if len(columns) > 1 else RANK)
+        return self.strategy.fuse or (MATCH if calibrated else DISTANCE)
 
     def _by_match(self, columns: Sequence[Column]) -> Fused:
         """Fuse by the weighted logistic mean of the matches in all targets; far items, without one, by distances."""
@@ -446,8 +459,10 @@ class Fusion:
             Teacher(self._evidence, crossings, way).learned(own) for way in ((False, True) if by_match else (False,))
         ]
         learned = min(taught, key=lambda fusion: fusion.loss)
-        parts = self._evidence.to_learn(columns, learned.by_match)
         weights = [learned.weights[column.crossing] for column in columns]
+        if learned.match is None and not learned.by_match:
+            return self._by_scores(LEARN, columns, weights)
+        parts = self._evidence.to_learn(columns, learned.by_match)
         ids, _, means = result = _with_parts(columns, parts, weights)
         matches = None if learned.match is None or not len(ids) else learned.match.of_all(-means, -means.max())
         return self._ordered(Fused(LEARN, columns, weights, *result, matches))
@@ -465,8 +480,10 @@ class Fusion:
         lead = np.full(len(ids), -np.inf)
         lead[copies] = [-closest[item] for item in ids[copies].tolist()]
         order = np.lexsort((ids, *(-part for part in reversed(scores)), -lead))[: self.k]
-        matches = None if fused.matches is None else np.where(copies, 1.0, fused.matches)
-        return fused._replace(order=order, matches=matches)
+        matches, alike = (
+            None if values is None else np.where(copies, 1.0, values) for values in (fused.matches, fused.similarities)
+        )
+        return fused._replace(order=order, matches=matches, similarities=alike)
 
 
 def _means(columns: Sequence[Column], parts: Sequence[Floats], weights: Sequence[float]) -> tuple[Ids, Floats]:

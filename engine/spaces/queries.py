@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import compress
 from typing import NamedTuple
 
@@ -76,14 +76,14 @@ class DescribedQuery(Query):
     """The row of each view that describes the picture, (d,)."""
 
 
-def views_of(version: Version, space: Space, query: Query, names: Sequence[str]) -> list[str]:
+def views_of(version: Version, space: Space, query: Query, names: Sequence[str]) -> dict[str, Sequence[str]]:
     """Return the views of a space by which a query can ask: its own, or all that accept its picture or its text.
 
-    If the space searches only within views, the views of the targets with these ``names`` are enough. Raises
-    InvalidInputError if there is no view.
+    Each view has those of the ``names`` of targets that it can find; the views without any are left out if others have
+    some. Raises InvalidInputError if there is no view.
     """
     if query.view:
-        return [query.view]
+        return {query.view: names}
     kind = "image" if query.image is not None else "text" if query.text is not None else ""
     views = [
         view
@@ -92,15 +92,14 @@ def views_of(version: Version, space: Space, query: Query, names: Sequence[str])
     ]
     if query.text is not None and space.cross_view:
         views = _one_of_each_space(version, views)
-    if not space.cross_view:
-        searched = {target.view for target in space.targets if str(target) in names}
-        views = [view for view in views if view in searched] or views
+    within = {view: [name for name in names if name in map(str, space.targets_of(view))] for view in views}
+    searched: dict[str, Sequence[str]] = {view: some for view, some in within.items() if some}
     if not views:
         what = {"image": "a picture", "text": "a text"}[kind]
         no_texts = kind == "text" and not any("text" in inputs_of(view) for view in version.views)
         remedy = (": ", ADD_TEXTS) if no_texts else ()
         raise InvalidInputError(f"no view of space {space.name!r} accepts a query by {what}", *remedy)
-    return views
+    return dict.fromkeys(views, names) if space.cross_view or not searched else searched
 
 
 def _one_of_each_space(version: Version, views: Sequence[str]) -> list[str]:
@@ -113,15 +112,6 @@ def _one_of_each_space(version: Version, views: Sequence[str]) -> list[str]:
         if of_texts or (space or view) not in by_space:
             by_space[space or view] = view
     return [view for view in views if view in by_space.values()]
-
-
-def in_each_view(version: Version, space: Space, queries: Sequence[Query], names: Sequence[str]) -> list[Query]:
-    """Return the queries, those without a view once for each view by which they can ask for the targets ``names``."""
-    every = list[Query]()
-    for query in queries:
-        views = () if query.view else views_of(version, space, query, names)
-        every += [replace(query, view=view) for view in views] if views else [query]
-    return every
 
 
 def described(version: Version, query: Query, view_names: Iterable[str]) -> Query:

@@ -21,6 +21,7 @@ CONSTANT = 60
 """The constant k of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 Floats = NDArray[np.float64]
 _NO_SCORES: Mapping[str, float] = {}
+_NO_TARGETS: tuple[str, ...] = ()
 
 
 class Ranking(NamedTuple):
@@ -40,17 +41,19 @@ class Ranking(NamedTuple):
     """The position of each hit's crossing in ``crossings``, (n,); None: the first one."""
     matches: Floats | None = None
     """(n,), NaN without a match; None if no hit has one."""
+    similarities: Floats | None = None
+    """(n,); None if the list has none."""
+    near: NDArray[np.bool_] | None = None
+    """Whether the target of each crossing speaks for each hit, (n, crossings); None in a list that is not fused."""
     scores: Floats | None = None
     """The scores by the sorted names of the axes, (n, axes); None in a space without axes."""
     words: QueryWords | None = None
 
     def take(self, which: Any) -> "Ranking":
         """Return some of the hits; ``which`` is a mask, places or a slice."""
-        columns = self.at, self.matches, self.scores
-        at, matches, scores = [None if column is None else column[which] for column in columns]
-        return self._replace(
-            ids=self.ids[which], distances=self.distances[which], at=at, matches=matches, scores=scores
-        )
+        names = "ids", "distances", "at", "matches", "similarities", "near", "scores"
+        columns = {name: getattr(self, name) for name in names}
+        return self._replace(**{name: column[which] for name, column in columns.items() if column is not None})
 
 
 def joined(rankings: Sequence[Ranking]) -> Ranking:
@@ -134,17 +137,25 @@ def read_hits(
             crossings = [ranking.crossings[at] for at in ranking.at.tolist()]
         if ranking.matches is not None:
             matches = [None if math.isnan(match) else match for match in ranking.matches.tolist()]
+        targets, similarities = [_NO_TARGETS] * count, [None] * count
+        if ranking.near is not None:
+            targets = [
+                tuple(dict.fromkeys(name for (_, name), near in zip(ranking.crossings, row, strict=True) if near))
+                for row in ranking.near.tolist()
+            ]
+        if ranking.similarities is not None:
+            similarities = ranking.similarities.tolist()
         if ranking.scores is not None:
             scores = [dict(zip(axes, row, strict=True)) for row in ranking.scores.tolist()]
         hits = []
-        for item, distance, (view, target), match, of_axes in zip(
-            contents, ranking.distances.tolist(), crossings, matches, scores, strict=True
+        for item, distance, (view, target), match, of_axes, similarity, near in zip(
+            contents, ranking.distances.tolist(), crossings, matches, scores, similarities, targets, strict=True
         ):
             probability, rate = None, None
             if probable is not None:
                 threshold = state.version.threshold(state.space, view, target)
                 rate = threshold.base_rate if probable.base_rate is None else probable.base_rate
                 probability = threshold.probability(distance, rate)
-            hits.append(item.hit(distance, target, of_axes, match, probability, rate))
+            hits.append(item.hit(distance, target, of_axes, match, probability, rate, similarity, near))
         lists.append(HitList(ranking.query, ranking.name, tuple(hits), words.get(ranking.query, ranking.words)))
     return lists

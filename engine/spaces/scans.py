@@ -70,7 +70,8 @@ class Scan(ABC, Generic[S]):
     def ranking(self, number: int, view: str, target: Target, near: Near, matches: Floats | None = None) -> Ranking:
         """Return the list of the items that a query with a number and a view finds in a target."""
         scores = self.state.indexed.scores(target, near.ids)
-        return Ranking(number, str(target), near.ids, near.distances, [(view, str(target))], None, matches, scores)
+        crossings = [(view, str(target))]
+        return Ranking(number, str(target), near.ids, near.distances, crossings, matches=matches, scores=scores)
 
 
 class QueryScan(Scan[S]):
@@ -321,17 +322,18 @@ class CombinedScan(Scan[Combined]):
         """
         vectors: dict[Target, list[NDArray[Any]]] = defaultdict(list)
         weights: dict[Target, list[float]] = defaultdict(list)
-        own = set[int]()
+        own, names = set[int](), dict[str, Sequence[str]]()
         by_view: dict[str, list[tuple[int, Query]]] = defaultdict(list)
         for number, query in enumerate(queries):
             views = views_of(self.state.version, self.state.space, query, self.strategy.names)
             read = query if query.view else described(self.state.version, query, views)
+            names |= views
             for view in views:
                 by_view[view].append((number, replace(read, view=view)))
         errors: dict[int, list[CrossviewError]] = defaultdict(list)
         counted = set[int]()
-        for examples in by_view.values():
-            for group, numbers in self._asked(examples, errors):
+        for view, examples in by_view.items():
+            for group, numbers in self._asked(examples, names[view], errors):
                 counted.update(numbers)
                 own |= {item for item in group.own if item is not None}
                 for target, rows in group.probes.items():
@@ -346,7 +348,7 @@ class CombinedScan(Scan[Combined]):
         }, own
 
     def _asked(
-        self, examples: Sequence[tuple[int, Query]], errors: dict[int, list[CrossviewError]]
+        self, examples: Sequence[tuple[int, Query]], names: Sequence[str], errors: dict[int, list[CrossviewError]]
     ) -> Iterator[tuple[Asked, list[int]]]:
         """Yield the probes of examples of one view, with their numbers; note the errors of those that lack the view.
 
@@ -354,7 +356,7 @@ class CombinedScan(Scan[Combined]):
         """
         queries = [query for _, query in examples]
         try:
-            groups = list(query_probes(self.state, queries, self.strategy.names, True))
+            groups = list(query_probes(self.state, queries, names, True))
         except CrossviewError as error:
             if len(examples) == 1:
                 if not isinstance(error, InvalidInputError | NotReadyError):
@@ -362,8 +364,8 @@ class CombinedScan(Scan[Combined]):
                 errors[examples[0][0]].append(error)
                 return
             half = len(examples) // 2
-            yield from self._asked(examples[:half], errors)
-            yield from self._asked(examples[half:], errors)
+            yield from self._asked(examples[:half], names, errors)
+            yield from self._asked(examples[half:], names, errors)
             return
         for group in groups:
             yield group, [examples[place][0] for place in group.numbers]

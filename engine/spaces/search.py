@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
@@ -11,7 +11,7 @@ from typing import Any
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.spaces.arranging import GROUPED, MOST_COMPARED, MOST_IN_POOL, arranged, is_arranged
 from crossview.engine.spaces.indexed import Selector
-from crossview.engine.spaces.queries import by_view, check_inputs, in_each_view, words_of_queries
+from crossview.engine.spaces.queries import by_view, check_inputs, views_of, words_of_queries
 from crossview.engine.spaces.rankings import Ranking, read_hits
 from crossview.engine.spaces.scans import SCANS, Scan
 from crossview.engine.spaces.scores import check_axes
@@ -119,11 +119,15 @@ def check_pages(request: SearchRequest) -> None:
 
 
 def targets_of(
-    queries: Sequence[Query], names: Sequence[str], check_space: Callable[[Space], None] | None = None
+    queries: Sequence[Query],
+    names: Sequence[str],
+    check_space: Callable[[Space], None] | None = None,
+    in_view: Mapping[str, Sequence[str]] | None = None,
 ) -> TargetsOf:
     """Return a function that checks the queries against a space and returns the targets to search.
 
-    ``check_space`` raises InvalidInputError for a space that does not suit the search.
+    ``check_space`` raises InvalidInputError for a space that does not suit the search. ``in_view`` has the names of
+    targets by view instead of ``names``.
     """
 
     def targets(version: Version, space: Space) -> list[Target]:
@@ -132,7 +136,11 @@ def targets_of(
         groups = by_view(queries)
         for view, numbers in groups.items():
             check_inputs(version, view, queries, numbers)
-        return list(dict.fromkeys(target for view in groups for target in space.targets_for(view, names)))
+        return list(
+            dict.fromkeys(
+                target for view in groups for target in space.targets_for(view, (in_view or {}).get(view, names))
+            )
+        )
 
     return targets
 
@@ -142,8 +150,12 @@ def searched_targets(request: SearchRequest) -> TargetsOf:
     scan = SCANS[type(request.strategy)]
 
     def targets(version: Version, space: Space) -> list[Target]:
-        queries = in_each_view(version, space, request.queries, request.strategy.names)
-        visible = targets_of(queries, request.strategy.names, scan.check_space)(version, space)
+        queries, in_view = list[Query](), dict[str, Sequence[str]]()
+        for query in request.queries:
+            views = views_of(version, space, query, request.strategy.names)
+            queries += [replace(query, view=view) for view in views]
+            in_view |= views
+        visible = targets_of(queries, (), scan.check_space, in_view)(version, space)
         return [*visible, *scan.hidden_targets(space, queries)]
 
     return targets

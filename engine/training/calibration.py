@@ -14,7 +14,8 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.runtime.threads import one_blas_thread, over
 from crossview.engine.spaces import thresholds
-from crossview.engine.spaces.fusing import fusion_weights, mean_of_crossings
+from crossview.engine.spaces.columns import mean_of_crossings
+from crossview.engine.spaces.fusing import fusion_weights
 from crossview.engine.spaces.known_pairs import (
     ItemPairs,
     PairRows,

@@ -39,6 +39,12 @@ class Hit:
     match: float | None = None
     """Calibrated probability that the item is relevant to the query: that they share a label or, in a space without
     labels, that the item is the query's own; None if the space has no calibration."""
+    similarity: float | None = None
+    """In a fused list without matches: the share of pairs of items drawn by chance that are less alike than the query
+    and the item, 0 to 1; None in other lists, and in one that ranks make."""
+    targets: tuple[str, ...] = ()
+    """In a fused list: the targets that speak for the item, because it is among the nearest twentieth of their items,
+    and the target in which it is best; empty in other lists."""
     probability: float | None = None
     """Probability that the item is the same as the query, given the base rate; None if not requested."""
     base_rate: float | None = None
@@ -134,5 +140,6 @@ def _html_hit(hit: Hit, pictures: Pictures) -> Markup:
     if hit.match is not None:
         match = f"match {hit.match:.2f}, "
         bar = element("span", element("i", style=f"width:{min(max(100 * hit.match, 0), 100):.0f}%"), class_="bar")
-    figures = [bar, element("span", f"{match}{hit.distance:.4g}")]
+    number = f"{hit.distance:.4g}" if hit.similarity is None else f"similarity {hit.similarity:.4f}"
+    figures = [bar, element("span", f"{match}{number}")]
     return tile(pictures.of(hit.key), hit.key, hit.labels, hit.text, figures)

@@ -23,10 +23,23 @@ FUSE = (MATCH, DISTANCE, RANK, LEARN)
 """The ways to fuse several targets into one list."""
 
 
-def way_of(target: str) -> str:
-    """Return the way by which a list with this target is fused, as in ``match of color, sift``; "" if it is not."""
-    way, of, _ = target.partition(" of ")
-    return way if of and way in FUSE else ""
+_SEEN: Mapping[str, str] = {"color": "colours", "sift": "textures", "gist": "layout", "text": "words"}
+"""What views compare, in words; other views have their names."""
+
+
+def fused_targets(target: str) -> list[str]:
+    """Return the targets of a list with this target, such as ``match of color, sift``; none if it is not fused."""
+    way, of, targets = target.partition(" of ")
+    return targets.split(", ") if of and way in FUSE else []
+
+
+def comparison(target: str, has_match: bool) -> str:
+    """Return the sentence about the comparison behind a fused list with this target; "" for another list."""
+    seen = [_SEEN.get(name, name) for name in fused_targets(target)]
+    if not seen:
+        return ""
+    parts = ", ".join(seen[:-1]) + " and " * (len(seen) > 1) + seen[-1] + " together" * (len(seen) > 1)
+    return f"Compared by {parts}." + ("" if has_match else " Probabilities come after a training with labels.")
 
 
 def _of(strategies: str, default: Any = MISSING, **more: Any) -> Any:

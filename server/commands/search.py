@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _HIT = (
     *("key", "distance", "target", "labels", "attributes", "text", "source", "scores"),
-    *("match", "probability", "base_rate"),
+    *("match", "similarity", "targets", "probability", "base_rate"),
 )
 COLUMNS = ("query", "rank", *_HIT)
 """The columns of the CSV: the position of the query, the rank in its list, and the hit."""
@@ -113,7 +113,7 @@ def _kept(collection: "CollectionBackend", feedback: str) -> "list[Judgement]":
 
 def _say_how(request: "SearchRequest", hit_list: "HitList", judgements: "Sequence[Judgement]") -> None:
     """Print what the table cannot show: that nothing is similar, and how a search merged its targets."""
-    from crossview.engine.values.strategy import MATCH, way_of
+    from crossview.engine.values.strategy import comparison
 
     hits, least = hit_list.hits, request.min_match
     if combine := request.combine:
@@ -123,11 +123,8 @@ def _say_how(request: "SearchRequest", hit_list: "HitList", judgements: "Sequenc
         name = request.feedback
         parts = f" ({name} keeps {of_feedback})" if weights else f" (kept by {name})"
         say(f"searched by {combine}; {total}{parts if judgements else ''}")
-    elif way := way_of(hit_list.target):
-        every = "" if request.queries[hit_list.query].view else "every view of the query, and "
-        missing = ", because no match is calibrated: train the space (again) with labels, or use --fuse learn"
-        has_fusion = request.fuse or way == MATCH
-        say(f"searched by {every or 'several targets, and '}merged by {way}{'' if has_fusion else missing}")
+    elif sentence := comparison(hit_list.target, any(hit.match is not None for hit in hits)):
+        say(sentence)
     most = request.max_distance
     if not hits and most is not None:
         say(f"no hit is within a distance of {most:g}: leave out --max-distance to see how far the nearest are")
@@ -193,6 +190,13 @@ def _print_words(results: "Sequence[HitList]") -> None:
         say(f"{number}known words: {few(words.known)}; unknown words, which do not count: {few(words.unknown)}")
 
 
+_FORMS = {"match": ".3f", "similarity": ".4f", "distance": ".5g"}
+
+
+def _number(value: float | None, name: str) -> str:
+    return "" if value is None else format(value, _FORMS[name])
+
+
 def _print(
     request: "SearchRequest",
     results: "Sequence[HitList]",
@@ -200,28 +204,37 @@ def _print(
     judgements: "Sequence[Judgement]",
     explained: "Sequence[Explanation]" = (),
 ) -> None:
+    from crossview.engine.values.strategy import fused_targets
+
     _print_words(results)
     for hit_list in results:
         query = request.queries[hit_list.query]
         number = f"query {hit_list.query}: " if len(request.queries) > 1 else ""
         source = "every item" if request.strategy.lists_items else f"{query.view or 'every view'} query"
-        title = f"{number}{source} -> {hit_list.target or 'all targets, merged'}"
+        fused = fused_targets(hit_list.target)
+        title = f"{number}{source} -> {', '.join(fused) or hit_list.target or 'all targets, merged'}"
         merged = ["target"] if any(hit.target != hit_list.target for hit in hit_list.hits) else []
+        merged = ["targets"] if len(fused) > 1 else [] if fused else merged
         texts = ["text"] if any(hit.text for hit in hit_list.hits) else []
         sources = ["source"] if any(hit.source for hit in hit_list.hits) else []
         missing = ["file"] if any(hit.missing for hit in hit_list.hits) else []
         probable = [">probability"] if any(hit.probability is not None for hit in hit_list.hits) else []
         names = options.shown(request.axes, hit_list.hits)
         columns = [*probable, "key", "labels", *(f">{name}" for name in names), *merged, *texts, *sources, *missing]
-        matched = [">match"] if any(hit.match is not None for hit in hit_list.hits) else []
+        # The number that states the order: of a fused list, never the distances, which are of different targets.
+        names_of = [name for name in ("match", "similarity") if any(getattr(hit, name) is not None for hit in hit_list)]
+        figures = names_of if fused else [*names_of, "distance"]
         _say_how(request, hit_list, judgements)
-        rows = table(">rank", *matched, ">distance", *columns, title=title)
+        rows = table(">rank", *(f">{name}" for name in figures), *columns, title=title)
         for rank, hit in enumerate(hit_list.hits, 1):
-            more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts] + [hit.source for _ in sources]
+            more = (
+                [", ".join(hit.targets) or hit.target for _ in merged]
+                + [shortened(hit.text) for _ in texts]
+                + [hit.source for _ in sources]
+            )
             more += ["missing" if hit.missing else "" for _ in missing]
             likely, cells = [f"{hit.probability:.3f}" for _ in probable], score_cells(hit, names)
-            matches = ["" if hit.match is None else f"{hit.match:.3f}" for _ in matched]
-            first = [str(rank), *matches, f"{hit.distance:.5g}", *likely]
+            first = [str(rank), *(_number(getattr(hit, name), name) for name in figures), *likely]
             rows.add_row(*first, hit.key, ", ".join(hit.labels), *cells, *more)
         show(rows)
         if rates := sorted({hit.base_rate for hit in hit_list.hits if hit.base_rate is not None}):

@@ -77,8 +77,11 @@ def from_hit_lists(
             message.distance, message.target = hit.distance, hit.target
             if hit.scores:
                 message.scores.update(hit.scores)
+            message.targets.extend(hit.targets)
             if hit.match is not None:
                 message.match = hit.match
+            if hit.similarity is not None:
+                message.similarity = hit.similarity
             if hit.probability is not None and hit.base_rate is not None:
                 message.probability, message.base_rate = hit.probability, hit.base_rate
     return response
@@ -126,6 +129,8 @@ def _encoded(collection: str, hit: Hit) -> bytes:
             "target": "",
             "scores": {},
             "match": None,
+            "similarity": None,
+            "targets": (),
             "probability": None,
             "base_rate": None,
         }  # these fields belong to the hit, not to the item

@@ -123,10 +123,10 @@ def _places(state: SearchState, search: SearchRequest, items: Iterable[int], fus
     (query,) = search.queries
     views = views_of(state.version, state.space, query, search.strategy.names)
     if fused is not None:
-        views = [view for view in views if any(column.crossing[0] == view for column in fused.columns)]
-    read, names = query if query.view else described(state.version, query, views), search.strategy.names
+        views = {view: names for view, names in views.items() if view in {of.crossing[0] for of in fused.columns}}
+    read = query if query.view else described(state.version, query, views)
     k, only = None if isinstance(search.strategy, Weighted) else search.k, passing(state, search.filter)
-    return {view: in_view(state, replace(read, view=view), names, items, k, only) for view in views}
+    return {view: in_view(state, replace(read, view=view), names, items, k, only) for view, names in views.items()}
 
 
 def _check_found(

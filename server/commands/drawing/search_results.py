@@ -33,6 +33,7 @@ class Tile:
     key: str = ""
     """Key of the item, which a page shows on hovering."""
     match: float | None = None
+    similarity: float | None = None
     distance: float | None = None
     correct: bool | None = None
     """Whether a hit is relevant to the query: True marks it green with a tick, False red with a cross, None not."""
@@ -43,8 +44,8 @@ class Tile:
 
     @property
     def figures(self) -> str:
-        """The note, or the match and the distance of a hit; a tile without a match shows the distance alone."""
-        distance = _number(self.distance)
+        """The note, or the match and the distance of a hit, its similarity, or the distance alone."""
+        distance = _number(self.distance) if self.similarity is None else f"similarity {self.similarity:.4f}"
         return self.note or (distance if self.match is None else f"match {self.match:.2f}, {distance}")
 
 
@@ -128,6 +129,7 @@ class _Tiles:
             key=hit.key,
             distance=hit.distance,
             match=hit.match,
+            similarity=hit.similarity,
             correct=self._correct(hit, query),
             text=hit.text,
         )

@@ -6,6 +6,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
+from crossview.engine.values.strategy import comparison
 from crossview.server.edge.pages.answer import Answer
 from crossview.server.edge.pages.item_page import read_item
 from crossview.server.edge.pages.page_calls import PageError
@@ -35,6 +36,8 @@ class Listing:
     unknown: tuple[str, ...] = ()
     """Words of the query that the view does not know."""
     warnings: tuple[str, ...] = ()
+    comparison: str = ""
+    """The sentence about the comparison behind a fused list."""
 
     @property
     def is_low(self) -> bool:
@@ -119,6 +122,7 @@ async def _listing(visit: Visit, search: Search) -> Listing:
     for result in response.results:
         listing.hits += result.hits
         listing.unknown += tuple(result.words.unknown)
+        listing.comparison = comparison(result.target, any(hit.HasField("match") for hit in result.hits))
     listing.next = _next(search, len(listing.hits))
     return listing
 

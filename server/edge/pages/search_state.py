@@ -60,8 +60,8 @@ class SearchState:
     text: str = ""
     examples: tuple[Example, ...] = ()
     where: str = ""
-    lists: str = EACH
-    """``each``: a list for each target, side by side; ``one``: one list over all targets."""
+    lists: str = ONE
+    """``one``: one list over all targets; ``each``: a list for each target, side by side."""
     per: str = ""
     """The field by whose values results are groups, of which only the first result is shown."""
     missing: bool = False
@@ -83,7 +83,7 @@ class SearchState:
             text=fields.text("q"),
             examples=tuple(unique.values())[:_MOST_EXAMPLES],
             where=fields.text("where"),
-            lists=ONE if fields.text("lists") == ONE else EACH,
+            lists=EACH if fields.text("lists") == EACH else ONE,
             per=fields.text("per"),
             missing=fields.text("missing") == "1",
             setting=_setting(fields, ""),
@@ -103,7 +103,7 @@ class SearchState:
             ("q", self.text),
             *((example.field, example.value) for example in self.examples),
             ("where", self.where),
-            ("lists", self.lists if self.lists != EACH else ""),
+            ("lists", self.lists if self.lists != ONE else ""),
             ("per", self.per),
             ("missing", "1" if self.missing else ""),
             ("order", self.order),

@@ -525,6 +525,8 @@ class Hit(_message.Message):
     PROBABILITY_FIELD_NUMBER: _builtins.int
     BASE_RATE_FIELD_NUMBER: _builtins.int
     MATCH_FIELD_NUMBER: _builtins.int
+    SIMILARITY_FIELD_NUMBER: _builtins.int
+    TARGETS_FIELD_NUMBER: _builtins.int
     item: _builtins.str
     """Resource name."""
     key: _builtins.str
@@ -549,6 +551,10 @@ class Hit(_message.Message):
     labels, that the item is the query's own. Training estimates it; unset if nothing could be calibrated, as in the
     space "raw".
     """
+    similarity: _builtins.float
+    """In a fused list without matches: the share of pairs of items drawn by chance that are less alike than the query and
+    the item, 0 to 1. Unset in other lists, and in one that ranks make.
+    """
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -556,6 +562,12 @@ class Hit(_message.Message):
     @_builtins.property
     def scores(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """In a space with axes: the item's score on each, in standard deviations from the mean of the training items."""
+
+    @_builtins.property
+    def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """In a fused list: the targets that speak for the item, because it is among the nearest twentieth of their items, and
+        the target in which it is best. Empty in other lists.
+        """
 
     def __init__(
         self,
@@ -573,10 +585,12 @@ class Hit(_message.Message):
         probability: _builtins.float | None = ...,
         base_rate: _builtins.float | None = ...,
         match: _builtins.float | None = ...,
+        similarity: _builtins.float | None = ...,
+        targets: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_match", b"_match", "_probability", b"_probability", "attributes", b"attributes", "base_rate", b"base_rate", "match", b"match", "probability", b"probability"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_match", b"_match", "_probability", b"_probability", "_similarity", b"_similarity", "attributes", b"attributes", "base_rate", b"base_rate", "match", b"match", "probability", b"probability", "similarity", b"similarity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_match", b"_match", "_probability", b"_probability", "attributes", b"attributes", "base_rate", b"base_rate", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "match", b"match", "missing", b"missing", "probability", b"probability", "scores", b"scores", "source", b"source", "target", b"target", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_match", b"_match", "_probability", b"_probability", "_similarity", b"_similarity", "attributes", b"attributes", "base_rate", b"base_rate", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "match", b"match", "missing", b"missing", "probability", b"probability", "scores", b"scores", "similarity", b"similarity", "source", b"source", "target", b"target", "targets", b"targets", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
     _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015
@@ -584,12 +598,16 @@ class Hit(_message.Message):
     _WhichOneofArgType__match: _TypeAlias = _typing.Literal["_match", b"_match"]  # noqa: Y015
     _WhichOneofReturnType__probability: _TypeAlias = _typing.Literal["probability"]  # noqa: Y015
     _WhichOneofArgType__probability: _TypeAlias = _typing.Literal["_probability", b"_probability"]  # noqa: Y015
+    _WhichOneofReturnType__similarity: _TypeAlias = _typing.Literal["similarity"]  # noqa: Y015
+    _WhichOneofArgType__similarity: _TypeAlias = _typing.Literal["_similarity", b"_similarity"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__base_rate) -> _WhichOneofReturnType__base_rate | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__match) -> _WhichOneofReturnType__match | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__probability) -> _WhichOneofReturnType__probability | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__similarity) -> _WhichOneofReturnType__similarity | None: ...
 
 Global___Hit: _TypeAlias = Hit  # noqa: Y015
 
@@ -610,7 +628,7 @@ class HitList(_message.Message):
     """With pages: the number of hits of the whole list."""
     @_builtins.property
     def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Hit]:
-        """Nearest first, or in the order of a score."""
+        """Nearest first, in the order of a score or, in a fused list, of their matches or similarities."""
 
     @_builtins.property
     def words(self) -> Global___QueryWords:

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
@@ -12,6 +14,7 @@ from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.spaces import fusing
 from crossview.engine.spaces.columns import best_first, mean_scores, reciprocal_ranks
+from crossview.engine.spaces.random_pairs import Similarity
 from crossview.engine.values.comparisons import Answer
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.item import NewItem
@@ -115,6 +118,35 @@ def scores_of(rows: Rows, number: int, others: list[int]) -> dict[str, dict[int,
     return found
 
 
+def weights_of(rows: Rows) -> dict[str, float]:
+    """Return the cubes of qualities whose products are the shares of common neighbours among items with all views."""
+    items = [item for item in range(COUNT) if all(has(view, item) for view in rows)]
+    chance, nearest = 10 / (len(items) - 1), dict[str, list[set[int]]]()
+    for view, found in rows.items():
+        table = np.linalg.norm(found[:, None].astype(np.float64) - found[None], axis=2)
+        everyone = [item for item in range(COUNT) if has(view, item)]
+        reach = np.sqrt((table[:, everyone] ** 2).sum(axis=1))
+        nearest[view] = [
+            set(
+                sorted(
+                    (other for other in items if other != item), key=lambda other: table[item, other] / reach[other]
+                )[:10]
+            )
+            for item in items
+        ]
+    shares = {
+        pair: np.mean([len(one & other) / 10 for one, other in zip(nearest[pair[0]], nearest[pair[1]], strict=True)])
+        for pair in ("ab", "bc", "ac")
+    }
+    common = {pair: max((share - chance) / (1 - chance), 0.005) for pair, share in shares.items()}
+    squares = {
+        "a": common["ab"] * common["ac"] / common["bc"],
+        "b": common["ab"] * common["bc"] / common["ac"],
+        "c": common["ac"] * common["bc"] / common["ab"],
+    }
+    return {view: float((square / max(squares.values())) ** 1.5) for view, square in squares.items()}
+
+
 def assert_order(found: HitList, wanted: Mapping[int, float]) -> None:
     """Check that all items come, the greatest score first, up to the rounding of float32, and copies by their ids."""
     items = [KEYS.index(hit.key) for hit in found]
@@ -129,9 +161,10 @@ def assert_order(found: HitList, wanted: Mapping[int, float]) -> None:
 @pytest.mark.parametrize("filtered", [False, True], ids=["all", "filtered"])
 def test_rank_and_distance_are_exact_over_all_items(made: Collection, rows: Rows, number: int, filtered: bool) -> None:
     others = [one for one in range(COUNT) if one != number and (one % 2 == 0 or not filtered)]
-    given = {"filter": "even = true"} if filtered else {}
-    assert_order(search(made, number, fuse="rank", **given), by_rank(rows, number, others))
-    assert_order(search(made, number, fuse="distance", **given), mean(scores_of(rows, number, others)))
+    options = {"filter": "even = true"} if filtered else {}
+    assert_order(search(made, number, fuse="rank", **options), by_rank(rows, number, others))
+    weights = weights_of(rows) if all(has(view, number) for view in rows) else None  # two views tell nothing
+    assert_order(search(made, number, fuse="distance", **options), mean(scores_of(rows, number, others), weights))
 
 
 def test_the_list_states_the_way_and_hits_their_target_and_distance(made: Collection, rows: Rows) -> None:
@@ -319,3 +352,66 @@ def test_means_ranks_and_the_first_scores() -> None:
     assert ids.tolist() == [1, 4, 9]
     assert means.tolist() == [1.0, 4.0, 3.0]
     assert len(mean_scores([np.empty(0, np.int64)], [np.empty(0)], [1])[0]) == 0
+
+
+def similar(found: HitList) -> list[float]:
+    return [hit.similarity for hit in found if hit.similarity is not None]
+
+
+@pytest.mark.parametrize("options", [{}, {"targets": ("a",)}, {"fuse": "distance", "filter": "even = true"}])
+def test_a_list_is_in_the_order_of_the_similarity_that_it_shows(made: Collection, options: dict[str, Any]) -> None:
+    for number in range(0, COUNT, 9):
+        found = search(made, number, **options)
+        alike = similar(found)
+        assert len(alike) == len(found) > 0
+        assert alike == sorted(alike, reverse=True)
+        assert all(0 <= value <= 1 for value in alike)
+        assert all(hit.target in hit.targets and set(hit.targets) <= {*WIDTHS} for hit in found)
+
+
+def test_similarity_is_the_share_of_pairs_that_are_less_alike(made: Collection, rows: Rows) -> None:
+    """In one view, this is the share of pairs that are farther apart; over all pairs it is uniform in any list."""
+    table = np.linalg.norm(rows["a"][:, None].astype(np.float64) - rows["a"][None], axis=2)
+    apart = table[~np.eye(COUNT, dtype=bool)]
+    for hit in search(made, 0, targets=("a",)):
+        assert hit.similarity == pytest.approx(np.mean(apart > hit.distance), abs=0.01)
+    every = [value for number in range(COUNT) for value in similar(search(made, number))]
+    assert np.quantile(every, [0.1, 0.5, 0.9]) == pytest.approx([0.1, 0.5, 0.9], abs=0.04)
+
+
+def test_similarity_follows_the_collection(made: Collection) -> None:
+    """It is in its order after deletions, in a collection of two items or one, and for a query unlike any item."""
+    far = Query("a", vector=np.full(4, 50, np.float32))
+    (found,) = made.search(SearchRequest([far], space="raw", fuse="distance", k=COUNT))
+    assert max(similar(found)) < 0.01
+    for kept in (40, 12, 3, 2, 1):
+        made.items.delete(KEYS[kept:])
+        new = Query("a", vector=np.ones(4, np.float32))
+        for query in (Query(key=KEYS[0]), new):
+            (found,) = made.search(SearchRequest([query], space="raw", fuse="distance", k=COUNT))
+            assert len(found) == kept - (query.key is not None)
+            assert similar(found) == sorted(similar(found), reverse=True)
+
+
+@given(st.lists(st.floats(-100, 100), max_size=60), st.lists(st.floats(-1e4, 1e4), min_size=2, max_size=30))
+def test_similarity_never_falls_as_a_score_grows(pairs: list[float], scores: list[float]) -> None:
+    alike = Similarity.among(np.array(pairs)).of(np.sort(scores))
+    assert (np.diff(alike) >= 0).all()
+    assert ((alike >= 0) & (alike <= 1)).all()
+
+
+def test_named_targets_of_several_views_are_asked_by_their_own_views(made: Collection) -> None:
+    """In a space that searches only within views, too, also by examples; a stated view still has to reach them."""
+    (some,) = made.search(SearchRequest([Query(key=KEYS[0])], targets=("a", "b"), space="raw"))
+    assert some.target == "distance of a, b"
+    examples = [Query(key=KEYS[0]), Query(key=KEYS[1])]
+    (combined,) = made.search(SearchRequest(examples, combine="mean", targets=("a", "b"), space="raw"))
+    assert combined.target == "mean of a, b"
+    with pytest.raises(InvalidInputError, match="only searches within a view, not from a to b"):
+        made.search(SearchRequest([Query("a", key=KEYS[3])], targets=("a", "b"), space="raw"))
+
+
+def test_two_targets_weigh_the_same(made: Collection, rows: Rows) -> None:
+    others = list(range(1, COUNT))
+    pair = {view: found for view, found in rows.items() if view != "c"}
+    assert_order(search(made, 0, targets=("a", "b")), mean(scores_of(pair, 0, others)))
