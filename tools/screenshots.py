@@ -43,7 +43,7 @@ def nothing(page: Page) -> None:
 
 STATES: dict[str, tuple[str, Act]] = {
     "home": ("/", nothing),
-    "search": (f"/c/{NAME}?{LIKE}&item=pictures%2Fleaves%2Fleaves-13.jpg", nothing),
+    "search": (f"/c/{NAME}?{LIKE}&lists=each&item=pictures%2Fleaves%2Fleaves-13.jpg", nothing),
     "compare": (f"/c/{NAME}?{LIKE}&compare=1&b-space=raw", nothing),
     "why": (f"/c/{NAME}?{LIKE}&view=sift&target=sift", why),
     "browse": (f"/c/{NAME}/browse", choose),

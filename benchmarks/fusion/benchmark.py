@@ -20,8 +20,7 @@ from benchmarks.frame.benchmark import Benchmark, Document, numbers, seeds_of, t
 from benchmarks.frame.headlines import stated
 from benchmarks.frame.journal import cache_folder, run_trials
 from benchmarks.frame.tables import mean_and_error, rows_of_trials, table
-from benchmarks.fusion import untrained
-from benchmarks.fusion.trial import ERROR, MAP, RAW, WAYS, run
+from benchmarks.fusion.trial import AMONG, ERROR, MAP, RAW, WAYS, before_training, run, untrained_lines
 from benchmarks.pretrained.rows import IMAGENET
 from benchmarks.sets.named import load, sets_argument, sets_of
 from crossview.engine.collections.collection import Collection
@@ -36,7 +35,7 @@ APART, ONCE, AGAIN = "a list for each view", "first search, ms", "next searches,
 
 
 UNTRAINED = (
-    f"Per cent of the first {untrained.FIRST} hits in the query's class, and of copies (half the size, JPEG quality "
+    f"Per cent of the first {AMONG} hits in the query's class, and of copies (half the size, JPEG quality "
     "40, cropped by 5 %, without colours) whose original is the first hit. Four fifths of each class are indexed; the "
     "others are the new pictures. No label is used. Without a way, the view ranks alone. The one list of a search "
     "without options is `distance`. Weights of views come from their common neighbours; their power was chosen on the "
@@ -55,7 +54,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     rows = [row for size in options.sizes for row in timed(size)]
     if options.models is not None:
         names = {f"{name} before training": name for name in PICTURES}
-        for trial in run_trials(options, settings, names, untrained.run, options.data, options.models):
+        for trial in run_trials(options, settings, names, before_training, options.data, options.models):
             rows += trial["rows"]
     return {"settings": settings, "rows": rows, "trials": trials}
 
@@ -118,7 +117,7 @@ def markdown(document: Document) -> str:
                 if values := _values(trials, space, name, way, ERROR):
                     errors.append([name, space, way, f"{np.mean(values):.3f}"])
     if first:
-        parts += ["## Before any training", UNTRAINED, table(untrained.lines(first)), IMAGENET]
+        parts += ["## Before any training", UNTRAINED, table(untrained_lines(first)), IMAGENET]
     times = [row for row in document["rows"] if "items" in row]
     return "\n\n".join([*parts, "## Calibration", table(errors), "## Time", table(_times(times))])
 

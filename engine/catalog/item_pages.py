@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.items import Changes
@@ -19,7 +19,12 @@ _ITEM = 300
 """Bytes of an item in Python without its characters."""
 _HIT = 64
 """Bytes of a hit without the content of its item."""
-_NO_SCORES: Mapping[str, float] = {}
+_OF_LIST: Mapping[str, Any] = {
+    "scores": {},
+    "targets": (),
+    **dict.fromkeys(("match", "similarity", "probability", "base_rate")),
+}
+"""The fields of a hit that its list determines, without values."""
 
 
 class Shown(NamedTuple):
@@ -41,37 +46,14 @@ class Shown(NamedTuple):
         labels = sum(map(len, self.labels)) if self.labels else 0
         return _HIT + len(self.key) + labels + len(self.attributes) + len(self.source) + len(self.text)
 
-    def hit(
-        self,
-        distance: float,
-        target: str,
-        scores: Mapping[str, float] = _NO_SCORES,
-        match: float | None = None,
-        probability: float | None = None,
-        base_rate: float | None = None,
-        similarity: float | None = None,
-        targets: tuple[str, ...] = (),
-    ) -> Hit:
-        """Return the item as a hit, with its scores if the space has axes."""
+    def hit(self, distance: float, target: str, **of_list: Any) -> Hit:
+        """Return the item as a hit; ``of_list`` are the fields of a hit that its list determines."""
         # the constructor of a frozen dataclass sets fields one by one, which takes four times as long
         hit = object.__new__(Hit)
-        vars(hit).update(
-            key=self.key,
-            distance=distance,
-            target=target,
-            labels=self.labels,
-            attributes={} if self.attributes == "{}" else _parsed(self.attributes)[0],
-            text=self.text,
-            source=self.source,
-            missing=bool(self.missing),
-            scores=scores,
-            match=match,
-            probability=probability,
-            base_rate=base_rate,
-            similarity=similarity,
-            targets=targets,
-            stored=self,
-        )
+        attributes = {} if self.attributes == "{}" else _parsed(self.attributes)[0]
+        missing, item = bool(self.missing), {"text": self.text, "source": self.source, "stored": self}
+        vars(hit).update(key=self.key, distance=distance, target=target, labels=self.labels, attributes=attributes)
+        vars(hit).update(_OF_LIST | item | of_list, missing=missing)
         return hit
 
 

@@ -1,260 +1,209 @@
-"""Fused search: one list over several targets, exact over all items, with weights that can be learned."""
+"""Fused search: one list over several targets, exact over all items, in the order of a match or of a similarity.
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+Pairs of items drawn by chance tell, without labels, how alike two items usually are: the place of a pair among them is
+a number that all targets have in common, whatever the unit of their distances. They also tell what a target is worth.
+Targets whose nearest items are near in the others, too, are right more often: if the errors of targets are independent,
+the share of common neighbours of two targets is the product of their qualities, so that three targets determine the
+quality of each (as in the spectral meta-learner of Parisi, Strino, Nadler and Kluger, PNAS 2014).
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from functools import reduce
+from itertools import combinations
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 
-from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.columns import (
     Column,
     Crossing,
     Evidence,
     Floats,
     best_first,
-    distances_to,
+    distance_table,
+    drawn_items,
     every_distance,
     mean_of_crossings,
     mean_scores,
     reciprocal_ranks,
 )
 from crossview.engine.spaces.indexed import Selector
-from crossview.engine.spaces.match import FEWEST_LABELLED, Familiarity, Match, fitted_match
+from crossview.engine.spaces.match import FEWEST_LABELLED, Familiarity
 from crossview.engine.spaces.near_copies import Copies, near_copies
 from crossview.engine.spaces.queries import Asked, described, familiarity, query_probes, views_of, words_of_queries
-from crossview.engine.spaces.random_pairs import random_pairs, similarities
 from crossview.engine.spaces.rankings import Ranking
 from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.teaching import Teacher
 from crossview.engine.spaces.version import SearchState
-from crossview.engine.values.errors import Argument, InvalidInputError, NotReadyError
-from crossview.engine.values.labels import LABELLING, without_labels
+from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.query import Query
 from crossview.engine.values.strategy import DISTANCE, LEARN, MATCH, Nearest
 from crossview.features.base import QueryWords
 from crossview.index.base import Ids
 
-T = TypeVar("T")
-Pairs = NDArray[np.int64]
-MOST_ITEMS, MOST_QUERIES, MOST_COMPARISONS = 1_000, 200, 500
-"""Maximum numbers of labelled items to learn from, of those that are queries, and of comparisons."""
-FEWEST_UNSEEN = 30
-"""Labelled items that a space was not trained on below which all labelled items are learned from."""
-_FOLDS = 5
-"""Parts of the labelled items; a query by one of them asks what is learned without its part."""
-_DRAWN, _HITS = 20, 20
-"""Relevant and other items that are compared for each query, and its first hits, which calibrate the match."""
-_READ = 4
-"""Items whose labels are read first, for each that is wanted."""
 _NEAR = 20
 """A target speaks for the nearest of so many of its items."""
-_LEAST = 0.01
-"""Least share of the weight of one target, which an item that only this target has needs."""
+
+
+SAMPLE = 400
+"""Maximum number of items whose pairs are compared."""
+_NEIGHBOURS = 10
+"""Nearest items of each item of the sample that targets have in common, or not."""
+_FEWEST = 5 * _NEIGHBOURS
+"""Items with all targets below which common neighbours say nothing, so that all targets weigh the same."""
+_LEAST = 0.005
+"""Least share of common neighbours, so that no weight is 0."""
+_POWER = 3.0
+"""The weight of a target is this power of its quality. On the development sets (docs/benchmarks/fusion.md), smaller
+powers lose to a target that is much better than the others, and greater ones to targets that are equally good."""
+_TAIL = 100
+"""One pair of so many tells how fast the scores of the most and of the least similar pairs change."""
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedFusion:
-    """Weights of targets, and the calibrated match of their weighted mean score."""
+class Similarity:
+    """The share of pairs drawn by chance that are less alike than a pair with a score, from 0 to 1."""
 
-    weights: Mapping[Crossing, float]
-    """Positive, with sum 1."""
-    match: Match | None
-    """The match by the negative mean score as a distance; None after comparisons, which do not calibrate."""
-    loss: float
-    """Mean logarithmic loss of the comparisons that taught the weights."""
-    by_match: bool
-    """Whether the weights are for logits of matches, or for scores."""
+    scores: Floats
+    """Different scores of the pairs, ascending, (n,)."""
+    shares: Floats
+    """The share of pairs below each, with half of those that are equal, (n,)."""
+    ends: tuple[float, float]
+    """Differences of scores below the first and above the last by which the share of pairs beyond falls by e."""
+
+    @classmethod
+    def among(cls, scores: Floats) -> Self:
+        """Return the similarity by the scores of pairs, (p,), in any order."""
+        values, counts = np.unique(scores, return_counts=True)
+        shares = (np.cumsum(counts) - counts / 2 + 0.5) / (len(scores) + 1)
+        few, ends = -(-len(scores) // _TAIL), (1.0, 1.0)
+        if len(values) > 1:
+            ordered = np.sort(scores)
+            ends = float(ordered[:few].mean() - values[0]), float(values[-1] - ordered[-few:].mean())
+        usual = float(scores.std()) if len(scores) else 0.0
+        return cls(values, shares, (ends[0] or usual or 1.0, ends[1] or usual or 1.0))
+
+    def of(self, scores: Floats) -> Floats:
+        """Return the similarity of pairs by their scores, (n,); one half if there are no other pairs."""
+        if not len(self.scores):
+            return np.full(len(scores), 0.5)
+        shares = np.interp(scores, self.scores, self.shares)
+        least, most = self.scores[0] - scores, scores - self.scores[-1]
+        shares = np.where(least > 0, self.shares[0] * np.exp(-np.maximum(least, 0) / self.ends[0]), shares)
+        above = (1 - self.shares[-1]) * np.exp(-np.maximum(most, 0) / self.ends[1])
+        similarity: Floats = np.where(most > 0, 1 - above, shares)
+        return similarity
 
 
 @dataclass(frozen=True, eq=False)
-class Teacher:
-    """The source of knowledge about similar items of a collection: labels or, without them, comparisons."""
+class RandomPairs:
+    """The scores of pairs of items in some crossings."""
 
-    evidence: Evidence
-    crossings: tuple[Crossing, ...]
-    by_match: bool
-    """Whether the weights are for logits of matches, which all crossings must have, or for scores."""
+    table: Floats
+    """The scores of items, as of columns, for queries that are items, too, (m, m, crossings); NaN without one."""
+    strange: Floats
+    """By how much each query is farther from items than others are, (m, crossings); NaN without a row."""
+    levels: Sequence[tuple[float, float]]
+    """The mean of all distances over the reaches of items, and their deviation, by crossing."""
+    weights: tuple[float, ...]
+    """The weight of each crossing, above 0; the greatest is 1."""
 
-    @property
-    def state(self) -> SearchState:
-        """The space, in one state of the collection."""
-        return self.evidence.state
+    @classmethod
+    def of(cls, evidence: Evidence, crossings: Sequence[Crossing]) -> Self:
+        """Return the pairs of a sample of the items; the same items have the same sample."""
+        ids = _sample(evidence.state, crossings)
+        tables, strange, levels = list[Floats](), list[Floats](), list[tuple[float, float]]()
+        for view, target in crossings:
+            distances, reaches = _distances(evidence, view, target, ids)
+            if len(crossings) == 1:  # one target keeps the order of its distances
+                return cls(-distances[..., None], np.zeros((len(ids), 1)), [(0.0, 1.0)], (1.0,))
+            ratios = distances / reaches
+            mean, deviation = _moments(ratios.ravel())
+            usual = np.array([_moments(row) for row in ratios])
+            tables.append((usual[:, :1] - ratios) / usual[:, 1:])
+            strange.append(np.where(np.isnan(ratios).all(axis=1), np.nan, (usual[:, 0] - mean) / deviation))
+            levels.append((mean, deviation))
+        table = np.stack(tables, axis=2)
+        return cls(table, np.stack(strange, axis=1), levels, _weights(table))
 
-    def learned(self, own: frozenset[int]) -> LearnedFusion:
-        """Return the fusion of the crossings, learned without the queries' ``own`` items, once for each state.
+    def similarity(self, weights: Sequence[float]) -> Similarity:
+        """Return the similarity by weighted mean scores of which the strangeness of the query is subtracted."""
+        means = mean_of_crossings(self.table, weights)
+        rows, places = np.nonzero(np.isfinite(means))
+        return Similarity.among(means[rows, places] - mean_of_crossings(self.strange[:, None], weights)[rows, 0])
 
-        Raises NotReadyError if neither labels nor comparisons state that some items are more similar than others.
-        """
-        labels = self._remembered("labels", self._labels)
-        pool = np.array(sorted(labels), np.int64)
-        inside = np.flatnonzero(np.isin(pool, list(own)))
-        if len(inside) == 1:  # few things are learned, for any number of queries by key
-            inside = np.flatnonzero(np.arange(len(pool)) % _FOLDS == inside[0] % _FOLDS)
-        fusion = self._remembered(tuple(inside.tolist()), lambda: self._from_labels(labels, np.delete(pool, inside)))
-        if fusion is not None:
-            return fusion
-        near, far = self._compared()  # an answer does not change the state of a collection
-        items = own & {*near.ravel().tolist(), *far.ravel().tolist()}
-        what = near.tobytes(), far.tobytes(), items
-        fusion = self._remembered(what, lambda: self._from_comparisons(near, far, items))
-        if fusion is None:
-            raise NotReadyError(
-                f"nothing states which items of collection {self.state.version.name()!r} are similar, which the "
-                "fusion by learning needs: leave out ",
-                Argument("fuse", "learn"),
-                ", or ",
-                LABELLING,
-            )
-        return fusion
-
-    def _remembered(self, what: Hashable, make: Callable[[], T]) -> T:
-        state = self.state
-        what = ("fusion", state.space.name, state.indexed.identity, self.crossings, self.by_match, what)
-        return state.version.remembered.value(what, make)
-
-    def _labels(self) -> Mapping[int, tuple[str, ...]]:
-        """Return labels of some items by id: of those that the space was not trained on, if there are enough."""
-        indexes = self.state.indexed.indexes
-        ids = np.unique(np.concatenate([indexes[target].index.ids() for _, target in self.crossings]))
-        drawn = np.random.default_rng(0).permutation(ids)
-        labels = self._labels_of(drawn[: _READ * MOST_ITEMS])
-        if len(labels) < MOST_ITEMS and len(drawn) > _READ * MOST_ITEMS:  # few items are labelled, or are unseen
-            labels = self._labels_of(drawn)
-        items = [item for item in drawn.tolist() if item in labels][:MOST_ITEMS]
-        return {item: labels[item] for item in items}
-
-    def _labels_of(self, ids: NDArray[np.int64]) -> Mapping[int, tuple[str, ...]]:
-        space = self.state.space
-        with self.state.version.read() as tx:
-            labels = without_labels(tx.items.labels(ids.tolist()), space.ignored_labels)
-            if not (space.training_keys and labels):
-                return labels
-            keys = tx.items.keys_after("", len(ids), ids)
-        unseen = {item: names for item, names in labels.items() if keys[item] not in space.training_keys}
-        return unseen if len(unseen) >= FEWEST_UNSEEN else labels
-
-    def _from_labels(self, labels: Mapping[int, tuple[str, ...]], items: NDArray[np.int64]) -> LearnedFusion | None:
-        """Return what labelled items teach, each of which asks the others; None if all are alike, or none are."""
-        random = np.random.default_rng(0)
-        queries = np.sort(random.permutation(items)[:MOST_QUERIES])
-        relevant = _sharing(labels, queries, items)
-        other = queries[:, None] != items
-        near, far = relevant & other, ~relevant & other
-        both = np.flatnonzero(near.any(axis=1) & far.any(axis=1))
-        if not len(both):
-            return None
-        scores = self._scores(queries, items)
-        pairs = [np.repeat(both, _DRAWN), *(_drawn(random, kind[both]).ravel() for kind in (near, far))]
-        weights, loss = fusion_weights(scores[pairs[0], pairs[1]] - scores[pairs[0], pairs[2]])
-        match = _match(mean_of_crossings(scores, weights), near, other)
-        return LearnedFusion(dict(zip(self.crossings, weights, strict=True)), match, loss, self.by_match)
-
-    def _from_comparisons(self, near: Pairs, far: Pairs, own: frozenset[int]) -> LearnedFusion | None:
-        """Return what comparisons teach that do not name the queries' items; None if there are none."""
-        mask = ~np.isin(np.hstack([near, far]), list(own)).any(axis=1)
-        if not mask.any():
-            return None
-        near, far = near[mask], far[mask]
-        queries, items = np.unique([near[:, 0], far[:, 0]]), np.unique([near[:, 1], far[:, 1]])
-        scores = self._scores(queries, items)
-        apart = [scores[np.searchsorted(queries, ids[:, 0]), np.searchsorted(items, ids[:, 1])] for ids in (near, far)]
-        weights, loss = fusion_weights(apart[0] - apart[1])
-        return LearnedFusion(dict(zip(self.crossings, weights, strict=True)), None, loss, self.by_match)
-
-    def _compared(self) -> tuple[Pairs, Pairs]:
-        """Return pairs of items, (n, 2) each, that are nearer and further apart: of answers, and of the space."""
-        with self.state.version.read() as tx:
-            orders = [((a, b), (a, c)) for answer in tx.answers.page() for a, b, c in answer.triplets]
-            stated = self.state.space.constraints
-            for part in () if stated is None else stated.sets:
-                if part.comparisons.similar is None:
-                    pairs = zip(part.comparisons.near.tolist(), part.comparisons.far.tolist(), strict=True)
-                    orders += [((part.keys[a], part.keys[b]), (part.keys[c], part.keys[d])) for (a, b), (c, d) in pairs]
-            drawn = np.random.default_rng(0).permutation(len(orders))[:MOST_COMPARISONS]
-            sample = [orders[place] for place in np.sort(drawn)]
-            ids = tx.items.ids_of({key for pairs in sample for pair in pairs for key in pair})
-        full = [pairs for pairs in sample if all(key in ids for pair in pairs for key in pair)]
-        rows = np.array([[[ids[key] for key in pair] for pair in pairs] for pairs in full], np.int64).reshape(-1, 2, 2)
-        return rows[:, 0], rows[:, 1]
-
-    def _scores(self, queries: NDArray[np.int64], items: NDArray[np.int64]) -> Floats:
-        """Return the scores of items for queries, which are items, too, in every crossing, (q, n, c); NaN for none."""
-        table = np.full((len(queries), len(items), len(self.crossings)), np.nan)
-        for columns in self._columns(queries, items):
-            for column, scores in zip(columns, self.evidence.to_learn(columns, self.by_match), strict=True):
-                row, places = np.searchsorted(queries, column.own or 0), np.searchsorted(items, column.ids)
-                table[row, places, self.crossings.index(column.crossing)] = scores
-        return table
-
-    def _columns(self, queries: NDArray[np.int64], items: NDArray[np.int64]) -> Iterator[list[Column]]:
-        """Yield the columns of each query that has a row, over the items that have a vector, without its own."""
-        space, by_query = self.state.space, dict[int, list[Column]]()
-        for view, target in self.crossings:
-            with self.state.version.read() as tx:
-                stored = self.state.version.joined_view(view).rows(tx, queries.tolist())
-            index, novelty = self.state.indexed.indexes[target].index, space.novelty_of.get(view)
-            if not len(stored.ids):
-                continue
-            vectors = space.probe(view, stored.rows, [str(target)])[target]
-            present = items[np.isin(items, index.ids(), assume_unique=True)]
-            rows, familiar = index.get(present), None if novelty is None else novelty.familiarity(stored.rows)
-            for number, query in enumerate(stored.ids.tolist()):
-                checkpoint()
-                mask = present != query
-                distances = distances_to(target, vectors[number], rows[mask])
-                of_query = None if familiar is None else familiar[number]
-                column = Column((view, target), vectors[number], present[mask], distances, query, {}, of_query)
-                by_query.setdefault(query, []).append(column)
-        yield from by_query.values()
+    def strangeness(self, usual: Sequence[float], weights: Sequence[float]) -> float:
+        """Return by how much a query is farther from items than others are; ``usual`` are its usual distances."""
+        parts = [(mean - level) / spread for mean, (level, spread) in zip(usual, self.levels, strict=True)]
+        return float(np.average(parts, weights=weights))
 
 
-def _sharing(
-    labels: Mapping[int, Sequence[str]], queries: NDArray[np.int64], items: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Return whether queries and items, which have labels, share one, (q, n)."""
-    carrying: dict[str, list[int]] = {}
-    for place, item in enumerate(items.tolist()):
-        for name in labels[item]:
-            carrying.setdefault(name, []).append(place)
-    shared = np.zeros((len(queries), len(items)), bool)
-    for row, query in enumerate(queries.tolist()):
-        for name in labels[query]:
-            shared[row, carrying[name]] = True
-    return shared
+def random_pairs(evidence: Evidence, crossings: Sequence[Crossing]) -> RandomPairs:
+    """Return the pairs in some crossings, drawn once for each state of their indexes."""
+    state = evidence.state
+    indexes = tuple(state.indexed.indexes[target].index for _, target in crossings)
+    place = "pairs", state.space.name, state.indexed.identity, tuple(crossings), indexes
+    return state.version.remembered.value(place, lambda: RandomPairs.of(evidence, crossings))
 
 
-def _drawn(random: np.random.Generator, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return places of chosen columns of each row, drawn with repetition, (rows, ``_DRAWN``)."""
-    return np.stack([random.choice(np.flatnonzero(row), _DRAWN) for row in mask])
+def similarities(evidence: Evidence, columns: Sequence[Column], weights: Sequence[float], means: Floats) -> Floats:
+    """Return the similarity of a query and items by their weighted mean scores in its columns, (n,)."""
+    pairs = random_pairs(evidence, [column.crossing for column in columns])
+    place = "similarity", pairs, tuple(weights)
+    similarity = evidence.state.version.remembered.value(place, lambda: pairs.similarity(weights))
+    return similarity.of(means - (pairs.strangeness(evidence.usual(columns), weights) if len(columns) > 1 else 0.0))
 
 
-def fusion_weights(gaps: Floats) -> tuple[list[float], float]:
-    """Return weights of sum 1, (c,), by a logistic regression of which item is nearer on differences of scores, (n, c).
-
-    Differences that are unknown in a crossing count as 0 there. The second value is the mean logarithmic loss.
-    """
-    gaps = np.nan_to_num(gaps)
-    model = LogisticRegression(fit_intercept=False, max_iter=500)
-    model.fit(np.concatenate([gaps, -gaps]), np.repeat([1, 0], len(gaps)))
-    weights = np.maximum(model.coef_[0], 0)
-    loss = float(np.logaddexp(0, -gaps @ weights).mean())
-    weights = np.maximum(weights, _LEAST * weights.sum()) if weights.any() else np.ones_like(weights)
-    return (weights / weights.sum()).tolist(), loss
+def _sample(state: SearchState, crossings: Sequence[Crossing]) -> Ids:
+    """Return some items that have all targets or, if there are too few, any."""
+    ids = [state.indexed.indexes[target].index.ids() for _, target in crossings]
+    common = reduce(np.intersect1d, ids)
+    return drawn_items(common if len(common) >= _FEWEST else reduce(np.union1d, ids), SAMPLE)
 
 
-def _match(scores: Floats, relevant: NDArray[np.bool_], other: NDArray[np.bool_]) -> Match | None:
-    """Return the match of the mean scores of items, (q, n), by the first ``other`` items of each query."""
-    scores = np.where(other, scores, -np.inf)
-    first = np.argsort(-scores, axis=1, kind="stable")[:, : min(_HITS, scores.shape[1] - 1)]
-    lists = -np.take_along_axis(scores, first, 1)
-    full = np.isfinite(lists).all(axis=1)
-    if not full.any():
-        return None
-    hits = np.take_along_axis(relevant, first, 1)[full]
-    return fitted_match(("", ""), lists[full], hits, np.ones(int(full.sum())), 1.0)
+def _distances(evidence: Evidence, view: str, target: Target, ids: Ids) -> tuple[Floats, Floats]:
+    """Return the distances between items, (m, m), and the reaches of items, (m,); NaN without a row or a vector."""
+    state, index = evidence.state, evidence.state.indexed.indexes[target].index
+    distances, reaches = np.full((len(ids), len(ids)), np.nan), np.full(len(ids), np.nan)
+    with state.version.read() as tx:
+        stored = state.version.joined_view(view).rows(tx, ids.tolist())
+    has = np.isin(ids, index.ids(), assume_unique=True)
+    if len(stored.ids) and has.any():
+        vectors = state.space.probe(view, stored.rows, [str(target)])[target]
+        table = distance_table(target, vectors, index.get(ids[has]))
+        distances[np.ix_(np.searchsorted(ids, stored.ids), np.flatnonzero(has))] = table
+        reaches[has] = evidence.scale(target).reach(ids[has])
+    np.fill_diagonal(distances, np.nan)
+    return distances, reaches
+
+
+def _moments(values: Floats) -> tuple[float, float]:
+    """Return the mean and the deviation of the values that are not NaN; the latter is 1 if all are equal."""
+    values = values[~np.isnan(values)]
+    return (float(values.mean()), float(values.std()) or 1.0) if len(values) else (0.0, 1.0)
+
+
+def _weights(table: Floats) -> tuple[float, ...]:
+    """Return the weights of crossings by their common neighbours; equal ones if these cannot tell."""
+    size, _, count = table.shape
+    if count < 3 or size < _FEWEST or (np.isnan(table).sum(axis=(0, 1)) > size).any():
+        return (1.0,) * count
+    nearest = np.argsort(-np.nan_to_num(table, nan=-np.inf), axis=1, kind="stable")[:, :_NEIGHBOURS]
+    near = np.zeros(table.shape, bool)
+    np.put_along_axis(near, nearest, True, axis=1)
+    pairs, chance = list(combinations(range(count), 2)), _NEIGHBOURS / (size - 1)
+    common = np.array([(near[..., a] & near[..., b]).sum() for a, b in pairs]) / (size * _NEIGHBOURS)
+    # The logarithm of a product of two qualities is the sum of their logarithms: one equation for each pair.
+    equations = np.zeros((len(pairs), count))
+    for row, pair in zip(equations, pairs, strict=True):
+        row[list(pair)] = 1
+    logs = np.linalg.lstsq(equations, np.log(np.maximum((common - chance) / (1 - chance), _LEAST)))[0]
+    weights: list[float] = np.exp(_POWER * (logs - logs.max())).tolist()
+    return tuple(weights)
 
 
 class Fused(NamedTuple):

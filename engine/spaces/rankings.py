@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +21,6 @@ from crossview.index.base import Ids
 CONSTANT = 60
 """The constant k of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 Floats = NDArray[np.float64]
-_NO_SCORES: Mapping[str, float] = {}
-_NO_TARGETS: tuple[str, ...] = ()
 
 
 class Ranking(NamedTuple):
@@ -131,31 +130,27 @@ def read_hits(
     for ranking in rankings:
         contents, count = [items[item] for item in ranking.ids.tolist()], len(ranking.ids)
         take_room(sum([item.size for item in contents]))
-        # A hit has one crossing, match and scores; most searches have one crossing for all hits, and no others.
-        crossings, matches, scores = ranking.crossings[:1] * count, [None] * count, [_NO_SCORES] * count
+        # Most searches have one crossing for all hits, and nothing else.
+        crossings, columns = ranking.crossings[:1] * count, dict[str, list[Any]]()
         if ranking.at is not None:
             crossings = [ranking.crossings[at] for at in ranking.at.tolist()]
         if ranking.matches is not None:
-            matches = [None if math.isnan(match) else match for match in ranking.matches.tolist()]
-        targets, similarities = [_NO_TARGETS] * count, [None] * count
-        if ranking.near is not None:
-            targets = [
-                tuple(dict.fromkeys(name for (_, name), near in zip(ranking.crossings, row, strict=True) if near))
-                for row in ranking.near.tolist()
-            ]
+            columns["match"] = [None if math.isnan(match) else match for match in ranking.matches.tolist()]
         if ranking.similarities is not None:
-            similarities = ranking.similarities.tolist()
+            columns["similarity"] = ranking.similarities.tolist()
+        if ranking.near is not None:
+            names = [target for _, target in ranking.crossings]
+            columns["targets"] = [tuple(dict.fromkeys(compress(names, row))) for row in ranking.near.tolist()]
         if ranking.scores is not None:
-            scores = [dict(zip(axes, row, strict=True)) for row in ranking.scores.tolist()]
-        hits = []
-        for item, distance, (view, target), match, of_axes, similarity, near in zip(
-            contents, ranking.distances.tolist(), crossings, matches, scores, similarities, targets, strict=True
+            columns["scores"] = [dict(zip(axes, row, strict=True)) for row in ranking.scores.tolist()]
+        hits, values = [], [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        for item, distance, (view, target), of_hit in zip(
+            contents, ranking.distances.tolist(), crossings, values or [{}] * count, strict=True
         ):
-            probability, rate = None, None
             if probable is not None:
                 threshold = state.version.threshold(state.space, view, target)
                 rate = threshold.base_rate if probable.base_rate is None else probable.base_rate
-                probability = threshold.probability(distance, rate)
-            hits.append(item.hit(distance, target, of_axes, match, probability, rate, similarity, near))
+                of_hit = of_hit | {"probability": threshold.probability(distance, rate), "base_rate": rate}
+            hits.append(item.hit(distance, target, **of_hit))
         lists.append(HitList(ranking.query, ranking.name, tuple(hits), words.get(ranking.query, ranking.words)))
     return lists

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.columns import Evidence, best_first, mean_scores, reciprocal_ranks
 from crossview.engine.spaces.examples import scored
-from crossview.engine.spaces.fusing import Fusion, Teacher, no_match
+from crossview.engine.spaces.fusing import Fusion, no_match
 from crossview.engine.spaces.indexed import Selector
 from crossview.engine.spaces.near_copies import copies_first, near_copies
 from crossview.engine.spaces.queries import Asked, described, familiarity, query_probes, views_of
 from crossview.engine.spaces.rankings import Floats, Ranking, by_distance, by_rank
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Near, Target, on_common_scale
+from crossview.engine.spaces.teaching import Teacher
 from crossview.engine.spaces.version import SearchState
 from crossview.engine.values.errors import Argument, CrossviewError, InvalidInputError, NotReadyError
 from crossview.engine.values.query import Query

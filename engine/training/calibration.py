@@ -15,7 +15,6 @@ from crossview.engine.runtime.progress import Progress
 from crossview.engine.runtime.threads import one_blas_thread, over
 from crossview.engine.spaces import thresholds
 from crossview.engine.spaces.columns import mean_of_crossings
-from crossview.engine.spaces.fusing import fusion_weights
 from crossview.engine.spaces.known_pairs import (
     ItemPairs,
     PairRows,
@@ -29,6 +28,7 @@ from crossview.engine.spaces.known_pairs import (
 from crossview.engine.spaces.match import FAMILIAR, FEWEST_LABELLED, Familiarity, Floats, Match, Novelty, fitted_match
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target, view_of
+from crossview.engine.spaces.teaching import fusion_weights
 from crossview.engine.training.examples import Examples, examples
 from crossview.engine.training.learning import Refit, refitting
 from crossview.engine.training.splits import fold_groups, groups_of, split

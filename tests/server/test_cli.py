@@ -106,6 +106,8 @@ def test_json_is_for_machines(where: list[str]) -> None:
         "source",
         "scores",
         "match",
+        "similarity",
+        "targets",
         "probability",
         "base_rate",
         "missing",
@@ -124,10 +126,14 @@ def test_searches_of_every_kind(where: list[str], tmp_path: Path) -> None:
     assert "query 0: sift query -> color" in rows
     assert "query 1: sift query -> color" in rows
     merged = done("search", "drawn", "--key", DOTS, "--view", "color", "--merge", *where)
-    assert "color query -> distance of color, sift" in merged
+    assert merged.startswith("Compared by colours and textures together. Probabilities come after a training with lab")
+    assert "color query -> color, sift\nrank\tsimilarity\tkey\tlabels\ttargets\tsource\n" in merged
+    shown = [float(line.split("\t")[1]) for line in merged.splitlines()[3:]]
+    assert len(shown) == 10
+    assert shown == sorted(shown, reverse=True)
     learned = done("search", "drawn", "--key", DOTS, "--space", "raw", "--fuse", "learn", *where)
-    assert "searched by every view of the query, and merged by learn\n" in learned
-    assert "every view query -> learn of color, sift" in learned
+    assert "Compared by colours and textures together.\n" in learned
+    assert "every view query -> color, sift" in learned
     filters = ("--where", "label = waves and label != dots", "--where", "key prefix pictures/")
     filtered = done("search", "drawn", "--key", DOTS, "--view", "color", "--space", "raw", *filters, *where)
     assert "pictures/waves/" in filtered

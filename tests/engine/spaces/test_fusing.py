@@ -12,9 +12,9 @@ from scipy.special import expit, logit
 
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
-from crossview.engine.spaces import fusing
+from crossview.engine.spaces import teaching
 from crossview.engine.spaces.columns import best_first, mean_scores, reciprocal_ranks
-from crossview.engine.spaces.random_pairs import Similarity
+from crossview.engine.spaces.fusing import Similarity
 from crossview.engine.values.comparisons import Answer
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.item import NewItem
@@ -193,7 +193,7 @@ def test_learning_weighs_the_views_and_calibrates(made: Collection, rows: Rows, 
     assert found.target == "learn of a, b, c"
     version = made._opened.versions().answered("raw", lambda *_: [], lambda state: state.version)
     learned = [
-        entry.value for entry in version.remembered._entries.values() if isinstance(entry.value, fusing.LearnedFusion)
+        entry.value for entry in version.remembered._entries.values() if isinstance(entry.value, teaching.LearnedFusion)
     ]
     assert len(learned) == 1
     weights = {view: weight for (view, _), weight in learned[0].weights.items()}

@@ -196,7 +196,7 @@ STATES = (
     "/",
     "/c/drawn",
     f"/c/drawn?like={KEY}",
-    f"/c/drawn?like={KEY}&not-like={OTHER}&lists=one&item={KEY}",
+    f"/c/drawn?like={KEY}&not-like={OTHER}&item={KEY}",
     f"/c/drawn?like={KEY}&compare=1&b-space=raw",
     "/c/drawn?where=label+%3D",
     f"/c/drawn/why?like={KEY}&key={OTHER}",

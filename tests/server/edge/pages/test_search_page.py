@@ -10,7 +10,9 @@ import cv2
 import numpy as np
 import pytest
 from browsing import Browsing, Markup
+from terminal import result_of
 
+import crossview
 from crossview.engine.collections.home import Home
 from crossview.engine.values.item import NewItem
 from crossview.engine.values.query import Query, SearchRequest
@@ -41,14 +43,50 @@ def shown(page: str, number: int = 0) -> list[str]:
 
 
 def test_each_target_has_its_list_as_the_engine_finds_it(browsing: Browsing, home: Home) -> None:
-    page = browsing.get(f"/c/drawn?like={KEY}").text
+    page = browsing.get(f"/c/drawn?like={KEY}&lists=each").text
     with home.open("drawn") as collection:
         for number, target in enumerate(("color", "sift")):
             request = SearchRequest([Query(key=KEY)], targets=(target,), k=17)
             (wanted,) = collection.search(request)
             assert shown(page, number) == [hit.key for hit in wanted.hits]
-            second = among(wanted.hits[1].distance, [hit.distance for hit in wanted.hits])
-            assert f"distance </span>{second}<" in page
+            assert f"similarity </span>{100 * (wanted.hits[1].similarity or 0):.1f} %<" in page
+
+
+def test_one_list_over_all_targets_is_the_default_as_at_every_door(browsing: Browsing, home: Home) -> None:
+    page = browsing.get(f"/c/drawn?like={KEY}&space=raw").text
+    with home.open("drawn") as collection:
+        (wanted,) = collection.search(SearchRequest([Query(key=KEY)], space="raw", k=17))
+        (some,) = collection.search(SearchRequest([Query(key=KEY)], targets=("color", "sift"), space="raw", k=17))
+    assert wanted == some
+    assert shown(page) == [hit.key for hit in wanted.hits]
+    assert "Compared by colours and textures together. Probabilities come after a training with labels." in page
+    for hit in wanted.hits[:9]:
+        title = ", ".join(hit.targets)
+        assert f'title="{title}"><span class="sr">similarity </span>{100 * (hit.similarity or 0):.1f} %' in page
+
+
+@pytest.mark.parametrize("space", ["raw", "cca"])
+@pytest.mark.parametrize("targets", [(), ("color", "sift")], ids=["every target", "named"])
+def test_the_same_question_has_the_same_answer_at_each_door(
+    site: RunningServer, browsing: Browsing, home: Home, space: str, targets: tuple[str, ...]
+) -> None:
+    """Python, gRPC, JSON, the command line and the page: keys, similarities and targets, in one list."""
+    request = SearchRequest([Query(key=KEY)], targets=targets, space=space, k=17)
+    with home.open("drawn") as collection, crossview.connect(site.address) as there:
+        (wanted,) = collection.search(request)
+        assert there.open("drawn").search(request) == [wanted]
+    assert [hit.similarity for hit in wanted] == sorted((hit.similarity or 0 for hit in wanted), reverse=True)
+    body = {"queries": [{"key": KEY}], "targets": targets, "space": space, "k": 17}
+    asked = {"parent": "collections/drawn", **body}
+    (by_json,) = browsing.post("/crossview.v1.SearchService/Search", json=asked).json()["results"]
+    assert [(hit["key"], hit["similarity"], hit["targets"]) for hit in by_json["hits"]] == [
+        (hit.key, hit.similarity, list(hit.targets)) for hit in wanted
+    ]
+    named = ("--server", site.address, *(("--targets", ",".join(targets)) if targets else ()))
+    (printed,) = result_of("search", "drawn", "--key", KEY, "--space", space, "-k", 17, *named)
+    assert [(hit["key"], hit["similarity"]) for hit in printed["hits"]] == [(hit.key, hit.similarity) for hit in wanted]
+    chosen = "".join(f"&target={target}" for target in targets)
+    assert shown(browsing.get(f"/c/drawn?like={KEY}&space={space}{chosen}").text) == [hit.key for hit in wanted]
 
 
 def test_a_view_finds_in_another(browsing: Browsing, home: Home) -> None:
@@ -59,7 +97,7 @@ def test_a_view_finds_in_another(browsing: Browsing, home: Home) -> None:
 
 
 def test_in_an_untrained_space_each_view_has_its_list(browsing: Browsing) -> None:
-    page = browsing.get(f"/c/drawn?like={KEY}&space=raw").text
+    page = browsing.get(f"/c/drawn?like={KEY}&space=raw&lists=each").text
     of_each = [browsing.get(f"/c/drawn?like={KEY}&space=raw&view={view}").text for view in ("color", "sift")]
     assert (shown(page, 0), shown(page, 1)) == tuple(map(shown, of_each))
 
@@ -87,7 +125,7 @@ def test_two_settings_are_compared(browsing: Browsing) -> None:
 
 
 def test_examples_and_counter_examples_make_one_search_of_each_target(browsing: Browsing, home: Home) -> None:
-    page = browsing.get(f"/c/drawn?like={KEY}&not-like={OTHER}&lists=one").text
+    page = browsing.get(f"/c/drawn?like={KEY}&not-like={OTHER}").text
     queries = [Query(key=KEY), Query(key=OTHER, weight=-1.0)]
     with home.open("drawn") as collection:
         (wanted,) = collection.search(SearchRequest(queries, k=16, combine="learn"))
@@ -106,7 +144,7 @@ def test_further_results_continue_the_list(site: RunningServer, monkeypatch: pyt
     monkeypatch.setattr("crossview.server.edge.pages.search_page.PAGE", 5)
     monkeypatch.setattr("crossview.server.edge.pages.search_requests.PAGE", 5)
     with Browsing(site.http_port) as client:
-        for path, total in ((f"/c/drawn?like={KEY}&lists=one", 17), ("/c/drawn?order=key", 18)):
+        for path, total in ((f"/c/drawn?like={KEY}", 17), ("/c/drawn?order=key", 18)):
             page, found = client.get(path).text, []
             while True:
                 found += shown(page)
@@ -250,7 +288,7 @@ def test_the_address_is_the_whole_state() -> None:
         text="a & b",
         examples=(Example("key", KEY), Example("key", OTHER, liked=False), Example("picture", "0" * 24)),
         where='label = "x"',
-        lists="one",
+        lists="each",
         per="label",
         missing=True,
         setting=Setting("color", ("sift", "color"), "default"),
