@@ -29,7 +29,7 @@ from crossview.engine.values.item import NewItem
 from crossview.engine.values.query import Query, SearchRequest
 
 SETS = ("corel1k", "merged20", "osr8")
-PICTURES = (*SETS, "merged10")
+PICTURES = ("merged20", "merged10", "corel1k", "osr8")
 DIM, VIEWS, CLASSES, TIMES, AT_ONCE = 64, ("first", "second", "third"), 20, 9, 20_000
 APART, ONCE, AGAIN = "a list for each view", "first search, ms", "next searches, ms"
 

@@ -1,7 +1,7 @@
 """Fused search: one list over several targets, exact over all items, in the order of a match or of a similarity.
 
 Pairs of items drawn by chance tell, without labels, how alike two items usually are: the place of a pair among them is
-a number that all targets have in common, whatever the unit of their distances. They also tell what a target is worth.
+a number that all targets have in common, though their distances have different units. They also tell what a target is worth.
 Targets whose nearest items are near in the others, too, are right more often: if the errors of targets are independent,
 the share of common neighbours of two targets is the product of their qualities, so that three targets determine the
 quality of each (as in the spectral meta-learner of Parisi, Strino, Nadler and Kluger, PNAS 2014).

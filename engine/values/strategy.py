@@ -24,13 +24,18 @@ FUSE = (MATCH, DISTANCE, RANK, LEARN)
 
 
 _SEEN: Mapping[str, str] = {"color": "colours", "sift": "textures", "gist": "layout", "text": "words"}
-"""What views compare, in words; other views have their names."""
+"""Views in words for people; other views have their names."""
 
 
 def fused_targets(target: str) -> list[str]:
     """Return the targets of a list with this target, such as ``match of color, sift``; none if it is not fused."""
     way, of, targets = target.partition(" of ")
     return targets.split(", ") if of and way in FUSE else []
+
+
+def list_name(target: str) -> str:
+    """Return the name of a list for people, without the way of its fusion."""
+    return ", ".join(fused_targets(target)) or target or "all targets, merged"
 
 
 def comparison(target: str, has_match: bool) -> str:

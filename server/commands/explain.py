@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from crossview.engine.values.strategy import list_name
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
 from crossview.server.commands.filter_options import FilterOptions
@@ -132,10 +133,9 @@ def print_explanations(explanations: "Sequence[Explanation]") -> None:
     """Print a table of the explanations of one list: a row for each view and target."""
     if not explanations:
         return
-    target = explanations[0].target or "all targets, merged"
     rows = table(
         *(">hit", "key", "view", "target", ">rank", ">of", ">distance", ">match", ">contribution", "agreement"),
-        title=f"explanation of {target}",
+        title=f"explanation of {list_name(explanations[0].target)}",
     )
     for explanation in explanations:
         for number, (part, share) in enumerate(zip(explanation.contributions, explanation.shares(), strict=True)):

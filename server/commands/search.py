@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from crossview.engine.values.strategy import comparison, fused_targets, list_name
 from crossview.server.commands.common import JsonOption, NameArgument, print_json, shortened
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
 from crossview.server.commands.explain import PARTS, draw, drawable, print_explanations, warn_of_unknown
@@ -113,8 +114,6 @@ def _kept(collection: "CollectionBackend", feedback: str) -> "list[Judgement]":
 
 def _say_how(request: "SearchRequest", hit_list: "HitList", judgements: "Sequence[Judgement]") -> None:
     """Print what the table cannot show: that nothing is similar, and how a search merged its targets."""
-    from crossview.engine.values.strategy import comparison
-
     hits, least = hit_list.hits, request.min_match
     if combine := request.combine:
         weights = [query.weight for query in request.queries if query.inputs()]
@@ -177,7 +176,7 @@ def _print_counts(request: "SearchRequest", results: "Sequence[HitList]", as_jso
     else:
         for count in counts:
             number = f"query {count.query}, " if len(request.queries) > 1 else ""
-            say(f"{number}{count.target or 'all targets, merged'}: {count.hits:,} hits")
+            say(f"{number}{list_name(count.target)}: {count.hits:,} hits")
 
 
 def _print_words(results: "Sequence[HitList]") -> None:
@@ -204,15 +203,13 @@ def _print(
     judgements: "Sequence[Judgement]",
     explained: "Sequence[Explanation]" = (),
 ) -> None:
-    from crossview.engine.values.strategy import fused_targets
-
     _print_words(results)
     for hit_list in results:
         query = request.queries[hit_list.query]
         number = f"query {hit_list.query}: " if len(request.queries) > 1 else ""
         source = "every item" if request.strategy.lists_items else f"{query.view or 'every view'} query"
         fused = fused_targets(hit_list.target)
-        title = f"{number}{source} -> {', '.join(fused) or hit_list.target or 'all targets, merged'}"
+        title = f"{number}{source} -> {list_name(hit_list.target)}"
         merged = ["target"] if any(hit.target != hit_list.target for hit in hit_list.hits) else []
         merged = ["targets"] if len(fused) > 1 else [] if fused else merged
         texts = ["text"] if any(hit.text for hit in hit_list.hits) else []

@@ -28,7 +28,7 @@ def test_the_table_has_a_row_for_each_view_and_target(where: list[str]) -> None:
     """It has ranks, distances, shares of contributions, and the parts that agree most."""
     output = done("explain", "drawn", "--key", DOTS, "--space", "raw", "--hit", OTHER, *where)
     title, header, color, sift, sums = output.splitlines()
-    assert title == "explanation of distance of color, sift"
+    assert title == "explanation of color, sift"
     assert header.split("\t")[:4] == ["hit", "key", "view", "target"]
     cells = [line.split("\t") for line in (color, sift)]
     assert [one[1:4] for one in cells] == [[OTHER, "color", "color"], ["", "sift", "sift"]]

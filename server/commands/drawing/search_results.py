@@ -7,6 +7,7 @@ from typing import Protocol
 from crossview.engine.values.errors import NotFoundError
 from crossview.engine.values.item import Item, content_hash
 from crossview.engine.values.query import Hit, HitList, Query
+from crossview.engine.values.strategy import list_name
 
 
 class Items(Protocol):
@@ -88,7 +89,7 @@ def strips(
         tile = _query_tile(items, query, truth or "", name)
         hits = [tiles.hit(hit, query) for hit in hit_list.hits]
         source = f"{query.view or 'every view'} query" if query.inputs() else "every item"
-        rows.append(Strip(f"{source} -> {hit_list.target or 'merged'} database", tile, hits))
+        rows.append(Strip(f"{source} -> {list_name(hit_list.target)} database", tile, hits))
     return rows
 
 
