@@ -44,6 +44,8 @@ class Column:
     copies: Copies
     familiarity: Familiarity | None
     """That of the query's row; None without matches."""
+    is_foreign: bool = False
+    """Whether the query is a text among rows of pictures, which are farther from it than from each other."""
 
     def first(self) -> float:
         """Return the distance of the nearest item that is not a near copy, or of the nearest."""

@@ -1,10 +1,10 @@
 """Fused search: one list over several targets, exact over all items, in the order of a match or of a similarity.
 
 Pairs of items drawn by chance tell, without labels, how alike two items usually are: the place of a pair among them is
-a number that all targets have in common, though their distances have different units. They also tell what a target is worth.
-Targets whose nearest items are near in the others, too, are right more often: if the errors of targets are independent,
-the share of common neighbours of two targets is the product of their qualities, so that three targets determine the
-quality of each (as in the spectral meta-learner of Parisi, Strino, Nadler and Kluger, PNAS 2014).
+a number that all targets have in common, though their distances have different units. They also tell the worth of a
+target: one whose nearest items are near in the others, too, is right more often. If the errors of targets are
+independent, the share of common neighbours of two targets is the product of their qualities, so that three targets
+determine the quality of each (as in the spectral meta-learner of Parisi, Strino, Nadler and Kluger, PNAS 2014).
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,7 @@ from crossview.engine.spaces.columns import (
     Floats,
     best_first,
     distance_table,
+    distances_to,
     drawn_items,
     every_distance,
     mean_of_crossings,
@@ -31,9 +32,17 @@ from crossview.engine.spaces.columns import (
     reciprocal_ranks,
 )
 from crossview.engine.spaces.indexed import Selector
-from crossview.engine.spaces.match import FEWEST_LABELLED, Familiarity
-from crossview.engine.spaces.near_copies import Copies, near_copies
-from crossview.engine.spaces.queries import Asked, described, familiarity, query_probes, views_of, words_of_queries
+from crossview.engine.spaces.match import FEWEST_LABELLED
+from crossview.engine.spaces.near_copies import near_copies
+from crossview.engine.spaces.queries import (
+    Asked,
+    described,
+    familiarity,
+    is_foreign,
+    query_probes,
+    views_of,
+    words_of_queries,
+)
 from crossview.engine.spaces.rankings import Ranking
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
@@ -108,7 +117,7 @@ class RandomPairs:
     strange: Floats
     """By how much each query is farther from items than others are, (m, crossings); NaN without a row."""
     levels: Sequence[tuple[float, float]]
-    """The mean of all distances over the reaches of items, and their deviation, by crossing."""
+    """The mean of all distances over the reaches of items, and their deviation, by crossing; of one, of its scores."""
     weights: tuple[float, ...]
     """The weight of each crossing, above 0; the greatest is 1."""
 
@@ -120,7 +129,7 @@ class RandomPairs:
         for view, target in crossings:
             distances, reaches = _distances(evidence, view, target, ids)
             if len(crossings) == 1:  # one target keeps the order of its distances
-                return cls(-distances[..., None], np.zeros((len(ids), 1)), [(0.0, 1.0)], (1.0,))
+                return cls(-distances[..., None], np.zeros((len(ids), 1)), [_moments(-distances.ravel())], (1.0,))
             ratios = distances / reaches
             mean, deviation = _moments(ratios.ravel())
             usual = np.array([_moments(row) for row in ratios])
@@ -151,11 +160,24 @@ def random_pairs(evidence: Evidence, crossings: Sequence[Crossing]) -> RandomPai
 
 
 def similarities(evidence: Evidence, columns: Sequence[Column], weights: Sequence[float], means: Floats) -> Floats:
-    """Return the similarity of a query and items by their weighted mean scores in its columns, (n,)."""
+    """Return the similarity of a query and items by their weighted mean scores in its columns, (n,).
+
+    A text among rows of pictures is as far from them as usual, because it is farther than any picture.
+    """
     pairs = random_pairs(evidence, [column.crossing for column in columns])
     place = "similarity", pairs, tuple(weights)
     similarity = evidence.state.version.remembered.value(place, lambda: pairs.similarity(weights))
-    return similarity.of(means - (pairs.strangeness(evidence.usual(columns), weights) if len(columns) > 1 else 0.0))
+    if len(columns) > 1:
+        usual = [
+            level if column.is_foreign else mean
+            for column, mean, (level, _) in zip(columns, evidence.usual(columns), pairs.levels, strict=True)
+        ]
+        means = means - pairs.strangeness(usual, weights)
+    elif columns[0].is_foreign:
+        target, (level, spread) = columns[0].crossing[1], pairs.levels[0]
+        mean, deviation = _moments(-distances_to(target, columns[0].vector, evidence.scale(target).anchors))
+        means = level + spread * (means - mean) / deviation
+    return similarity.of(means)
 
 
 def _sample(state: SearchState, crossings: Sequence[Crossing]) -> Ids:
@@ -250,27 +272,28 @@ class Fusion:
         Raises the errors of ``near_copies``.
         """
         copies = near_copies(self.state, queries, group, self.k)
-        familiar = familiarity(self.state, group, queries)
+        familiar, foreign = familiarity(self.state, group, queries), is_foreign(self.state.version, group, queries)
         return [
             [
-                self._column(
-                    (group.view, target), vectors[row], own, copies[row], None if familiar is None else familiar[row]
+                Column(
+                    (group.view, target),
+                    vectors[row],
+                    *self._distances(target, vectors[row], own),
+                    own,
+                    copies[row],
+                    None if familiar is None else familiar[row],
+                    foreign,
                 )
                 for target, vectors in group.probes.items()
             ]
             for row, own in enumerate(group.own)
         ]
 
-    def _column(
-        self, crossing: Crossing, vector: NDArray[Any], own: int | None, copies: Copies, familiarity: Familiarity | None
-    ) -> Column:
-        target = crossing[1]
+    def _distances(self, target: Target, vector: NDArray[Any], own: int | None) -> tuple[Ids, Floats]:
         only = None if self.only is None else self.only(target)
         ids, distances = every_distance(target, self.state.indexed.indexes[target].index, vector, only)
-        if own is not None:
-            mask = ids != own
-            ids, distances = ids[mask], distances[mask]
-        return Column(crossing, vector, ids, distances, own, copies, familiarity)
+        mask = np.ones(len(ids), bool) if own is None else ids != own
+        return ids[mask], distances[mask]
 
     def ranking(self, number: int, columns: Sequence[Column], words: QueryWords | None = None) -> Ranking:
         """Return the first k items for the query with a number, each at its distance in the target that has it nearest.

@@ -213,12 +213,15 @@ def familiarity(state: SearchState, group: Asked, queries: Sequence[Query]) -> l
     whose calibration had pictures as queries.
     """
     novelty = state.space.novelty_of.get(group.view)
-    if novelty is None or group.rows is None:
-        return None
-    parts = state.version.joined_view(group.view).parts
-    if queries[group.numbers[0]].text is not None and any("image" in item_inputs_of(part) for part in parts):
+    if novelty is None or group.rows is None or is_foreign(state.version, group, queries):
         return None
     return novelty.familiarity(group.rows)
+
+
+def is_foreign(version: Version, group: Asked, queries: Sequence[Query]) -> bool:
+    """Return whether a group asks by texts in a view with the rows of pictures; ``queries`` are all queries."""
+    parts = version.joined_view(group.view).parts
+    return queries[group.numbers[0]].text is not None and any("image" in item_inputs_of(part) for part in parts)
 
 
 def _rows_of_pictures(
