@@ -87,24 +87,27 @@ class Similarity:
     @classmethod
     def among(cls, scores: Floats) -> Self:
         """Return the similarity by the scores of pairs, (p,), in any order."""
-        values, counts = np.unique(scores, return_counts=True)
-        shares = (np.cumsum(counts) - counts / 2 + 0.5) / (len(scores) + 1)
-        few, ends = -(-len(scores) // _TAIL), (1.0, 1.0)
+        ordered, few = np.sort(scores), -(-len(scores) // _TAIL)
+        first = np.flatnonzero(np.diff(ordered, prepend=-np.inf))  # of each group of equal scores
+        counts, values = np.diff(first, append=len(ordered)), ordered[first]
+        shares = (first + counts / 2 + 0.5) / (len(ordered) + 1)
+        ends = (1.0, 1.0)
         if len(values) > 1:
-            ordered = np.sort(scores)
-            ends = float(ordered[:few].mean() - values[0]), float(values[-1] - ordered[-few:].mean())
-        usual = float(scores.std()) if len(scores) else 0.0
-        return cls(values, shares, (ends[0] or usual or 1.0, ends[1] or usual or 1.0))
+            usual = float(scores.std())
+            below, above = float(ordered[:few].mean() - values[0]), float(values[-1] - ordered[-few:].mean())
+            ends = below or usual or 1.0, above or usual or 1.0
+        return cls(values, shares, ends)
 
     def of(self, scores: Floats) -> Floats:
         """Return the similarity of pairs by their scores, (n,); one half if there are no other pairs."""
         if not len(self.scores):
             return np.full(len(scores), 0.5)
         shares = np.interp(scores, self.scores, self.shares)
-        least, most = self.scores[0] - scores, scores - self.scores[-1]
-        shares = np.where(least > 0, self.shares[0] * np.exp(-np.maximum(least, 0) / self.ends[0]), shares)
-        above = (1 - self.shares[-1]) * np.exp(-np.maximum(most, 0) / self.ends[1])
-        similarity: Floats = np.where(most > 0, 1 - above, shares)
+        with np.errstate(over="ignore"):  # nothing is farther beyond an end than infinitely many of its steps
+            below = np.exp(-np.maximum(self.scores[0] - scores, 0) / self.ends[0])
+            above = np.exp(-np.maximum(scores - self.scores[-1], 0) / self.ends[1])
+        shares = np.where(scores < self.scores[0], self.shares[0] * below, shares)
+        similarity: Floats = np.where(scores > self.scores[-1], 1 - (1 - self.shares[-1]) * above, shares)
         return similarity
 
 
@@ -132,9 +135,11 @@ class RandomPairs:
                 return cls(-distances[..., None], np.zeros((len(ids), 1)), [_moments(-distances.ravel())], (1.0,))
             ratios = distances / reaches
             mean, deviation = _moments(ratios.ravel())
-            usual = np.array([_moments(row) for row in ratios])
-            tables.append((usual[:, :1] - ratios) / usual[:, 1:])
-            strange.append(np.where(np.isnan(ratios).all(axis=1), np.nan, (usual[:, 0] - mean) / deviation))
+            sums, squares, counts = (np.nansum(part, axis=1) for part in (ratios, ratios**2, ~np.isnan(ratios)))
+            usual = np.where(counts, sums / np.maximum(counts, 1), np.nan)
+            apart = np.sqrt(np.maximum(squares / np.maximum(counts, 1) - usual**2, 0))
+            tables.append((usual[:, None] - ratios) / np.where(apart > 0, apart, 1.0)[:, None])
+            strange.append((usual - mean) / deviation)
             levels.append((mean, deviation))
         table = np.stack(tables, axis=2)
         return cls(table, np.stack(strange, axis=1), levels, _weights(table))
@@ -183,7 +188,7 @@ def similarities(evidence: Evidence, columns: Sequence[Column], weights: Sequenc
 def _sample(state: SearchState, crossings: Sequence[Crossing]) -> Ids:
     """Return some items that have all targets or, if there are too few, any."""
     ids = [state.indexed.indexes[target].index.ids() for _, target in crossings]
-    common = reduce(np.intersect1d, ids)
+    common = reduce(lambda some, others: some[np.isin(some, others, assume_unique=True)], ids)
     return drawn_items(common if len(common) >= _FEWEST else reduce(np.union1d, ids), SAMPLE)
 
 
@@ -214,7 +219,7 @@ def _weights(table: Floats) -> tuple[float, ...]:
     size, _, count = table.shape
     if count < 3 or size < _FEWEST or (np.isnan(table).sum(axis=(0, 1)) > size).any():
         return (1.0,) * count
-    nearest = np.argsort(-np.nan_to_num(table, nan=-np.inf), axis=1, kind="stable")[:, :_NEIGHBOURS]
+    nearest = np.argpartition(-np.nan_to_num(table, nan=-np.inf), _NEIGHBOURS, axis=1)[:, :_NEIGHBOURS]
     near = np.zeros(table.shape, bool)
     np.put_along_axis(near, nearest, True, axis=1)
     pairs, chance = list(combinations(range(count), 2)), _NEIGHBOURS / (size - 1)
@@ -236,19 +241,19 @@ class Fused(NamedTuple):
     """The columns that count."""
     weights: Sequence[float]
     """The weight of each column; an item has the weighted mean of the columns that have it."""
-    ids: Ids
-    """Ascending, (n,)."""
     parts: Sequence[Floats]
     """The evidence of each column for its items, (n,): matches by match, and otherwise scores. The greatest is where a
     hit is nearest."""
+    ids: Ids
+    """Ascending, (n,)."""
     means: Floats
     """The mean of each item, (n,): of logits by match."""
-    matches: Floats | None
+    matches: Floats | None = None
     """The match of each item; None if nothing is calibrated."""
     order: NDArray[np.intp] = np.empty(0, np.intp)
     """The places of the first k items."""
     similarities: Floats | None = None
-    """The similarity of each item, without matches; None if ranks make the list."""
+    """The similarities of the first k items, in their order, (k,); None with matches, and if ranks make the list."""
     line: tuple[float, float] = (0.0, 1.0)
     """The offset and the slope of the logits of ``matches`` by ``means``."""
 
@@ -334,7 +339,7 @@ class Fusion:
             at=best,
             near=near,
             matches=None if fused.matches is None else fused.matches[places],
-            similarities=None if fused.similarities is None else fused.similarities[places],
+            similarities=fused.similarities,
             scores=scores if self.state.space.axes else None,
             words=words,
         )
@@ -382,14 +387,15 @@ class Fusion:
             pairs = random_pairs(self._evidence, [column.crossing for column in columns])
             return self._by_scores(way, columns, pairs.weights)
         ranks, weights = [reciprocal_ranks(column.distances) for column in columns], [1.0] * len(columns)
-        return self._ordered(Fused(way, columns, weights, *_with_parts(columns, ranks, weights), None))
+        return self._ordered(Fused(way, columns, weights, ranks, *_means(columns, ranks, weights)))
 
     def _by_scores(self, way: str, columns: Sequence[Column], weights: Sequence[float]) -> Fused:
         """Fuse by weighted mean scores; one target alone keeps the order of its distances."""
         parts = self._evidence.scores(columns) if len(columns) > 1 else [-columns[0].distances]
-        result = _with_parts(columns, parts, weights)
-        alike = similarities(self._evidence, columns, weights, result[2])
-        return self._ordered(Fused(way, columns, weights, *result, None, similarities=alike))
+        fused = self._ordered(Fused(way, columns, weights, parts, *_means(columns, parts, weights)))
+        alike = similarities(self._evidence, columns, weights, fused.means[fused.order])
+        copies = np.isin(fused.ids[fused.order], [item for column in columns for item in column.copies])
+        return fused._replace(similarities=np.where(copies, 1.0, alike))
 
     def _within(self, columns: Sequence[Column]) -> Sequence[Column]:
         """Return the columns with the items that are in one of them within the maximum distance."""
@@ -420,7 +426,7 @@ class Fusion:
         if every is not None and len(ids) and len(columns) == len(self.state.space.matches) - 1:
             others = ~np.isin(ids, [item for column in columns for item in column.copies])
             line = every.line(float(means[others if others.any() else ~others].max()))
-        fused = Fused(MATCH, columns, weights, ids, parts, means, expit(line[0] + line[1] * means), line=line)
+        fused = Fused(MATCH, columns, weights, parts, ids, means, expit(line[0] + line[1] * means), line=line)
         return self._ordered(fused, _means(columns, far, weights)[1])
 
     def _by_learning(self, columns: Sequence[Column]) -> Fused:
@@ -435,9 +441,9 @@ class Fusion:
         if learned.match is None and not learned.by_match:
             return self._by_scores(LEARN, columns, weights)
         parts = self._evidence.to_learn(columns, learned.by_match)
-        ids, _, means = result = _with_parts(columns, parts, weights)
+        ids, means = _means(columns, parts, weights)
         matches = None if learned.match is None or not len(ids) else learned.match.of_all(-means, -means.max())
-        return self._ordered(Fused(LEARN, columns, weights, *result, matches))
+        return self._ordered(Fused(LEARN, columns, weights, parts, ids, means, matches))
 
     def _ordered(self, fused: Fused, *further: Floats) -> Fused:
         """Return the first items by their means, and ``further`` scores among equal ones; near copies come before."""
@@ -452,21 +458,12 @@ class Fusion:
         lead = np.full(len(ids), -np.inf)
         lead[copies] = [-closest[item] for item in ids[copies].tolist()]
         order = np.lexsort((ids, *(-part for part in reversed(scores)), -lead))[: self.k]
-        matches, alike = (
-            None if values is None else np.where(copies, 1.0, values) for values in (fused.matches, fused.similarities)
-        )
-        return fused._replace(order=order, matches=matches, similarities=alike)
+        matches = None if fused.matches is None else np.where(copies, 1.0, fused.matches)
+        return fused._replace(order=order, matches=matches)
 
 
 def _means(columns: Sequence[Column], parts: Sequence[Floats], weights: Sequence[float]) -> tuple[Ids, Floats]:
     return mean_scores([column.ids for column in columns], parts, weights)
-
-
-def _with_parts(
-    columns: Sequence[Column], parts: Sequence[Floats], weights: Sequence[float]
-) -> tuple[Ids, Sequence[Floats], Floats]:
-    ids, means = _means(columns, parts, weights)
-    return ids, parts, means
 
 
 def shown_distance(column: Column, item: int, place: int) -> float:
