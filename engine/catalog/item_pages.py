@@ -51,9 +51,9 @@ class Shown(NamedTuple):
         # the constructor of a frozen dataclass sets fields one by one, which takes four times as long
         hit = object.__new__(Hit)
         attributes = {} if self.attributes == "{}" else _parsed(self.attributes)[0]
-        missing, item = bool(self.missing), {"text": self.text, "source": self.source, "stored": self}
+        item: dict[str, Any] = {"text": self.text, "source": self.source, "stored": self}
         vars(hit).update(key=self.key, distance=distance, target=target, labels=self.labels, attributes=attributes)
-        vars(hit).update(_OF_LIST | item | of_list, missing=missing)
+        vars(hit).update({**_OF_LIST, **item, **of_list}, missing=bool(self.missing))
         return hit
 
 

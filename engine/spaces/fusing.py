@@ -218,7 +218,7 @@ def _weights(table: Floats) -> tuple[float, ...]:
     """Return the weights of crossings by their common neighbours; equal ones if these cannot tell."""
     size, _, count = table.shape
     if count < 3 or size < _FEWEST or (np.isnan(table).sum(axis=(0, 1)) > size).any():
-        return (1.0,) * count
+        return tuple([1.0] * int(count))
     nearest = np.argpartition(-np.nan_to_num(table, nan=-np.inf), _NEIGHBOURS, axis=1)[:, :_NEIGHBOURS]
     near = np.zeros(table.shape, bool)
     np.put_along_axis(near, nearest, True, axis=1)
