@@ -127,13 +127,13 @@ class Home:
     def create(
         self,
         name: str,
-        views: Sequence[str] | None = None,
+        views: Sequence[str] = (),
         description: str = "",
         pictures: Pictures | None = None,
     ) -> "Collection":
         """Create a collection with views, each written ``extractor`` or ``extractor:param=value``, and open it.
 
-        ``views`` are, by default, color, sift and gist. In a home with models of pictures, they are color, gist, a view
+        Without ``views``, they are color, sift and gist. In a home with models of pictures, they are color, gist, a view
         by each of these models, and one by which words find pictures if the models suffice for that: sift would take
         most of the time, and lists are as good without it.
 
@@ -141,7 +141,7 @@ class Home:
         """
         self._names.check_new(name)
         with engine_installed(), self._new_folder() as new:
-            specs = self.models.usual_views() or DEFAULT_VIEWS if views is None else one_or_several(views)
+            specs = one_or_several(views) or self.models.usual_views() or DEFAULT_VIEWS
             _fill(CollectionFolder(new), name, specs, description)
             self._install(new, name)
         return self.open(name, pictures)

@@ -64,7 +64,7 @@ def create(
     if views is not None and not names(views):
         raise typer.BadParameter(f"--views {views!r} names no view; give at least one, such as color")
     with connection.backend() as backend:
-        collection = backend.create(name, views=names(views) or None, description=description)
+        collection = backend.create(name, views=names(views), description=description)
         try:
             info = collection.info()
         finally:

@@ -124,11 +124,11 @@ class OpenCollections:
         """Return the names of all collections, in order."""
         return self.home.names()
 
-    def create(self, name: str, views: Sequence[str] | None, description: str) -> CollectionInfo:
+    def create(self, name: str, views: Sequence[str], description: str) -> CollectionInfo:
         """Create a collection and keep it open; raise the errors of ``Home.create``."""
         with self._entry(name) as entry, entry.opening:
             self._make_room()
-            collection = self.home.create(name, views or None, description, self.pictures)
+            collection = self.home.create(name, views, description, self.pictures)
             entry.collection = collection
             return collection.info()
 
