@@ -213,7 +213,7 @@ def create(
     """
     from crossview.engine.collections.home import Home
 
-    return Home(home).create(name, views or (), description)
+    return Home(home).create(name, views, description)
 
 
 def connect(

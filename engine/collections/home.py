@@ -127,7 +127,7 @@ class Home:
     def create(
         self,
         name: str,
-        views: Sequence[str] = (),
+        views: Sequence[str] | None = None,
         description: str = "",
         pictures: Pictures | None = None,
     ) -> "Collection":
@@ -141,7 +141,7 @@ class Home:
         """
         self._names.check_new(name)
         with engine_installed(), self._new_folder() as new:
-            specs = one_or_several(views) or self.models.usual_views() or DEFAULT_VIEWS
+            specs = self.models.usual_views() or DEFAULT_VIEWS if views is None else one_or_several(views)
             _fill(CollectionFolder(new), name, specs, description)
             self._install(new, name)
         return self.open(name, pictures)

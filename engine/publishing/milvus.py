@@ -22,7 +22,7 @@ TESTED = "2.3.5 (server) and 2.5.1 (Lite)"
 MOST_FOUND = 16_384
 """Hits or rows of one call, a limit of the engine."""
 _TIMEOUT = 10.0
-_FILE_STARTS = 60.0
+_FILE_STARTS = 30.0
 """Seconds in which an engine in a file must answer: it starts a process of its own, on a machine that may be busy."""
 _LOADING, _LOOK_EVERY = 1_800.0, 0.1
 """Seconds that the engine may take to load a collection, and between two looks."""
@@ -131,13 +131,24 @@ class Milvus:
                 self._attempts += 1
                 options: dict[str, Any] = {"token": address.token, "timeout": self._timeout}
                 if address.is_file:
-                    options = {"timeout": max(_FILE_STARTS, self._timeout)}
+                    options = {"timeout": self._timeout}
                 if address.database:
                     options["db_name"] = address.database
                 if address.uri.startswith("https"):
                     options |= {"secure": True, "server_pem_path": address.authorities}
-                self._client = self._library.MilvusClient(address.uri, **options)
+                self._client = self._new_client(options)
             return self._client
+
+    def _new_client(self, options: Mapping[str, Any]) -> Any:
+        """Return a client of the library; the process of an engine in a file listens some time after its start."""
+        until = time.monotonic() + (_FILE_STARTS if self.address.is_file else 0.0)
+        while True:
+            try:
+                return self._library.MilvusClient(self.address.uri, **options)
+            except self._library.MilvusException as error:
+                if time.monotonic() > until or "Fail connecting" not in str(error):
+                    raise
+            time.sleep(_LOOK_EVERY)
 
     @contextmanager
     def _answered(self) -> Iterator[None]:

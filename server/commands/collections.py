@@ -64,7 +64,10 @@ def create(
     if views is not None and not names(views):
         raise typer.BadParameter(f"--views {views!r} names no view; give at least one, such as color")
     with connection.backend() as backend:
-        collection = backend.create(name, views=names(views), description=description)
+        if views is None:
+            collection = backend.create(name, description=description)
+        else:
+            collection = backend.create(name, views=names(views), description=description)
         try:
             info = collection.info()
         finally:

@@ -128,7 +128,7 @@ class OpenCollections:
         """Create a collection and keep it open; raise the errors of ``Home.create``."""
         with self._entry(name) as entry, entry.opening:
             self._make_room()
-            collection = self.home.create(name, views, description, self.pictures)
+            collection = self.home.create(name, views or None, description, self.pictures)
             entry.collection = collection
             return collection.info()
 
