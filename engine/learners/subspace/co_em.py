@@ -20,7 +20,17 @@ from crossview.engine.learners.subspace.kernel_regression import KernelRegressio
 from crossview.engine.learners.subspace.posteriors import Choice, ClassPosteriors
 from crossview.engine.learners.subspace.row_kernel import RowKernel, usual_scaling
 from crossview.engine.learners.subspace.seeding import MOST_GROUPS, STARTS, Seeding, Starts
-from crossview.engine.learners.subspace.turns import NEW_CLASSES, TRIALS, TURNS, Plan, Trials, Turn, Turns, log_ratios
+from crossview.engine.learners.subspace.turns import (
+    FOLDS,
+    NEW_CLASSES,
+    TRIALS,
+    TURNS,
+    Plan,
+    Trials,
+    Turn,
+    Turns,
+    log_ratios,
+)
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import over
 
@@ -127,10 +137,10 @@ class CoEM(ClassPosteriors):
         return learner
 
     def fit_cost(self, size: FitSize) -> FitCost:
-        """Return the cost of the regressions, and of the trials of kernels and of plans on few items; most trainings
-        make half of the trials of plans."""
+        """Return the cost of the regressions, and of the trials of kernels and of plans on few items: half of the
+        numbers of new classes, and half of the folds, as many labels need fewer."""
         size = replace(size, items=min(size.items, self.max_items), classes=self.embedded_widths(size)[0])
-        trials = STARTS * TURNS * (TRIALS // 2 if self.new_classes is None else 1)
+        trials = FOLDS // 2 * STARTS * TURNS * (TRIALS // 2 if self.new_classes is None else 1)
         few = replace(size, items=min(size.items, _TO_CHOOSE))
         tried = regression_cost(few, self.n_landmarks, trials * _PENALTIES_NEAR)
         cost = regression_cost(size, self.n_landmarks, self.max_iter * _PENALTIES_NEAR)

@@ -69,10 +69,7 @@ class KernelRegression:
         near: float | None = None,
     ) -> "KernelRegression":
         """Return the regression with a kernel on landmarks, by position, and a penalty; None: the best of 15
-        penalties.
-
-        ``near``: a penalty near the best. A search from there is faster if all rows are landmarks of a Gaussian kernel.
-        """
+        penalties, or the one to which a search descends from ``near``, a penalty near the best."""
         fitted = FittedKernel.of(kernel, learned.rows, landmarks)
         features, root = fitted.features(learned.rows), None
         every = len(landmarks) == len(learned.rows)

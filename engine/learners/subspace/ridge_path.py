@@ -1,6 +1,7 @@
 """The ridge path: ridge regression for every penalty by one eigendecomposition, with predictions that leave rows
 out."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -15,7 +16,7 @@ from crossview.engine.learners.frame.view_rows import Rows
 Groups = NDArray[np.intp] | None
 _ROUNDING = 1e-12
 """Share of the largest eigenvalue below which directions are rounding and are dropped."""
-_KEPT, _KEPT_NUMBERS = 4, 1 << 25
+_KEPT, _KEPT_NUMBERS = 4, 1 << 22
 """Inverses to keep, of at most so many numbers: a descent compares three, and other targets need the same ones."""
 
 
@@ -155,6 +156,8 @@ class RidgeGram(Regressions):
     targets: Rows
     means: NDArray[np.float64]
     _inverses: dict[float, Rows] = field(default_factory=dict)
+    _changing: threading.Lock = field(default_factory=threading.Lock)
+    """Held to change the inverses, which regressions on other targets have, too, also those of other threads."""
     _solved: dict[float, tuple[Groups, Rows, Rows]] = field(default_factory=dict)
 
     @classmethod
@@ -193,11 +196,12 @@ class RidgeGram(Regressions):
 
     def _inverse(self, penalty: float) -> Rows:
         """Return the inverse of the inner products with the penalty, projected on weights whose sum is 0, (n, n)."""
-        if penalty in self._inverses:
-            self._inverses[penalty] = self._inverses.pop(penalty)  # the last one to be forgotten
-            return self._inverses[penalty]
-        while len(self._inverses) >= max(_KEPT, _KEPT_NUMBERS // self.gram.size):
-            del self._inverses[next(iter(self._inverses))]
+        with self._changing:
+            if penalty in self._inverses:
+                self._inverses[penalty] = self._inverses.pop(penalty)  # the last one to be forgotten
+                return self._inverses[penalty]
+            while len(self._inverses) >= max(_KEPT, _KEPT_NUMBERS // self.gram.size):
+                del self._inverses[next(iter(self._inverses))]
         matrix = self.gram.copy()
         matrix.flat[:: len(matrix) + 1] += penalty
         factor = scipy.linalg.cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
@@ -205,7 +209,8 @@ class RidgeGram(Regressions):
         inverse += np.tril(inverse, -1).T
         sums = inverse.sum(axis=0)
         inverse -= np.outer(sums, sums / sums.sum())
-        self._inverses[penalty] = inverse
+        with self._changing:
+            self._inverses[penalty] = inverse
         return np.asarray(inverse)
 
 

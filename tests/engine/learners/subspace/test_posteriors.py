@@ -1,5 +1,7 @@
 """Class posteriors: left-out rows equal those of a fit without them, and known rows are placed like new ones."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -281,3 +283,19 @@ def test_landmarks_are_placed_like_other_rows(random):
     sure = learner.left_out_[0].max(axis=1)
     assert landmark.sum() == 300
     assert sure[landmark].mean() < sure[~landmark].mean() + 0.03
+
+
+def test_threads_share_the_inverses_of_few_penalties(random):
+    """They forget some while others are used."""
+    rows, targets = random.normal(size=(40, 60)), random.normal(size=(40, 2))
+    shared, path = RidgeGram.of(rows @ rows.T, targets), RidgePath.of_gram(rows @ rows.T, targets)
+    penalties = np.logspace(-3, 3, 3_000)  # more than are kept
+
+    def differs(start: int) -> bool:
+        own = shared.with_targets(targets * (1 + start))
+        return not all(
+            np.allclose(own.left_out(penalty), (1 + start) * path.left_out(penalty)) for penalty in penalties[start::4]
+        )
+
+    with ThreadPoolExecutor(4) as threads:
+        assert not any(threads.map(differs, range(4)))
