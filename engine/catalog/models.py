@@ -35,8 +35,8 @@ from crossview.features.models.stored import NAME, Model, StoredModels
 from crossview.features.models.trial import Trial, check_installed, try_model, with_dims
 
 FOLDER = ".models"
-HAND_MADE = ("color", "gist")
-"""Views of a new collection beside those by models."""
+HAND_MADE, _WORDS = ("color", "gist"), "names"
+"""Views of a new collection beside those by models, and the name of that by which words find pictures."""
 
 
 class Models:
@@ -78,8 +78,9 @@ class Models:
         views = [*HAND_MADE, *(f"{model.name}=onnx:{model.name}" for model in pictures)]
         naming = next((model.name for model in pictures if model.manifest.logits), None)
         texts = next((model.name for model in models if model.inputs == ("text",)), None)
-        if naming and texts and not any("text" in model.inputs for model in pictures):
-            views.append(f"names=conse:{naming}:{texts}")
+        by_words = any("text" in model.inputs or model.name == _WORDS for model in pictures)
+        if naming and texts and not by_words:
+            views.append(f"{_WORDS}=conse:{naming}:{texts}")
         return tuple(views)
 
     def add(self, name: str, folder: Path | str) -> tuple[Model, dict[Input, Trial]]:

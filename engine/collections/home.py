@@ -133,9 +133,9 @@ class Home:
     ) -> "Collection":
         """Create a collection with views, each written ``extractor`` or ``extractor:param=value``, and open it.
 
-        Without ``views``, they are color, sift and gist. In a home with models of pictures, they are color, gist, a view
-        by each of these models, and one by which words find pictures if the models suffice for that: sift would take
-        most of the time, and lists are as good without it.
+        Without ``views``, they are color, sift and gist. In a home with models of pictures, they are color, gist, a
+        view by each of these models, and one by which words find pictures if the models suffice for that: sift would
+        take most of the time, and lists are as good without it.
 
         Raises InvalidInputError (name, views), AlreadyExistsError, StorageError.
         """

@@ -5,119 +5,115 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from crossview.features.priority import give_way
-from crossview.server import commands
-from crossview.server.commands.command import EARLIER, FIRST, NOUNS, SETTINGS, Command, Group, help_
+from crossview.server.commands.command import EARLIER, FIRST, NOUNS, SETTINGS, Command, Group
 from crossview.server.commands.common import debug, reported
 from crossview.server.commands.option_groups import expanded
 from crossview.server.commands.output import say
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # silences gRPC's own messages; grpc reads it on import
 
-
-def _demo() -> Callable[..., None]:
-    from crossview.server.commands.demo.run import demo
-
-    return demo
-
-
-PANELS: dict[str, dict[str, Callable[[], Callable[..., None]]]] = {
+PANELS = {
     "Start": {
-        "demo": _demo,
-        "open": lambda: commands.opening.open_,
-        "learners": lambda: commands.learners.learners,
-        "help": lambda: help_,
+        "demo": "demo.run.demo",
+        "open": "opening.open_",
+        "learners": "learners.learners",
+        "help": "command.help_",
     },
     "Collections": {
-        "create": lambda: commands.collections.create,
-        "list": lambda: commands.describe.list_,
-        "show": lambda: commands.describe.show_,
-        "rename": lambda: commands.collections.rename,
-        "copy": lambda: commands.backups.copy,
-        "alias": lambda: commands.collections.alias,
-        "delete": lambda: commands.collections.delete,
-        "backup": lambda: commands.backups.backup,
-        "restore": lambda: commands.backups.restore,
-        "compact": lambda: commands.backups.compact,
-        "export": lambda: commands.transfer.export,
-        "import": lambda: commands.transfer.import_,
-        "publish add": lambda: commands.publish.add,
-        "publish list": lambda: commands.publish.list_,
-        "publish remove": lambda: commands.publish.remove,
-        "rows extract": lambda: commands.spreading.extract,
-        "rows sample": lambda: commands.spreading.sample,
-        "rows place": lambda: commands.spreading.place,
+        "create": "collections.create",
+        "list": "describe.list_",
+        "show": "describe.show_",
+        "rename": "collections.rename",
+        "copy": "backups.copy",
+        "alias": "collections.alias",
+        "delete": "collections.delete",
+        "backup": "backups.backup",
+        "restore": "backups.restore",
+        "compact": "backups.compact",
+        "export": "transfer.export",
+        "import": "transfer.import_",
+        "publish add": "publish.add",
+        "publish list": "publish.list_",
+        "publish remove": "publish.remove",
+        "rows extract": "spreading.extract",
+        "rows sample": "spreading.sample",
+        "rows place": "spreading.place",
     },
     "Items and views": {
-        "index": lambda: commands.index.index,
-        "annotate": lambda: commands.annotate.annotate,
-        "item show": lambda: commands.items.show_,
-        "item delete": lambda: commands.items.delete,
-        "view add": lambda: commands.views.add,
-        "view list": lambda: commands.views.list_,
-        "view fit": lambda: commands.views.fit,
-        "view place": lambda: commands.views.place,
-        "view delete": lambda: commands.views.delete,
+        "index": "index.index",
+        "annotate": "annotate.annotate",
+        "item show": "items.show_",
+        "item delete": "items.delete",
+        "view add": "views.add",
+        "view list": "views.list_",
+        "view fit": "views.fit",
+        "view place": "views.place",
+        "view delete": "views.delete",
     },
     "Learn": {
-        "train": lambda: commands.learn.train,
-        "tune": lambda: commands.learn.tune,
-        "evaluate": lambda: commands.evaluation.evaluate,
-        "compare": lambda: commands.evaluation.compare,
-        "audit": lambda: commands.audit.audit,
-        "ask": lambda: commands.ask.ask,
-        "space list": lambda: commands.spaces.list_,
-        "space activate": lambda: commands.spaces.activate,
-        "space extend": lambda: commands.spaces.extend,
-        "space assign": lambda: commands.spaces.assign,
-        "space reindex": lambda: commands.spaces.reindex,
-        "space delete": lambda: commands.spaces.delete,
+        "train": "learn.train",
+        "tune": "learn.tune",
+        "evaluate": "evaluation.evaluate",
+        "compare": "evaluation.compare",
+        "audit": "audit.audit",
+        "ask": "ask.ask",
+        "space list": "spaces.list_",
+        "space activate": "spaces.activate",
+        "space extend": "spaces.extend",
+        "space assign": "spaces.assign",
+        "space reindex": "spaces.reindex",
+        "space delete": "spaces.delete",
     },
     "Search": {
-        "search": lambda: commands.search.search,
-        "explain": lambda: commands.explain.explain,
-        "suggest": lambda: commands.suggest.suggest,
-        "embed": lambda: commands.embed.embed,
-        "neighbors": lambda: commands.neighbors.neighbors,
-        "map": lambda: commands.maps.map_,
-        "calibrate": lambda: commands.verify.calibrate,
-        "verify": lambda: commands.verify.verify,
-        "changes": lambda: commands.changes.changes,
-        "duplicates": lambda: commands.duplicates.duplicates,
-        "feedback list": lambda: commands.feedback.list_,
-        "feedback show": lambda: commands.feedback.show_,
-        "feedback undo": lambda: commands.feedback.undo,
-        "feedback delete": lambda: commands.feedback.delete,
-        "feedback remember": lambda: commands.feedback.remember,
-        "feedback forget": lambda: commands.feedback.forget,
+        "search": "search.search",
+        "explain": "explain.explain",
+        "suggest": "suggest.suggest",
+        "embed": "embed.embed",
+        "neighbors": "neighbors.neighbors",
+        "map": "maps.map_",
+        "calibrate": "verify.calibrate",
+        "verify": "verify.verify",
+        "changes": "changes.changes",
+        "duplicates": "duplicates.duplicates",
+        "feedback list": "feedback.list_",
+        "feedback show": "feedback.show_",
+        "feedback undo": "feedback.undo",
+        "feedback delete": "feedback.delete",
+        "feedback remember": "feedback.remember",
+        "feedback forget": "feedback.forget",
     },
     "Serve": {
-        "serve": lambda: commands.serve.serve,
-        "key create": lambda: commands.keys.create,
-        "key list": lambda: commands.keys.list_,
-        "key grant": lambda: commands.keys.grant,
-        "key revoke": lambda: commands.keys.revoke,
-        "model get": lambda: commands.models.get,
-        "model add": lambda: commands.models.add,
-        "model list": lambda: commands.models.list_,
-        "model show": lambda: commands.models.show_,
-        "model check": lambda: commands.models.check,
-        "model remove": lambda: commands.models.remove,
-        "doctor": lambda: commands.doctor.doctor,
-        "plan": lambda: commands.plan.plan,
-        "stats": lambda: commands.stats.stats,
-        "job list": lambda: commands.jobs.list_,
-        "job show": lambda: commands.jobs.show_,
-        "job cancel": lambda: commands.jobs.cancel,
-        "job wait": lambda: commands.jobs.wait,
+        "serve": "serve.serve",
+        "key create": "keys.create",
+        "key list": "keys.list_",
+        "key grant": "keys.grant",
+        "key revoke": "keys.revoke",
+        "model get": "models.get",
+        "model add": "models.add",
+        "model list": "models.list_",
+        "model show": "models.show_",
+        "model check": "models.check",
+        "model remove": "models.remove",
+        "doctor": "doctor.doctor",
+        "plan": "plan.plan",
+        "stats": "stats.stats",
+        "job list": "jobs.list_",
+        "job show": "jobs.show_",
+        "job cancel": "jobs.cancel",
+        "job wait": "jobs.wait",
     },
 }
-"""The commands, by the panel of the help that lists them. A name of two words is a group and a command in it."""
-COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
+"""The functions of the commands in their modules, by the panel of the help that lists them.
+
+A name of two words is a group and a command in it.
+"""
+COMMANDS = {name: place for panel in PANELS.values() for name, place in panel.items()}
 _NEW_OBJECTS = 100_000
 """New objects before a garbage collection: with Python's 700 [2,000 from version 3.14], collections took a third of the
 time of commands that make many objects."""
@@ -174,9 +170,15 @@ def app_of(names: Iterable[str]) -> typer.Typer:
             app.add_typer(groups[noun], name=noun, help=NOUNS[noun], no_args_is_help=True, rich_help_panel=panel)
         home = groups[noun] if noun else app
         home.command(verb, cls=Command, context_settings=SETTINGS, rich_help_panel=panel if not noun else None)(
-            reported(expanded(COMMANDS[name]()))
+            reported(expanded(_function(COMMANDS[name])))
         )
     return app
+
+
+def _function(place: str) -> Callable[..., None]:
+    module, _, name = place.rpartition(".")
+    function: Callable[..., None] = getattr(import_module(f"{__package__}.{module}"), name)
+    return function
 
 
 def __getattr__(name: str) -> typer.Typer:
@@ -188,8 +190,9 @@ def __getattr__(name: str) -> typer.Typer:
 
 def _called(arguments: Sequence[str], words: Sequence[str]) -> Iterable[str]:
     """Return the commands that a command line can concern, by its arguments and the words among them."""
+    before = arguments[: arguments.index(words[0])] if words and words[0] in arguments else arguments
     for name in (" ".join(words[:2]), *words[:1]):
-        if name in COMMANDS and name != "help":
+        if name in COMMANDS and name != "help" and not {"-h", "--help"} & set(before):
             return [name]
     if "_CROSSVIEW_COMPLETE" in os.environ or words or not arguments:
         return COMMANDS

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HIT = (
     *("key", "distance", "target", "labels", "attributes", "text", "source", "scores"),
-    *("match", "similarity", "targets", "probability", "base_rate"),
+    *("match", "probability", "base_rate", "similarity", "targets"),
 )
 COLUMNS = ("query", "rank", *_HIT)
 """The columns of the CSV: the position of the query, the rank in its list, and the hit."""
