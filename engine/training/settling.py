@@ -155,19 +155,22 @@ def settle(tx: Transaction, recipe: Recipe) -> Settled:
 
 
 def check_replaced(tx: Transaction, recipe: Recipe) -> None:
-    """Raise InvalidInputError if the space with the default name of a recipe has another pipeline.
+    """Raise InvalidInputError if the space with the default name of a recipe has another pipeline: learners or views.
 
-    ``posteriors,dot`` and ``instances,dot`` have one default name. A kernel that tuning tried does not count, and
-    ``default`` is one pipeline for any supervision.
+    ``posteriors,dot`` and ``instances,dot`` have one default name. Settings make no other pipeline, whether a stage has
+    them, as in ``itq:8`` and ``itq:16``, or not. A kernel that tuning tried does not count, and ``default`` is one
+    pipeline for any supervision.
     """
     name = recipe.space_name()
     generations = tx.spaces.generations(name)
     if not generations or recipe.spec == DEFAULT:
         return
     stored = generations[-1].summary
-    stages, tuning = parse_stages(stored["spec"]), stored.get("tuning") or {"tried": ()}
-    tried = {Stage(KernelMap.name, trial["settings"].get(KERNEL)) for trial in tuning["tried"]}
-    if recipe.stages not in (stages, tuple(stage for stage in stages if stage not in tried)):
+    wanted, kinds = (
+        [(stage.name, stage.views) for stage in stages] for stages in (recipe.stages, parse_stages(stored["spec"]))
+    )
+    tuned = any(KERNEL in trial["settings"] for trial in (stored.get("tuning") or {"tried": ()})["tried"])
+    if wanted not in (kinds, [kind for kind in kinds if not tuned or kind[0] != KernelMap.name]):
         raise InvalidInputError(
             f"space {name!r} has the pipeline {stored['spec']}, which {format_stages(recipe.stages)} would replace: "
             "name another space, or the same one to replace it, as in ",

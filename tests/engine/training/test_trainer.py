@@ -43,6 +43,16 @@ def test_a_seed_that_none_can_be_is_refused(home, seed):
             few.views.fit([], ("color",), seed=seed)
 
 
+def test_settings_make_no_other_pipeline(home):
+    """Those in a stage count as those beside it; other learners, and other views of a learner, are refused."""
+    with fill(home, "few", [item(*one) for one in each(8)]) as few:
+        for number, bits in enumerate((8, 16), 1):
+            assert few.train(Recipe(spec=f"pca,itq:{bits}", dim=2 * number)).generation == number
+        for spec in ("sqrt,pca,itq:16", "pca@color,itq:16"):
+            with pytest.raises(InvalidInputError, match=f"has the pipeline pca,itq:16, which {spec} would replace"):
+                few.train(Recipe(spec=spec))
+
+
 # -- missing views
 
 
