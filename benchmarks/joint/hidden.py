@@ -20,12 +20,12 @@ from benchmarks.frame.journal import run_trials
 from benchmarks.frame.tables import mean_and_error, summary, table
 from benchmarks.joint.data import DIMENSIONS, OBJECTS, of, synthetic, triplets
 from benchmarks.joint.hidden_notions import Hidden, learn_hidden, matched
+from benchmarks.joint.notion_measures import triplet_error
 from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings
 from crossview.engine.learners.papers.joint.joint_objects import JointObjects
 from crossview.engine.learners.papers.joint.objectives import Objects
 from crossview.engine.learners.papers.losses.constraints import triplets as constrained
-from crossview.engine.training.notion_measures import triplet_error
 
 GRID = (3e-4, 1e-3, 3e-3)
 TEST, HELD_OUT = 4_000, 0.1

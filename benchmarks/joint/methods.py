@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.joint.data import of
+from benchmarks.joint.notion_measures import triplet_error
 from benchmarks.joint.people import Triplets
 from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Sharing
 from crossview.engine.learners.papers.joint.joint_objects import JointObjects
-from crossview.engine.training.notion_measures import triplet_error
 
 FOLDS, ENOUGH = 5, 2_000
 """Folds of the triplets, and how many held-out ones choose: of many triplets not all folds are looked at."""

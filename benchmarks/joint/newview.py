@@ -20,13 +20,14 @@ from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import mean_and_error, summary, table
 from benchmarks.joint import tables
 from benchmarks.joint.methods import ENOUGH, FOLDS, SOLVING, Method, best_of, weights
+from benchmarks.joint.notion_measures import triplet_error
 from benchmarks.joint.people import Triplets, drawn
 from benchmarks.joint.sets import SYNTHETIC, Notions
 from benchmarks.joint.synthetic_report import COLORS
 from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.learners.frame.view_rows import Rows
-from crossview.engine.learners.papers.joint.joint_objects import JointObjects
-from crossview.engine.training.notion_measures import triplet_error
+from crossview.engine.learners.papers.joint.joint_objects import JointObjects, Listed
+from crossview.engine.learners.papers.joint.objectives import Features
 
 DIMENSIONS, MANY = 10, 3_000
 """Dimension of the embeddings; and triplets of each earlier notion."""
@@ -96,12 +97,23 @@ def _left_out(notions: Notions, place: int, many: int, few: Sequence[int], seed:
 
 def _learned(learner: JointObjects, comparisons: Comparisons, few: Triplets, seed: int) -> Iterator[tuple[str, Rows]]:
     """Yield the embedding of the new notion by every method."""
-    name, count = f"{len(few)} triplets", len(learner.common_)
-    yield ADDED, learner.add_notion(name, Comparisons(few)).embeddings_[name]
+    count = len(learner.common_)
+    yield ADDED, added(learner, Comparisons(few))
     notions = np.concatenate([np.asarray(comparisons.notions), np.full(len(few), NEW)])
     together = Comparisons(np.concatenate([comparisons.items, few]), notions=notions)
     yield JOINT, JointObjects(learner.how).fit(together, count).embeddings_[NEW]
     yield INDEPENDENT, best_of(partial(_alone, count), ALONE, few, seed)[0]
+
+
+def added(learner: JointObjects, comparisons: Comparisons) -> Rows:
+    """Return the places of the objects in one more notion, over the common embedding, which stays as it is.
+
+    The weight of the penalty relative to the mean loss of these comparisons is that relative to the mean loss of all
+    others.
+    """
+    one = Listed.of(comparisons, [NEW], learner.bounds, "objects")
+    (factor,) = one.learn(Features(learner.common_), replace(learner.how, sharing="independent")).factors
+    return np.asarray(learner.common_ @ factor)
 
 
 def _alone(count: int, few: Triplets, alpha: float) -> Rows:

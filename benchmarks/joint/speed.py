@@ -16,11 +16,11 @@ from benchmarks.frame.benchmark import Benchmark, Document, positive
 from benchmarks.frame.record import usable_cores
 from benchmarks.frame.tables import table
 from benchmarks.joint.data import synthetic, triplets
+from benchmarks.joint.notion_measures import triplet_error
 from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.papers.joint.joint import JointMetrics
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Start
 from crossview.engine.learners.papers.joint.joint_objects import JointObjects
-from crossview.engine.training.notion_measures import triplet_error
 
 NOTIONS, COLUMNS, DIRECTIONS = 6, 512, 10
 LONG: Sequence[tuple[Start, int, int]] = (("slopes", 0, 20), ("random", 1, 0), ("random", 2, 20))

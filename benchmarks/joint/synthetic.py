@@ -20,7 +20,7 @@ from benchmarks.frame.journal import run_trials
 from benchmarks.joint import synthetic_report as report
 from benchmarks.joint.data import KINDS, OBJECTS, Synthetic, synthetic, triplets
 from benchmarks.joint.methods import ENOUGH, FOLDS, SOLVING, Embedded, Method, tuned
-from crossview.engine.training.notion_measures import consistency, neighbor_error
+from benchmarks.joint.notion_measures import consistency, neighbor_error
 
 BUDGETS, WIDTHS = (1_000, 3_000, 10_000, 30_000, 100_000), (5, 10)
 WIDE, WIDE_BUDGETS = 60, (3_000, 10_000)

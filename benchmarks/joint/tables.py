@@ -7,10 +7,10 @@ import numpy as np
 
 from benchmarks.frame.tables import mean_and_error, summary, table
 from benchmarks.joint.methods import Method, area, tuned
+from benchmarks.joint.notion_measures import neighbor_error
 from benchmarks.joint.people import drawn
 from benchmarks.joint.sets import Notions
 from crossview.engine.learners.frame.comparisons import Comparisons
-from crossview.engine.training.notion_measures import neighbor_error
 
 Trials = Sequence[Mapping[str, Any]]
 

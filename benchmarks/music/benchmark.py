@@ -26,13 +26,13 @@ from benchmarks.frame.benchmark import Benchmark, numbers, seeds_of, trial_argum
 from benchmarks.frame.headlines import stated
 from benchmarks.frame.journal import by_seed, run_trials
 from benchmarks.joint.methods import FOLDS, SOLVING, best_of
+from benchmarks.joint.notion_measures import triplet_error
 from benchmarks.joint.people import Triplets
 from benchmarks.music import report
 from benchmarks.music.data import Music, order
 from benchmarks.music.methods import BY_GENRES, DIMENSIONS, WAYS
 from benchmarks.music.pool import ALPHA, LOOKED_AT, Pool
 from crossview.engine.findings.questions.beliefs import FIRST
-from crossview.engine.training.notion_measures import triplet_error
 
 BUDGETS, ANSWERS = (500, 1_000, 2_000, 4_000, 7_000), (1_000, 1_500, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000)
 HELD_OUT, ENOUGH = 0.2, 1_000

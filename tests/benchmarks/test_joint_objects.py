@@ -8,9 +8,12 @@ import pytest
 from benchmarks.joint import active, newview, objects, poses, sets
 from benchmarks.joint import consistency as joint_consistency
 from benchmarks.joint import methods as joint_methods
+from benchmarks.joint.notion_measures import triplet_error
 from benchmarks.joint.people import Person, drawn, seconds, wrong
 from benchmarks.joint.tables import consistency
+from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings
+from crossview.engine.learners.papers.joint.joint_objects import JointObjects
 
 
 def test_residuals_ignore_place_and_size_but_not_turns():
@@ -30,6 +33,23 @@ def test_notions_of_a_set_agree_in_part(name):
     found = sets.SYNTHETIC[name](100)
     assert found.distances.shape == (len(found.names), 200, 200)
     assert 0.52 < consistency(found, 0) < 0.98
+
+
+def test_a_notion_is_added_over_the_map():
+    """It orders its few triplets, and the map stays."""
+    where = np.random.default_rng(0).normal(size=(40, 2))
+    notions = {name: abs(where[:, None, [at]] - where[None, :, [at]])[..., 0] for at, name in enumerate("ab")}
+    generator = np.random.default_rng(1)
+    many, few = (
+        drawn(distances, count, generator) for distances, count in zip(notions.values(), (1500, 60), strict=True)
+    )
+    both = Comparisons(
+        np.concatenate([many, drawn(notions["b"], 1500, generator)]), notions=np.repeat(["a", "b"], 1500)
+    )
+    learner = JointObjects(JointSettings(n_components=3)).fit(both, 40)
+    before = learner.common_.copy()
+    assert triplet_error(newview.added(learner, Comparisons(few)), few).value < 0.2
+    assert np.array_equal(learner.common_, before)
 
 
 def test_people_err_as_often_as_they_should():

@@ -32,8 +32,14 @@ PATIENCE = 300.0
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RunningServer]:
     with RunningServer(ServerSettings(home=tmp_path / "home", port=0)) as running:
-        assert running.writing.wait_until_ready(PATIENCE)
+        ready(running)
         yield running
+
+
+def ready(server: RunningServer) -> None:
+    """Let the server start the process, if it has none, and wait until it is there."""
+    server.writing.start()
+    until(lambda: server.writing.pid, PATIENCE)
 
 
 @pytest.fixture
@@ -89,7 +95,7 @@ def test_a_process_that_was_killed_is_replaced(server: RunningServer, rows: Remo
     assert {"a", "b", "c"} <= written
     rows.items.put([item("x")])
     assert set(keys(rows)) == written | {"x"}
-    assert server.writing.wait_until_ready(PATIENCE)
+    ready(server)
 
 
 def test_writes_of_many_take_turns(rows: RemoteCollection) -> None:

@@ -74,14 +74,6 @@ class WriteProcess:
         _log.error("the process for writes %s; starting another one", dead.end())
         self.start()
 
-    def wait_until_ready(self, seconds: float) -> bool:
-        """Start the process; return whether it is ready within ``seconds``."""
-        until = time.monotonic() + seconds
-        while self._process is None and time.monotonic() < until:
-            self.start()
-            time.sleep(_TICK)
-        return self._process is not None
-
     @property
     def pid(self) -> int | None:
         """The id of the process; None without a process."""

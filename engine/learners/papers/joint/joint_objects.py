@@ -13,7 +13,7 @@ from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.papers.joint.comparison_loss import Notions
 from crossview.engine.learners.papers.joint.joint_fit import JointSettings, Learned, Sharing, learn
 from crossview.engine.learners.papers.joint.losses import LossName
-from crossview.engine.learners.papers.joint.objectives import Features, Inputs, Objects
+from crossview.engine.learners.papers.joint.objectives import Inputs, Objects
 from crossview.engine.learners.papers.losses.constraints import Bounds, constraints_of
 from crossview.engine.runtime.threads import one_blas_thread
 
@@ -131,27 +131,6 @@ class JointObjects:
         self.common_ = inputs.project(self.learned_.common)
         factors = zip(self.names_, self.learned_.factors, strict=True)
         self.embeddings_ = {name: inputs.project(factor) for name, factor in factors}
-        return self
-
-    def add_notion(self, name: str, comparisons: Comparisons) -> Self:
-        """Place the objects in one more notion, over the common embedding, which stays as it is.
-
-        The weight of the penalty relative to the mean loss of these comparisons is that relative to the mean loss of
-        all others.
-
-        Raises:
-            ValueError: if the notion is already known, or if notions share no embedding; and as ``fit``.
-        """
-        if self.how.sharing != "joint":
-            raise ValueError("only notions with a common embedding can be extended: fit some with sharing='joint'")
-        if name in self.names_:
-            raise ValueError(f"notion {name!r} is already known")
-        source = self._source(replace(comparisons, notions=None), [name], len(self.common_))
-        how = replace(self.how, sharing="independent")
-        with one_blas_thread():
-            (factor,) = source.learn(Features(self.common_), how).factors
-        self.names_ = [*self.names_, name]
-        self.embeddings_[name] = self.common_ @ factor
         return self
 
     def agreement(self, comparisons: Comparisons) -> float:

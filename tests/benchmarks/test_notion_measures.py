@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from crossview.engine.training.notion_measures import consistency, neighbor_error, triplet_error
+from benchmarks.joint.notion_measures import consistency, neighbor_error, triplet_error
 
 
 def test_triplet_errors_count_what_is_out_of_order():
