@@ -2,19 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 
 import numpy as np
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.learners.frame.chain import FEWEST_SAMPLED, Chain
+from crossview.engine.learners.frame.chain import Chain
 from crossview.engine.learners.frame.cost import FitSize
 from crossview.engine.learners.frame.stage import format_stages
-from crossview.engine.learners.registry import MAX_ITEMS
 from crossview.engine.runtime.memory import available_memory
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.pipeline import ITEMS_AT_ONCE, labels_of
 from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.training_keys import packed_keys
 from crossview.engine.training.calibration import with_matches
 from crossview.engine.training.examples import Examples, check_rows, listed, with_rows
@@ -52,7 +52,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     cost = _estimated(tx, settled, pipeline, holdout)
     if progress is not None:
         progress("training", 0, 0, cost.sentence())
-    _check_memory(tx, settled, pipeline, cost, holdout)
+    _check_memory(cost, lambda most: _estimated(tx, settled, pipeline.set_params(max_items=most), holdout))
     items = listed(tx, settled.views, recipe.ignore_labels)
     if not pipeline.capabilities.adds_views:  # such a pipeline fits its views together
         items = items.having_all(*settled.views)
@@ -89,14 +89,34 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     return partial(_fit, space, settled, examples, some_rows(tx, items, settled.seed), progress)
 
 
-def candidate(tx: Transaction, spec: str, request: EvaluationRequest) -> Space:
-    """Return a learner as a space that an evaluation fits again on every split.
+class Candidate(Space):
+    """A learner to fit on every split of an evaluation; unfitted, it has a target for each view and each notion."""
 
-    The space itself has learned from the smallest sample, which shows its targets and finds missing data early.
-    """
-    recipe = Recipe(spec=spec, views=request.views, sample=FEWEST_SAMPLED, seed=request.seed)
-    space = training(tx, spec, recipe)()
-    return replace(space, settings={name: value for name, value in space.settings.items() if name != MAX_ITEMS})
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """The targets of all views, whose dimensions only a fit shows."""
+        names = self.pipeline.metric_names_ or ("",)
+        return tuple(Target(view=view, name=name, dim=0) for view in self.views for name in names)
+
+
+def candidate(tx: Transaction, spec: str, request: EvaluationRequest) -> Candidate:
+    """Return a learner, settled as for a training; errors name missing data, and memory that no split can have."""
+    recipe = Recipe(spec=spec, views=request.views, holdout=request.test_size, seed=request.seed)
+    settled = settle(tx, recipe)
+    pipeline = settled.pipeline()
+    _check_memory(_estimated(tx, settled, pipeline, Holdout.of(tx, recipe)))
+    if pipeline.capabilities.notions:  # it learns those of the items' labels
+        pipeline.steps[-1].metric_names_ = sorted(tx.items.notion_label_counts())
+    return Candidate(
+        name=spec,
+        generation=0,
+        spec=format_stages(settled.stages),
+        views=settled.views,
+        revisions={},
+        pipeline=pipeline,
+        seed=settled.seed,
+        settings=settled.settings,
+    )
 
 
 def _fit(
@@ -144,8 +164,11 @@ def _estimated(tx: Transaction, settled: Settled, pipeline: Chain, holdout: Hold
     )
 
 
-def _check_memory(tx: Transaction, settled: Settled, pipeline: Chain, cost: TrainingCost, holdout: Holdout) -> None:
-    """Raise NotEnoughMemoryError if the memory that this process can still take is less than the cost."""
+def _check_memory(cost: TrainingCost, of_sample: Callable[[int], TrainingCost] | None = None) -> None:
+    """Raise NotEnoughMemoryError if the memory that this process can still take is less than the cost.
+
+    ``of_sample`` returns the cost of learning from a number of items; None if the caller cannot choose the number.
+    """
     available = available_memory()
     if available is None or cost.memory <= available:
         return
@@ -154,9 +177,9 @@ def _check_memory(tx: Transaction, settled: Settled, pipeline: Chain, cost: Trai
         f"{memory_size(max(available, 0))} are available: "
     )
     fewer = cost.sample
-    while fewer > _LEAST_ITEMS:
+    while of_sample is not None and fewer > _LEAST_ITEMS:
         fewer = max(_LEAST_ITEMS, fewer * 3 // 4 // 100 * 100)
-        if _estimated(tx, settled, pipeline.set_params(max_items=fewer), holdout).memory <= available:
+        if of_sample(fewer).memory <= available:
             raise NotEnoughMemoryError(f"{message}learn from fewer, with ", Argument("sample", fewer))
     raise NotEnoughMemoryError(f"{message}name fewer views, choose another learner, or free memory")
 
