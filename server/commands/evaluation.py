@@ -56,7 +56,8 @@ DatabaseOption = Annotated[
     typer.Option(
         metavar="|".join(DATABASES),
         help="Items that the held-out queries must find: training items, other unseen items, or both; separate several "
-        "with commas [default: trained and unseen, if enough items are held out; of compare, unseen].",
+        "with commas [default: trained and unseen, if enough items are held out; of compare, "
+        "unseen, or trained if no label is on two held-out items].",
     ),
 ]
 
@@ -341,30 +342,13 @@ def _measure(
 
 def _print(evaluation: "Evaluation") -> None:
     """Print the figures of one or several spaces, and how they were measured."""
-    spaces = list(dict.fromkeys(row.space for row in evaluation.rows))
-    if len(spaces) > 1 or not evaluation.databases:
-        _print_spaces(evaluation, spaces)
-    else:
-        _print_databases(evaluation)
+    _print_spaces(evaluation, list(dict.fromkeys(row.space for row in evaluation.rows)))
     counts = ", ".join(f"{evaluation.databases[name]} {name}" for name in DATABASES if name in evaluation.databases)
     measured = f"{evaluation.queries} queries" + (f"; items to find: {counts}" if counts else "")
     if evaluation.comparisons:
         measured = f"{evaluation.comparisons} comparisons"
     say(f"{measured}; {evaluation.seconds:.1f} s")
     say("; ".join(completed(sentence) for sentence in (evaluation.protocol, evaluation.codebook) if sentence))
-
-
-def _print_databases(evaluation: "Evaluation") -> None:
-    """Print the figures of one space, a column for each database."""
-    cells = {(_figure(row), row.database): _number(row.value, row.standard_error) for row in evaluation.rows}
-    databases = [name for name in DATABASES if name in evaluation.databases]
-    rows = table("query", "target", "metric", ">k", *(f">{name}" for name in databases))
-    for figure in dict.fromkeys(figure for figure, _ in cells):
-        *names, k = figure
-        figures = (cells.get((figure, name), "-") for name in databases)
-        rows.add_row(names[0] or MEAN, *names[1:], str(k or ""), *figures)
-    show(rows)
-    say(_MEANS)
 
 
 def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
@@ -380,10 +364,6 @@ def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
     show(rows)
     brackets = f"; in brackets the difference to {spaces[0]}, paired" if evaluation.differences else ""
     say(f"{_MEANS}{brackets}")
-
-
-def _figure(row: "EvaluationRow") -> tuple[str, str, str, int | None]:
-    return row.query_view, row.database_view, row.metric, row.k
 
 
 def _key(row: "EvaluationRow | EvaluationDifference") -> tuple[str, str, str, str, str, int | None]:

@@ -47,7 +47,7 @@ def test_one_space_is_measured_as_before(where: list[str]) -> None:
     assert {row["space"] for row in found["rows"]} == {"cca"}
     assert (found["differences"], found["overlaps"], found["comparisons"]) == ([], [], 0)
     table = done("evaluate", "rows", "--view", "color", "--space", "raw", "-k", 5, "--test-size", 0.5, *where)
-    assert table.split()[:6] == ["query", "target", "metric", "k", "trained", "unseen"]
+    assert table.split()[:6] == ["query", "target", "database", "metric", "k", "raw"]
     assert "means \u00b1 standard errors" in table
 
 
@@ -84,11 +84,14 @@ def test_mistakes_are_one_line(where: list[str], tmp_path: Path) -> None:
     assert run(*ask, "--json", "--csv").exit_code == 2
 
 
-def test_databases_stand_side_by_side(where: list[str]) -> None:
-    """Each has a column for one space, and a line for several; JSON and CSV name the database of each figure."""
+def test_every_figure_has_its_database(where: list[str]) -> None:
+    """The table, JSON and CSV name it."""
     ask = ("evaluate", "rows", "--view", "color", "--targets", "gist", "-k", 5, *where)
     table = done(*ask, "--database", "trained,unseen,mixed")
-    assert table.split()[:7] == ["query", "target", "metric", "k", "trained", "unseen", "mixed"]
+    assert table.split()[:6] == ["query", "target", "database", "metric", "k", "cca"]
+    assert table.count("color\tgist\t") == 5 + 8 + 9
+    for database in ("trained", "unseen", "mixed"):
+        assert f"color\tgist\t{database}\tmap\t" in table
     assert "6 queries; items to find: 14 trained, 6 unseen, 20 mixed; " in table
     found = result_of(*ask, "--database", "unseen,mixed")
     assert [row["database"] for row in found["rows"]] == ["unseen"] * 8 + ["mixed"] * 9

@@ -39,6 +39,13 @@ def test_learners_stand_side_by_side(where: list[str], tmp_path: Path) -> None:
     assert [space["name"] for space in result_of("space", "list", "rows", *where)] == ["raw"]
 
 
+def test_the_table_of_one_learner_has_its_seconds(where: list[str]) -> None:
+    lines = [line.split("\t") for line in done("compare", "rows", "--learners", "cca", *where).splitlines()]
+    assert lines[0] == ["query", "target", "database", "metric", "k", "cca"]
+    (seconds,) = [line[-1] for line in lines if "seconds" in line]
+    assert float(seconds.split()[0]) > 0
+
+
 def test_mistakes_are_one_line(where: list[str]) -> None:
     for options, words in (
         (("--learners", "cca,cca"), "name each space once, and each learner"),
