@@ -1,6 +1,6 @@
 """Divisions of an evaluation's items into queries and training items, and the databases that its queries search."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -54,6 +54,8 @@ class Divisions:
     parts: tuple[Division, ...]
     protocol: str
     """A sentence about the query set."""
+    drawn: str = ""
+    """A sentence about the draw of the queries, if there are more held-out items."""
 
     def overlap(self) -> float:
         """Return the mean of the number of held-out items over that of trained ones."""
@@ -128,13 +130,12 @@ def draw_queries(
             division = replace(division, queries=queries)
         if len(queries) > request.max_queries:
             # A permutation: a larger maximum draws the same queries and more.
-            drawn = np.random.default_rng(request.seed + number).permutation(queries)[: request.max_queries]
-            division = replace(division, queries=np.sort(drawn))
+            chosen = np.random.default_rng(request.seed + number).permutation(queries)[: request.max_queries]
+            division = replace(division, queries=np.sort(chosen))
         parts.append(division)
-    notes = [] if among is None else [f"queries fulfil: {request.where}"]
-    if most > request.max_queries:
-        notes.append(f"{request.max_queries:,} of {most:,} held-out items, drawn at random, are the query set")
-    return Divisions(tuple(parts), "; ".join([divisions.protocol, *notes]))
+    protocol = divisions.protocol if among is None else f"{divisions.protocol}; queries fulfil: {request.where}"
+    drawn = f"{request.max_queries:,} of {most:,} held-out items, drawn at random, are the query set"
+    return Divisions(tuple(parts), protocol, drawn if most > request.max_queries else "")
 
 
 def check_trained(spaces: Sequence[Space], divisions: Divisions, what: str) -> None:
@@ -220,23 +221,27 @@ def databases_sentence(databases: Sequence[str], by: str) -> str:
 
 
 def chosen_databases(
-    items: Examples, divisions: Divisions, targets: Sequence[str], by: str, databases: Sequence[str]
+    items: Examples, divisions: Divisions, targets: Collection[str], by: str, request: EvaluationRequest
 ) -> tuple[tuple[str, ...], str]:
     """Return the databases to measure, and a note if held-out items are too few for one; "" otherwise.
 
     ``targets`` are the views of the items to find. The default is trained and unseen if two labels are on at least two
-    held-out items each in every view and division, and trained alone otherwise; by items it is unseen.
+    held-out items each in every view and division, and trained alone otherwise; by items it is unseen. Without
+    a query view it is unseen if any label is on two held-out items in each view and division, and trained otherwise.
 
     Raises InvalidInputError for trained items by items: a query must find its own item, which is not a trained one.
     """
     if by == ITEMS:
-        if TRAINED in databases:
+        if TRAINED in request.databases:
             raise InvalidInputError(OWN_ITEM)
-        return tuple(databases) or (UNSEEN,), ""
-    if databases:
-        return tuple(databases), ""
-    few = any(_shared_labels(items, division, target) < _ENOUGH for division in divisions.parts for target in targets)
-    return ((TRAINED,), FEW) if few else ((TRAINED, UNSEEN), "")
+        return request.databases or (UNSEEN,), ""
+    if request.databases:
+        return request.databases, ""
+    enough = _ENOUGH if request.view else 1
+    shared = min(_shared_labels(items, division, target) for division in divisions.parts for target in targets)
+    if shared < enough:
+        return (TRAINED,), FEW
+    return ((TRAINED, UNSEEN) if request.view else (UNSEEN,)), ""
 
 
 def check_database(database: str, items: Examples, division: Division, crossing: tuple[str, str], by: str) -> None:

@@ -50,7 +50,7 @@ from crossview.engine.training.retrieval import Measurement, MeasurePlan, Trial,
 from crossview.engine.training.splits import groups_of
 from crossview.engine.training.stored_vectors import StoredVectors, near_repeats, repeats_sentence
 from crossview.engine.training.supervision import check_leaves, count_constraints, stranger, with_supervision
-from crossview.engine.values.errors import NotFoundError, NotReadyError, few
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError, few
 from crossview.engine.values.evaluation import (
     FIRST,
     ITEMS,
@@ -125,13 +125,11 @@ def evaluate(
 ) -> Callable[[], Evaluation]:
     """Return a function that measures retrieval by spaces on the same queries and databases."""
     began = time.monotonic()
-    plans: list[_Plan] = []
-    for view in [request.view] if request.view else dict.fromkeys(chain.from_iterable(s.views for s in spaces)):
-        plans.append(_planned(tx, versions, spaces, request, view, plans))
+    plans, left_out = _plans(tx, versions, spaces, request)
     keys = {key for plan in plans for key in plan.items.of_ids(np.concatenate(plan.query_ids)).keys}
     codebook = codebooks(tx, {view for plan in plans for view in (plan.view, *plan.target_views)}, keys)
     compared = [space for plan in plans for space in plan.spaces]
-    notes = [f"{space.name} answers within a view only" for space in spaces if space not in compared]
+    notes = [*left_out, *(f"{space.name} answers within a view only" for space in spaces if space not in compared)]
     notes += [f"{space.name} is {space.spec}" for space in spaces if space.name == DEFAULT and request.learners]
 
     def measure() -> Evaluation:
@@ -177,6 +175,9 @@ def _sentences(plans: Sequence[_Plan]) -> Iterator[str]:
     """Yield sentences about the queries, the databases and the labels."""
     plan = plans[0]
     yield plan.divisions.protocol
+    for of_view in plans:
+        if of_view.divisions.drawn:
+            yield f"of {of_view.view}, {of_view.divisions.drawn}" if len(plans) > 1 else of_view.divisions.drawn
     yield databases_sentence(plan.measures.databases, plan.measures.by)
     for of_view in plans:
         yield from _by_view(of_view)
@@ -184,71 +185,121 @@ def _sentences(plans: Sequence[_Plan]) -> Iterator[str]:
         yield _notion_note(plan)
     if plan.items.groups is not None and plan.measures.by == LABELS:
         yield "no query finds an item of its own group"
-    yield from (of_view.note for of_view in plans)
-    repeats = [near_repeats(plan.stored.rows, division) for plan in plans[:1] for division in plan.divisions.parts]
+    yield plan.note
+    repeats = [near_repeats(plan.stored.rows, division) for division in plan.divisions.parts]
     yield repeats_sentence(np.concatenate(repeats))
 
 
-def _planned(
-    tx: Transaction,
-    versions: Versions,
-    spaces: Sequence[Space],
-    wanted: EvaluationRequest,
-    view: str,
-    others: Sequence[_Plan],
-) -> _Plan:
-    """Return the plan of a query view; ``others`` are those of other views, whose rows and divisions it shares."""
-    request = replace(wanted, view=view)
+def _plans(
+    tx: Transaction, versions: Versions, spaces: Sequence[Space], request: EvaluationRequest
+) -> tuple[list[_Plan], list[str]]:
+    """Return a plan for each query view, and a note on views that are left out, if any.
+
+    The plans differ in their targets and queries alone, so that one fit for each division serves all of them.
+    """
+    every = not request.view
     notion = notion_of(spaces, request)
     labelled = notion in tx.items.notion_label_counts() or tx.items.label_counts()
     by = request.by or (LABELS if labelled else ITEMS)
-    every = not wanted.view
-    targets = target_views(spaces, request, by, notion)
-    if every and any(space.cross_view and len(space.views) > 1 for space in spaces):
-        targets = {name: tuple(target for target in views if target != view) for name, views in targets.items()}
-    compared = [space for space in spaces if targets[space.name]]
-    views = {}
+    targets, left_out = _targets(spaces, request, by, notion)
+    searched = {view: list(dict.fromkeys(chain(*by_space.values()))) for view, by_space in targets.items()}
+    compared = [space for space in spaces if any(by_space[space.name] for by_space in targets.values())]
+    found = {
+        space.name: tuple(dict.fromkeys(chain(*(one[space.name] for one in targets.values())))) for space in compared
+    }
+    used = {}
     for space in compared:  # a refit needs all views of the space
-        taking_part = (request.view, *targets[space.name])
-        views[space.name] = [name for name in space.views if name in taking_part or (space.spec and request.refit)]
+        taking_part = (*targets, *found[space.name])
+        used[space.name] = [name for name in space.views if name in taking_part or (space.spec and request.refit)]
     ignored = tuple(dict.fromkeys(chain.from_iterable(space.ignored_labels for space in compared)))
-    grouping = grouping_of(compared, request)
-    everything = listed(tx, list(dict.fromkeys(chain.from_iterable(views.values()))), ignored)
-    everything = _grouped(tx, everything, grouping, request)
+    everything = listed(tx, list(dict.fromkeys(chain.from_iterable(used.values()))), ignored)
+    everything = _grouped(tx, everything, grouping_of(compared, request), request)
     items, kind = (_labelled(everything, notion), "labelled items") if by == LABELS else (everything, "items")
-    divisions = divide(compared, items, kind, request, grouping)
-    searched = list(dict.fromkeys(chain.from_iterable(targets.values())))
-    where = check_filter(request.where)
-    among = None if where.is_empty else ItemColumns().matching(tx, where.condition)
-    divisions = draw_queries(divisions, items, searched, request, by, among)
-    databases, note = chosen_databases(items, divisions, searched, by, request.databases)
-    databases = databases[-1:] if every and not request.databases else databases
-    if set(databases) - {UNSEEN}:
-        check_trained(compared, divisions, kind)
-    for target, division, database in product(searched, divisions.parts, databases):
-        check_database(database, items, division, (view, target), by)
+    drawn, databases, note = _divided(tx, compared, items, kind, searched, request, by)
     taxonomy, no_taxonomy = _taxonomy_of(request, compared, items) if by == LABELS else (None, "")
     ks = request.k or (RECALLS if by == ITEMS else (FIRST,) if every else LENGTHS)
-    measures = MeasurePlan(databases, by, ks, notion, taxonomy, wanted.per_query, wanted.hits, wanted.details, every)
+    measures = MeasurePlan(databases, by, ks, notion, taxonomy, request.per_query, request.hits, request.details, every)
     ignoring = f"labels do not count that training ignored: {few(ignored)}" if ignored and by == LABELS else ""
     refits = {space.name: refitting(tx, space) for space in compared if request.refit and space.spec}
     for space in compared:
         if space.name not in refits:
             space.check_revisions(tx.views.all())
-    measured = [(space, () if space.name in refits else targets[space.name]) for space in compared]
-    shared = others[0].stored if others and len(refits) == len(compared) else None
-    return _Plan(
-        view=view,
-        spaces=compared,
-        targets=targets,
-        views=views,
-        items=everything,
-        stored=shared or StoredVectors.of(tx, versions, measured, everything, divisions),
-        divisions=divisions,
-        measures=measures,
-        refits=refits,
-        note="; ".join(filter(None, (note, no_taxonomy, ignoring))),
-    )
+    measured = [(space, () if space.name in refits else found[space.name]) for space in compared]
+    parts = [division for divisions in drawn.values() for division in divisions.parts]
+    stored = StoredVectors.of(tx, versions, measured, everything, parts)
+    plans = [
+        _Plan(
+            view=view,
+            spaces=[space for space in compared if targets[view][space.name]],
+            targets=targets[view],
+            views=used,
+            items=everything,
+            stored=stored,
+            divisions=divisions,
+            measures=measures,
+            refits=refits,
+            note="; ".join(filter(None, (note, no_taxonomy, ignoring))),
+        )
+        for view, divisions in drawn.items()
+    ]
+    return plans, left_out
+
+
+def _targets(
+    spaces: Sequence[Space], request: EvaluationRequest, by: str, notion: str
+) -> tuple[dict[str, dict[str, tuple[str, ...]]], list[str]]:
+    """Return the views of the items to find by query view and space, and a note on views that are left out, if any.
+
+    Without a query view of the request, each view that all spaces have is one, and finds items across these views if
+    any space can. Raises the errors of ``target_views``, and InvalidInputError if nothing is left to find.
+    """
+    if request.view:
+        return {request.view: target_views(spaces, request, by, notion)}, []
+    views = list(dict.fromkeys(chain.from_iterable(space.views for space in spaces)))
+    common = [view for view in views if all(view in space.views for space in spaces)]
+    across = len(common) > 1 and any(space.cross_view for space in spaces)
+    targets = {}
+    for view in common:
+        offered = [target for target in common if target != view or not across]
+        by_space = target_views(spaces, replace(request, view=view), by, notion)
+        targets[view] = {name: tuple(one for one in found if one in offered) for name, found in by_space.items()}
+    targets = {view: by_space for view, by_space in targets.items() if any(by_space.values())}
+    if not targets:
+        names = ", ".join(space.name for space in spaces)
+        raise InvalidInputError(
+            f"no view that all of {names} have can be searched: measure them apart, or choose a query view"
+        )
+    others = [view for view in views if view not in common]
+    return targets, [f"views that some spaces lack are left out: {few(others)}"] if others else []
+
+
+def _divided(
+    tx: Transaction,
+    spaces: Sequence[Space],
+    items: Examples,
+    kind: str,
+    searched: Mapping[str, Sequence[str]],
+    request: EvaluationRequest,
+    by: str,
+) -> tuple[dict[str, Divisions], tuple[str, ...], str]:
+    """Return one division of the items, with queries of each view, the databases, and a note if unseen is none.
+
+    ``searched`` are the views of the items to find by query view, and ``kind`` is what the items are called.
+    """
+    divided = divide(spaces, items, kind, request, grouping_of(spaces, request))
+    where = check_filter(request.where)
+    among = None if where.is_empty else ItemColumns().matching(tx, where.condition)
+    drawn = {
+        view: draw_queries(divided, items, targets, replace(request, view=view), by, among)
+        for view, targets in searched.items()
+    }
+    databases, note = chosen_databases(items, divided, set(chain(*searched.values())), by, request)
+    if set(databases) - {UNSEEN}:
+        check_trained(spaces, divided, kind)
+    for database, (view, divisions) in product(databases, drawn.items()):
+        for target, division in product(searched[view], divisions.parts):
+            check_database(database, items, division, (view, target), by)
+    return drawn, databases, note
 
 
 def _grouped(tx: Transaction, items: Examples, grouping: Grouping | None, request: EvaluationRequest) -> Examples:
@@ -332,8 +383,8 @@ def _fitted(space: Space, plan: _Plan, division: Division) -> tuple[Chain, str]:
     if space.name in plan.refits:
         rows = plan.stored.rows.seen_in(*plan.views[space.name])
         held_out = rows.of_ids(division.held_out)
-        # A space that learned from comparisons may not need labels.
-        learned = rows.of_ids(division.trained) if space.constraints is None else rows.without(held_out)
+        # The held-out items are labelled ones; items without labels are learned from, unless they are of their groups.
+        learned = rows.take(~np.isin(rows.apart, plan.items.of_ids(division.held_out).apart))
         training = with_supervision(learned, space.pairs, space.constraints, space.taxonomy)
         counts = count_constraints(space.constraints, training, held_out)
         pipeline = plan.refits[space.name](training)

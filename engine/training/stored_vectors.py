@@ -13,7 +13,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.versions import Versions
-from crossview.engine.training.divisions import Division, Divisions
+from crossview.engine.training.divisions import Division
 from crossview.engine.training.examples import Examples, with_rows
 from crossview.index.base import Index
 
@@ -58,7 +58,7 @@ class StoredVectors(NamedTuple):
         versions: Versions,
         targets: Sequence[tuple[Space, Sequence[str]]],
         items: Examples,
-        divisions: Divisions,
+        divisions: Sequence[Division],
     ) -> Self:
         """Read what is needed to find items in views of each space; no views for a space that learns again.
 
@@ -73,7 +73,7 @@ class StoredVectors(NamedTuple):
                 if index is not None:
                     indexes[space.name, view] = IndexedTarget(target, index)
         every = not all(views for _, views in targets) or len(indexes) < sum(len(views) for _, views in targets)
-        needed = [part for division in divisions.parts for part in (division.queries, compared_with(division))]
+        needed = [part for division in divisions for part in (division.queries, compared_with(division))]
         return cls(with_rows(tx, items if every else items.of_ids(np.concatenate(needed))), indexes)
 
 

@@ -51,7 +51,8 @@ class EvaluationRequest:
     """
 
     view: str = ""
-    """The query view [default: "", every view in turn; across views if a space can, and their mean]."""
+    """The query view [default: "", every view that all spaces have, in turn; across these views if a space can, and
+    their mean]."""
     learners: tuple[str, ...] = ()
     """Learners or pipelines, such as ``sqrt,cca``, to fit on every split and to measure beside the spaces."""
     views: tuple[str, ...] = ()
@@ -63,7 +64,8 @@ class EvaluationRequest:
     """The targets to search [default: (), all targets that the view can be matched against]."""
     databases: tuple[str, ...] = ()
     """Some of ``DATABASES`` [default: (), trained and unseen if at least two labels have two held-out items each,
-    otherwise trained; by items, unseen; of every view, only the last of these]."""
+    otherwise trained; by items, unseen; of every view, unseen if any label has two held-out items, otherwise
+    trained]."""
     by: str = ""
     """Relevant items: items that share a label, or the query's own item in another view [default: "", labels, or items
     if no item has a label]. One of ``BY``."""

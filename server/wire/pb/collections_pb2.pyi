@@ -1947,7 +1947,9 @@ class EvaluateRequest(_message.Message):
     space: _builtins.str
     """Short name; empty: the active space."""
     view: _builtins.str
-    """The query view. Empty: every view in turn, across views if a space can, and the mean over all pairs of views."""
+    """The query view. Empty: every view that all spaces have, in turn, across views if a space can, and the mean over all
+    pairs of views.
+    """
     refit: _builtins.bool
     """Fit the learner again on a new split, instead of measuring on the held-out items of the training."""
     test_size: _builtins.float
@@ -1992,7 +1994,8 @@ class EvaluateRequest(_message.Message):
     @_builtins.property
     def databases(self) -> _containers.RepeatedScalarFieldContainer[_types_pb2.Database.ValueType]:
         """The items that the queries search. By labels, a query never finds its own item or an item of its group. Empty:
-        trained and unseen if two labels are on two held-out items each, otherwise trained; of every view, only the last.
+        trained and unseen if two labels are on two held-out items each, otherwise trained; of every view,
+        unseen if any label is on two held-out items, otherwise trained.
         """
 
     @_builtins.property
