@@ -79,6 +79,12 @@ def distance_table(target: Target, queries: NDArray[Any], rows: NDArray[Any]) ->
     return distances
 
 
+def moments(values: Floats) -> tuple[float, float]:
+    """Return the mean and the deviation of the values that are not NaN; the latter is 1 if all are equal."""
+    values = values[~np.isnan(values)]
+    return (float(values.mean()), float(values.std()) or 1.0) if len(values) else (0.0, 1.0)
+
+
 def every_distance(target: Target, index: Index, query: NDArray[Any], only: Selection | None) -> tuple[Ids, Floats]:
     """Return the ids, ascending, of the items of a target that ``only`` selects, and their distances, (n,)."""
     if only is not None and len(only.ids) < _READ_BELOW * len(index):
@@ -124,20 +130,15 @@ class Scale:
         reaches = gaps / 4 if target.codes and not target.floats else np.sqrt(gaps)
         return cls(target, sorted_ids, np.where(reaches > 0, reaches, 1.0), index.get(drawn), drawn)
 
-    def usual(self, query: NDArray[Any], own: int | None = None) -> tuple[float, float]:
-        """Return the mean distance of the anchors to a query, over their reaches, and its deviation.
+    def scores(self, column: Column) -> tuple[Floats, float]:
+        """Return how near the items of a column are, (n,): 0 like the anchors, in their deviations.
 
-        ``own`` is the item of the query, which does not count among the anchors.
+        The second value is the mean distance of the anchors, without the query's item, over their reaches.
         """
-        mask = self.anchor_ids != (-1 if own is None else own)
-        ratios = distances_to(self.target, query, self.anchors[mask]) / self.reach(self.anchor_ids[mask])
-        return (float(ratios.mean()), float(ratios.std()) or 1.0) if len(ratios) else (0.0, 1.0)
-
-    def scores(self, query: NDArray[Any], ids: Ids, distances: Floats, own: int | None = None) -> Floats:
-        """Return how near items, (n,), are to a query at these distances: 0 like the anchors, in their deviations."""
-        mean, deviation = self.usual(query, own)
-        scores: Floats = (mean - distances / self.reach(ids)) / deviation
-        return scores
+        mask = self.anchor_ids != (-1 if column.own is None else column.own)
+        apart = distances_to(self.target, column.vector, self.anchors[mask])
+        mean, deviation = moments(apart / self.reach(self.anchor_ids[mask]))
+        return (mean - column.distances / self.reach(column.ids)) / deviation, mean
 
     def reach(self, ids: Ids) -> Floats:
         """Return the reaches of some of the items, (n,)."""
@@ -207,16 +208,9 @@ class Evidence:
         matches = [match for column in columns if (match := self.match(column)) is not None]
         return [match.evidence(values) for match, values in zip(matches, self.matches(columns), strict=True)]
 
-    def usual(self, columns: Sequence[Column]) -> list[float]:
-        """Return how far the items of every column usually are from the query, on the scale of its target."""
-        return [self.scale(column.crossing[1]).usual(column.vector, column.own)[0] for column in columns]
-
-    def scores(self, columns: Sequence[Column]) -> list[Floats]:
-        """Return how near each item of every column is, on the scale of its target, (n,)."""
-        return [
-            self.scale(column.crossing[1]).scores(column.vector, column.ids, column.distances, column.own)
-            for column in columns
-        ]
+    def scores(self, columns: Sequence[Column]) -> list[tuple[Floats, float]]:
+        """Return how near each item of every column is, (n,), and how far items usually are, as ``Scale.scores``."""
+        return [self.scale(column.crossing[1]).scores(column) for column in columns]
 
     def calibrated(self, crossings: Sequence[Crossing]) -> bool:
         """Return whether all crossings have a match, and their views what its familiarity needs."""
@@ -225,7 +219,7 @@ class Evidence:
 
     def to_learn(self, columns: Sequence[Column], by_match: bool) -> list[Floats]:
         """Return what learned weights weigh, (n,) for each column: logits of the matches, or the scores."""
-        return self.logits(columns) if by_match else self.scores(columns)
+        return self.logits(columns) if by_match else [scores for scores, _ in self.scores(columns)]
 
     def scale(self, target: Target) -> Scale:
         """Return the scale of a target's items, computed once for each state of its index."""
@@ -258,7 +252,7 @@ def mean_scores(items: Sequence[Ids], scores: Sequence[Floats], weights: Sequenc
     return all_ids, totals[all_ids] / counts[all_ids]
 
 
-def mean_of_crossings(scores: Floats, weights: Sequence[float]) -> Floats:
+def mean_of_crossings(scores: Floats | NDArray[np.float32], weights: Sequence[float]) -> Floats:
     """Return the weighted mean over the crossings that have a score, (q, n); least for items without any."""
     present = np.where(np.isnan(scores), 0.0, weights)
     total = present.sum(axis=2)

@@ -7,8 +7,8 @@ independent, the share of common neighbours of two targets is the product of the
 determine the quality of each (as in the spectral meta-learner of Parisi, Strino, Nadler and Kluger, PNAS 2014).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import combinations
 from typing import Any, NamedTuple, Self
@@ -29,6 +29,7 @@ from crossview.engine.spaces.columns import (
     every_distance,
     mean_of_crossings,
     mean_scores,
+    moments,
     reciprocal_ranks,
 )
 from crossview.engine.spaces.indexed import Selector
@@ -47,7 +48,7 @@ from crossview.engine.spaces.rankings import Ranking
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.teaching import Teacher
-from crossview.engine.spaces.version import SearchState
+from crossview.engine.spaces.version import Remembered, SearchState
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.query import Query
 from crossview.engine.values.strategy import DISTANCE, LEARN, MATCH, Nearest
@@ -55,7 +56,7 @@ from crossview.features.base import QueryWords
 from crossview.index.base import Ids
 
 _NEAR = 20
-"""A target speaks for the nearest of so many of its items."""
+"""One in so many of a target's items that the search may find: a hit among the nearest of them names the target."""
 
 
 SAMPLE = 400
@@ -71,6 +72,10 @@ _POWER = 3.0
 powers lose to a target that is much better than the others, and greater ones to targets that are equally good."""
 _TAIL = 100
 """One pair of so many tells how fast the scores of the most and of the least similar pairs change."""
+_QUANTILES = 4_000
+"""Maximum number of scores that a similarity keeps."""
+_KEPT = 8
+"""Sets of crossings whose pairs are kept, and weights of each: a page asks for as many lists at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +101,9 @@ class Similarity:
             usual = float(scores.std())
             below, above = float(ordered[:few].mean() - values[0]), float(values[-1] - ordered[-few:].mean())
             ends = below or usual or 1.0, above or usual or 1.0
+        if len(values) > _QUANTILES:  # the most and the least similar pairs are kept one by one
+            places = np.rint((len(values) - 1) * np.sin(np.linspace(0, np.pi / 2, _QUANTILES)) ** 2).astype(int)
+            values, shares = values[np.unique(places)], shares[np.unique(places)]
         return cls(values, shares, ends)
 
     def of(self, scores: Floats) -> Floats:
@@ -115,74 +123,90 @@ class Similarity:
 class RandomPairs:
     """The scores of pairs of items in some crossings."""
 
-    table: Floats
+    table: NDArray[np.float32]
     """The scores of items, as of columns, for queries that are items, too, (m, m, crossings); NaN without one."""
     strange: Floats
-    """By how much each query is farther from items than others are, (m, crossings); NaN without a row."""
-    levels: Sequence[tuple[float, float]]
-    """The mean of all distances over the reaches of items, and their deviation, by crossing; of one, of its scores."""
-    weights: tuple[float, ...]
+    """By how much each query is farther from items than others are, (m, crossings); NaN where this is unknown."""
+    levels: Mapping[Crossing, tuple[float, float]]
+    """The mean of all distances over the reaches of items, and their deviation, by crossing, in the order of the table;
+    NaN for a crossing with too few items. Of one crossing, those of its scores."""
+    weights: Mapping[Crossing, float]
     """The weight of each crossing, above 0; the greatest is 1."""
+    remembered: Remembered = field(default_factory=lambda: Remembered(_KEPT))
+    """The similarities by weights."""
 
     @classmethod
     def of(cls, evidence: Evidence, crossings: Sequence[Crossing]) -> Self:
         """Return the pairs of a sample of the items; the same items have the same sample."""
         ids = _sample(evidence.state, crossings)
-        tables, strange, levels = list[Floats](), list[Floats](), list[tuple[float, float]]()
-        for view, target in crossings:
-            distances, reaches = _distances(evidence, view, target, ids)
+        tables, strange, levels = list[NDArray[np.float32]](), list[Floats](), dict[Crossing, tuple[float, float]]()
+        for crossing in crossings:
+            distances, reaches = _distances(evidence, *crossing, ids)
             if len(crossings) == 1:  # one target keeps the order of its distances
-                return cls(-distances[..., None], np.zeros((len(ids), 1)), [_moments(-distances.ravel())], (1.0,))
+                table = -distances[..., None].astype(np.float32)
+                return cls(table, np.zeros((len(ids), 1)), {crossing: moments(-distances)}, {crossing: 1.0})
             ratios = distances / reaches
-            mean, deviation = _moments(ratios.ravel())
-            sums, squares, counts = (np.nansum(part, axis=1) for part in (ratios, ratios**2, ~np.isnan(ratios)))
+            has = ~np.isnan(ratios)
+            few = min(has.any(axis=axis).sum() for axis in (0, 1)) < _NEIGHBOURS
+            levels[crossing] = mean, deviation = (np.nan, np.nan) if few else moments(ratios)
+            sums, squares, counts = (np.nansum(part, axis=1) for part in (ratios, ratios**2, has))
             usual = np.where(counts, sums / np.maximum(counts, 1), np.nan)
             apart = np.sqrt(np.maximum(squares / np.maximum(counts, 1) - usual**2, 0))
-            tables.append((usual[:, None] - ratios) / np.where(apart > 0, apart, 1.0)[:, None])
+            scores = (usual[:, None] - ratios) / np.where(apart > 0, apart, 1.0)[:, None]
+            tables.append(scores.astype(np.float32))
             strange.append((usual - mean) / deviation)
-            levels.append((mean, deviation))
         table = np.stack(tables, axis=2)
-        return cls(table, np.stack(strange, axis=1), levels, _weights(table))
+        return cls(table, np.stack(strange, axis=1), levels, dict(zip(crossings, _weights(table), strict=True)))
 
     def similarity(self, weights: Sequence[float]) -> Similarity:
         """Return the similarity by weighted mean scores of which the strangeness of the query is subtracted."""
         means = mean_of_crossings(self.table, weights)
         rows, places = np.nonzero(np.isfinite(means))
-        return Similarity.among(means[rows, places] - mean_of_crossings(self.strange[:, None], weights)[rows, 0])
-
-    def strangeness(self, usual: Sequence[float], weights: Sequence[float]) -> float:
-        """Return by how much a query is farther from items than others are; ``usual`` are its usual distances."""
-        parts = [(mean - level) / spread for mean, (level, spread) in zip(usual, self.levels, strict=True)]
-        return float(np.average(parts, weights=weights))
+        return Similarity.among(means[rows, places] - _strangeness(self.strange, weights)[rows])
 
 
 def random_pairs(evidence: Evidence, crossings: Sequence[Crossing]) -> RandomPairs:
-    """Return the pairs in some crossings, drawn once for each state of their indexes."""
-    state = evidence.state
-    indexes = tuple(state.indexed.indexes[target].index for _, target in crossings)
-    place = "pairs", state.space.name, state.indexed.identity, tuple(crossings), indexes
-    return state.version.remembered.value(place, lambda: RandomPairs.of(evidence, crossings))
+    """Return the pairs in some crossings, in any order, drawn once for each state of their indexes."""
+    state, ordered = evidence.state, sorted(crossings, key=str)
+    indexes = tuple(state.indexed.indexes[target].index for _, target in ordered)
+    place = state.space.name, state.indexed.identity, tuple(ordered), indexes
+    kept = state.version.remembered.value("pairs", lambda: Remembered(_KEPT))
+    return kept.value(place, lambda: RandomPairs.of(evidence, ordered))
 
 
-def similarities(evidence: Evidence, columns: Sequence[Column], weights: Sequence[float], means: Floats) -> Floats:
+def similarities(
+    evidence: Evidence, columns: Sequence[Column], weights: Sequence[float], means: Floats, usual: Sequence[float]
+) -> Floats:
     """Return the similarity of a query and items by their weighted mean scores in its columns, (n,).
 
-    A text among rows of pictures is as far from them as usual, because it is farther than any picture.
+    ``usual`` are the usual distances of the query, as ``Scale.scores``. A text among rows of pictures is as far from
+    them as usual, because it is farther than any picture.
     """
-    pairs = random_pairs(evidence, [column.crossing for column in columns])
-    place = "similarity", pairs, tuple(weights)
-    similarity = evidence.state.version.remembered.value(place, lambda: pairs.similarity(weights))
+    weight_of = {column.crossing: weight for column, weight in zip(columns, weights, strict=True)}
+    pairs = random_pairs(evidence, list(weight_of))
+    ordered = tuple(weight_of[crossing] for crossing in pairs.levels)
+    similarity = pairs.remembered.value(ordered, lambda: pairs.similarity(ordered))
+    levels = [pairs.levels[crossing] for crossing in weight_of]
     if len(columns) > 1:
-        usual = [
-            level if column.is_foreign else mean
-            for column, mean, (level, _) in zip(columns, evidence.usual(columns), pairs.levels, strict=True)
+        parts = [
+            0.0 if column.is_foreign else (mean - level) / spread
+            for column, mean, (level, spread) in zip(columns, usual, levels, strict=True)
         ]
-        means = means - pairs.strangeness(usual, weights)
+        means = means - _strangeness(np.array([parts]), weights)
     elif columns[0].is_foreign:
-        target, (level, spread) = columns[0].crossing[1], pairs.levels[0]
-        mean, deviation = _moments(-distances_to(target, columns[0].vector, evidence.scale(target).anchors))
+        target, (level, spread) = columns[0].crossing[1], levels[0]
+        mean, deviation = moments(-distances_to(target, columns[0].vector, evidence.scale(target).anchors))
         means = level + spread * (means - mean) / deviation
     return similarity.of(means)
+
+
+def _strangeness(parts: Floats, weights: Sequence[float]) -> Floats:
+    """Return by how much queries are farther from items than others are, (q,), by that in each crossing, (q, c).
+
+    Crossings where it is unknown, NaN, take no part; it is 0 if all are.
+    """
+    means = mean_of_crossings(parts[:, None], weights)[:, 0]
+    return np.where(np.isfinite(means), means, 0.0)
 
 
 def _sample(state: SearchState, crossings: Sequence[Crossing]) -> Ids:
@@ -208,13 +232,7 @@ def _distances(evidence: Evidence, view: str, target: Target, ids: Ids) -> tuple
     return distances, reaches
 
 
-def _moments(values: Floats) -> tuple[float, float]:
-    """Return the mean and the deviation of the values that are not NaN; the latter is 1 if all are equal."""
-    values = values[~np.isnan(values)]
-    return (float(values.mean()), float(values.std()) or 1.0) if len(values) else (0.0, 1.0)
-
-
-def _weights(table: Floats) -> tuple[float, ...]:
+def _weights(table: NDArray[np.float32]) -> tuple[float, ...]:
     """Return the weights of crossings by their common neighbours; equal ones if these cannot tell."""
     size, _, count = table.shape
     if count < 3 or size < _FEWEST or (np.isnan(table).sum(axis=(0, 1)) > size).any():
@@ -385,15 +403,16 @@ class Fusion:
             return self._by_learning(columns)
         if way == DISTANCE:
             pairs = random_pairs(self._evidence, [column.crossing for column in columns])
-            return self._by_scores(way, columns, pairs.weights)
+            return self._by_scores(way, columns, [pairs.weights[column.crossing] for column in columns])
         ranks, weights = [reciprocal_ranks(column.distances) for column in columns], [1.0] * len(columns)
         return self._ordered(Fused(way, columns, weights, ranks, *_means(columns, ranks, weights)))
 
     def _by_scores(self, way: str, columns: Sequence[Column], weights: Sequence[float]) -> Fused:
         """Fuse by weighted mean scores; one target alone keeps the order of its distances."""
-        parts = self._evidence.scores(columns) if len(columns) > 1 else [-columns[0].distances]
+        scored = self._evidence.scores(columns) if len(columns) > 1 else [(-columns[0].distances, 0.0)]
+        parts, usual = [scores for scores, _ in scored], [mean for _, mean in scored]
         fused = self._ordered(Fused(way, columns, weights, parts, *_means(columns, parts, weights)))
-        alike = similarities(self._evidence, columns, weights, fused.means[fused.order])
+        alike = similarities(self._evidence, columns, weights, fused.means[fused.order], usual)
         copies = np.isin(fused.ids[fused.order], [item for column in columns for item in column.copies])
         return fused._replace(similarities=np.where(copies, 1.0, alike))
 

@@ -125,7 +125,7 @@ class Filters:
 
 
 MOST_VALUES = 64
-"""Maximum number of kept values; the least recently used is dropped first."""
+"""Usual maximum number of kept values; the least recently used is dropped first."""
 T = TypeVar("T")
 
 
@@ -139,15 +139,15 @@ class _Entry:
 class Remembered:
     """Values by key, each computed once, also if several threads ask at once."""
 
-    def __init__(self) -> None:
-        self._entries: dict[Hashable, _Entry] = {}
+    def __init__(self, most: int = MOST_VALUES) -> None:
+        self._most, self._entries = most, dict[Hashable, _Entry]()
         self._lock = threading.Lock()
 
     def value(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value of a key; ``make`` computes an unknown value, and its errors pass through."""
         with self._lock:
             entry = self._entries[key] = self._entries.pop(key, _Entry())  # move to the end: the most recently used
-            while len(self._entries) > MOST_VALUES:
+            while len(self._entries) > self._most:
                 del self._entries[next(iter(self._entries))]
         if not entry.made:
             with held(entry.making):

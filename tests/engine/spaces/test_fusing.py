@@ -1,6 +1,7 @@
 """Fused lists equal the formula of their way over all items, in plain NumPy."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from scipy.special import expit, logit
 from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.spaces import teaching
-from crossview.engine.spaces.columns import best_first, mean_scores, reciprocal_ranks
-from crossview.engine.spaces.fusing import Similarity
+from crossview.engine.spaces.columns import Evidence, best_first, mean_scores, reciprocal_ranks
+from crossview.engine.spaces.fusing import Similarity, random_pairs
+from crossview.engine.spaces.search import searched_targets
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.version import MOST_VALUES, Remembered
 from crossview.engine.values.comparisons import Answer
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.item import NewItem
@@ -415,3 +419,48 @@ def test_two_targets_weigh_the_same(made: Collection, rows: Rows) -> None:
     others = list(range(1, COUNT))
     pair = {view: found for view, found in rows.items() if view != "c"}
     assert_order(search(made, 0, targets=("a", "b")), mean(scores_of(pair, 0, others)))
+
+
+def drawn(made: Collection) -> tuple[Evidence, list[tuple[str, Target]]]:
+    """Return what a search of the space raw reads, in memory, and its crossings."""
+    asked = SearchRequest([Query(key=made.items.keys()[0])], space="raw")
+    state = made._opened.versions().answered("raw", searched_targets(asked), lambda held: held)
+    state = state._replace(version=replace(state.version, transaction=None))
+    return Evidence(state), [(str(target), target) for target in state.space.targets]
+
+
+def test_a_view_of_few_items_leaves_similarities_as_they_are(home: Home) -> None:
+    """A sample of the items of all views has too few of it to show how far they usually are."""
+    draw, widths = np.random.default_rng(0), {"p": 8, "q": 256}
+    views = [["p", "q"] if number < 30 else ["p"] for number in range(2000)]
+    rows = [{view: draw.normal(size=widths[view]).astype(np.float32) for view in some} for some in views]
+    with home.create("sparse", ["p=vectors:dim=8", "q=vectors:dim=256"]) as made:
+        made.items.put([NewItem(f"{number:04}", rows=of_item) for number, of_item in enumerate(rows)])
+        for number in range(8):
+            asked = SearchRequest([Query(key=f"{number:04}")], space="raw", k=1)
+            ((found,), (alone,)) = (made.search(one)[0] for one in (asked, replace(asked, targets=("p",))))
+            assert found.similarity == pytest.approx(alone.similarity, abs=0.04)
+        evidence, crossings = drawn(made)
+        levels = random_pairs(evidence, crossings).levels
+        assert [bool(np.isnan(levels[crossing]).all()) for crossing in crossings] == [False, True]
+
+
+def test_pairs_are_drawn_once_for_crossings_in_any_order(made: Collection) -> None:
+    """They are kept apart from other results, few of them, in few bytes."""
+    evidence, crossings = drawn(made)
+    remembered, pairs = evidence.state.version.remembered, random_pairs(evidence, crossings)
+    assert random_pairs(evidence, crossings[::-1]) is pairs
+    assert pairs.table.nbytes == 4 * pairs.table.size
+    before = len(remembered._entries)
+    for number in range(MOST_VALUES):
+        remembered.value("pairs", Remembered).value(number, int)
+    assert random_pairs(evidence, crossings) is not pairs
+    assert len(remembered._entries) == before
+
+
+def test_a_similarity_keeps_few_scores() -> None:
+    scores = np.sort(np.random.default_rng(0).normal(size=50_000))
+    alike = Similarity.among(scores)
+    assert len(alike.scores) <= 4_000
+    assert alike.of(scores) == pytest.approx((np.arange(50_000) + 1) / 50_001, abs=2e-4)
+    assert alike.of(scores[-5:]) == pytest.approx((np.arange(49_995, 50_000) + 1) / 50_001)
