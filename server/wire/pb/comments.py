@@ -384,7 +384,7 @@ COMMENTS: dict[str, str] = {
     "crossview.v1.Hit.similarity": "In a fused list without matches: the share of pairs of items drawn by chance that are less alike than the query and the item, 0 to 1. Unset in other lists, and in one that ranks make.",
     "crossview.v1.Hit.source": "Path of the item's file, if it has one.",
     "crossview.v1.Hit.target": "Target of the hit; in a merged list, the target in which the hit is best.",
-    "crossview.v1.Hit.targets": "In a fused list: the targets that speak for the item, because it is among the nearest twentieth of their items, and the target in which it is best. Empty in other lists.",
+    "crossview.v1.Hit.targets": "In a fused list: the targets that have the item among the nearest twentieth of the items that the search may find, and the target in which it is best. Empty in other lists.",
     "crossview.v1.Hit.text": "First characters of the item's text, at most 200.",
     "crossview.v1.HitList.hits": "Nearest first, in the order of a score or, in a fused list, of their matches or similarities.",
     "crossview.v1.HitList.query": "Position of the query in the request.",

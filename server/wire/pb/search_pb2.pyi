@@ -565,8 +565,8 @@ class Hit(_message.Message):
 
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """In a fused list: the targets that speak for the item, because it is among the nearest twentieth of their items, and
-        the target in which it is best. Empty in other lists.
+        """In a fused list: the targets that have the item among the nearest twentieth of the items that the search may find,
+        and the target in which it is best. Empty in other lists.
         """
 
     def __init__(
