@@ -43,8 +43,8 @@ class Hit:
     """In a fused list without matches: the share of pairs of items drawn by chance that are less alike than the query
     and the item, 0 to 1; None in other lists, and in one that ranks make."""
     targets: tuple[str, ...] = ()
-    """In a fused list: the targets that have the item among the nearest twentieth of the items that the search may find,
-    and the target in which it is best; empty in other lists."""
+    """In a fused list: the targets that have the item among the nearest twentieth of the items that the search may
+    find, and the target in which it is best; empty in other lists."""
     probability: float | None = None
     """Probability that the item is the same as the query, given the base rate; None if not requested."""
     base_rate: float | None = None
