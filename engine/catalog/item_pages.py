@@ -51,9 +51,8 @@ class Shown(NamedTuple):
         # the constructor of a frozen dataclass sets fields one by one, which takes four times as long
         hit = object.__new__(Hit)
         attributes = {} if self.attributes == "{}" else _parsed(self.attributes)[0]
-        item: dict[str, Any] = {"text": self.text, "source": self.source, "stored": self}
-        vars(hit).update(key=self.key, distance=distance, target=target, labels=self.labels, attributes=attributes)
-        vars(hit).update({**_OF_LIST, **item, **of_list}, missing=bool(self.missing))
+        vars(hit).update(_OF_LIST, key=self.key, labels=self.labels, attributes=attributes, text=self.text, stored=self)
+        vars(hit).update(source=self.source, missing=bool(self.missing), distance=distance, target=target, **of_list)
         return hit
 
 
