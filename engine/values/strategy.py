@@ -38,13 +38,17 @@ def list_name(target: str) -> str:
     return ", ".join(fused_targets(target)) or target or "all targets, merged"
 
 
-def comparison(target: str, has_match: bool) -> str:
-    """Return the sentence about the comparison behind a fused list with this target; "" for another list."""
+def comparison(target: str, asked: bool) -> str:
+    """Return the sentence about the comparison behind a fused list with this target; "" for another list.
+
+    Lists fuse by distance unasked, without ``fuse``, where nothing is calibrated.
+    """
     seen = [_SEEN.get(name, name) for name in fused_targets(target)]
     if not seen:
         return ""
     parts = ", ".join(seen[:-1]) + " and " * (len(seen) > 1) + seen[-1] + " together" * (len(seen) > 1)
-    return f"Compared by {parts}." + ("" if has_match else " Probabilities come after a training with labels.")
+    untrained = not asked and target.startswith(DISTANCE)
+    return f"Compared by {parts}." + " Probabilities come after a training with labels." * untrained
 
 
 def _of(strategies: str, default: Any = MISSING, **more: Any) -> Any:

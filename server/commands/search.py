@@ -122,7 +122,7 @@ def _say_how(request: "SearchRequest", hit_list: "HitList", judgements: "Sequenc
         name = request.feedback
         parts = f" ({name} keeps {of_feedback})" if weights else f" (kept by {name})"
         say(f"searched by {combine}; {total}{parts if judgements else ''}")
-    elif sentence := comparison(hit_list.target, any(hit.match is not None for hit in hits)):
+    elif sentence := comparison(hit_list.target, bool(request.fuse)):
         say(sentence)
     most = request.max_distance
     if not hits and most is not None:

@@ -17,6 +17,7 @@ from crossview.engine.values.strategy import (
     Strategy,
     StrategyOptions,
     Weighted,
+    comparison,
 )
 
 QUERY = Query("v", key="a")
@@ -116,3 +117,14 @@ def test_a_strategy_states_all_options() -> None:
 def test_unknown_options_are_refused() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'top'"):
         SearchRequest([QUERY], top="t")  # type: ignore[call-arg]
+
+
+def test_only_a_list_without_calibration_says_when_probabilities_come() -> None:
+    """Also without hits; a caller who asks for a way gets no matches in any case."""
+    told = "Compared by colours and words together."
+    assert (
+        comparison("distance of color, text", asked=False) == f"{told} Probabilities come after a training with labels."
+    )
+    assert comparison("distance of color, text", asked=True) == told
+    assert comparison("match of color, text", asked=False) == comparison("rank of color, text", asked=True) == told
+    assert comparison("color", asked=False) == ""

@@ -122,7 +122,7 @@ async def _listing(visit: Visit, search: Search) -> Listing:
     for result in response.results:
         listing.hits += result.hits
         listing.unknown += tuple(result.words.unknown)
-        listing.comparison = comparison(result.target, any(hit.HasField("match") for hit in result.hits))
+        listing.comparison = comparison(result.target, bool(search.request.fuse))
     listing.next = _next(search, len(listing.hits))
     return listing
 
