@@ -91,6 +91,7 @@ class Database:
             self._engine = _engine(sa.URL.create("sqlite", database=str(path)))
             # For transactions that read while SQLite cannot make its log: a new connection each, because that can end.
             self._frozen = _engine("sqlite://", creator=lambda: frozen(path), poolclass=sa.NullPool)
+            sa.event.listen(self._engine, "do_connect", lambda *_: self._check_open())  # a caller may have come before
             self._watch, self._lookup = _Apart(path, self._engine), _Apart(path, self._engine)
             try:
                 if not new:
@@ -196,9 +197,9 @@ class Database:
     def close(self) -> None:
         """Close every connection; later calls raise NotReadyError."""
         self._closed = True
+        self._engine.dispose()  # from now on, nothing finds or opens a connection
         self._watch.close()
         self._lookup.close()
-        self._engine.dispose()
 
     def _check_open(self) -> None:
         if self._closed:

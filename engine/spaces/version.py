@@ -158,6 +158,8 @@ class Remembered:
 
 _SHOWN_AT_ONCE = 1_000
 """Items read at a time."""
+_MOST_IN_TURN = 100
+"""Keys up to which threads take turns at one connection; more would let others wait."""
 
 
 class StaleError(Exception):
@@ -253,6 +255,9 @@ class Version:
         """Return the ids and rows, (d,), of those of the keys that items with a view have in exactly this form."""
         if self.at_hand:
             raise StaleError
+        if len(keys) > _MOST_IN_TURN:
+            with self.read() as tx:
+                return self.joined_view(view).of_keys(tx, keys)[1]
         state, rows = self.joined_view(view).of_keys(self.transaction or self.catalog, keys)
         if state != (self.history, self.sequence):
             raise StaleError

@@ -8,8 +8,8 @@ MOST_DESCRIPTORS = 65_536
 """Maximum number of descriptors to request: with more, more collections would stay open than fit into memory."""
 _RESERVED = 64
 """Descriptors reserved for libraries, logs, records of jobs, and pipes to other processes."""
-_PER_COLLECTION = 12
-"""Descriptors that an open collection needs, with several concurrent searches."""
+_PER_COLLECTION = 14
+"""Descriptors that an open collection needs, with four concurrent searches: two for each connection."""
 _MOST_COLLECTIONS = 1_000
 _ARENAS, _MAPPED_FROM = -8, -3
 """The numbers of glibc's settings M_ARENA_MAX and M_MMAP_THRESHOLD."""

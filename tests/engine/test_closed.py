@@ -1,6 +1,7 @@
 """A closed collection says so to every call, and does nothing."""
 
 import inspect
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,3 +137,15 @@ def test_questions_that_outlive_their_collection_say_so(home: Home):
         questions = made.questions
     with pytest.raises(NotReadyError, match="is closed: open it again"):
         questions.answers()
+
+
+def test_who_comes_while_a_collection_closes_opens_no_connection(home: Home) -> None:
+    """A thread may have passed the check before."""
+    with home.create("one", ["v=vectors:dim=2"]) as made:
+        database = made._opened.catalog._database
+        made.items.put_vectors("v", ["a"], np.ones((1, 2), np.float32))
+        made.search(SearchRequest([QUERY]))
+    for late in (lambda: database._lookup.row("SELECT 1"), lambda: database._watch.row("SELECT 1"), database._reading):
+        with pytest.raises(NotReadyError, match="the collection is closed"):
+            late()
+    assert not [one for one in map(os.path.realpath, Path("/proc/self/fd").iterdir()) if one.startswith(str(home.path.resolve()))]

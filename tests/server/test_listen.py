@@ -193,7 +193,7 @@ def test_descriptors_are_shared_between_connections_and_collections(monkeypatch:
         limit[0] = soft
         assert 8 <= most_connections() <= max(8, soft // 2)
         assert 4 <= most_collections() <= 1_000
-        assert soft <= 64 or most_connections() + 12 * most_collections() <= soft
+        assert soft <= 64 or most_connections() + 14 * most_collections() <= soft
     limit[:] = [256, 4_096]
     raise_descriptors()
     assert limit == [4_096, 4_096]

@@ -111,6 +111,8 @@ def test_many_queries_by_key_take_few_statements(items):
         found = items.search(SearchRequest(queries, k=2))
     assert len([one for one in sent if one.startswith("SELECT")]) <= 5
     assert all(f"item/{one.query % 40:03}" not in {hit.key for hit in one.hits} for one in found)
+    with items._opened.catalog._database._lookup._turn:  # many keys do not need the connection of the few
+        assert len(items.search(SearchRequest(queries, k=2))) == 500
 
 
 def test_who_holds_a_version_is_answered_as_before(items):
