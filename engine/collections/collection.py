@@ -284,7 +284,7 @@ class Collection:
         from crossview.engine.spaces.suggestion import check_request, suggest
 
         check_request(request)
-        targets = targets_of(request.queries, request.targets)
+        targets = targets_of([(query, request.targets) for query in request.queries])
         return self._opened.versions().answered(request.space, targets, lambda state: suggest(state, request))
 
     def same(self, request: SameRequest) -> list[Verdict | Failure]:

@@ -56,7 +56,7 @@ class QueryRows(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A group of queries of one view with one kind of input."""
+    """Queries of one view, all by a class, all by text, or neither: the other queries of a request change none."""
 
     view: str
     numbers: list[int]
@@ -80,7 +80,7 @@ def views_of(version: Version, space: Space, query: Query, names: Sequence[str])
     """Return the views of a space by which a query can ask: its own, or all that accept its picture or its text.
 
     Each view has those of the ``names`` of targets that it can find; the views without any are left out if others have
-    some. Raises InvalidInputError if there is no view.
+    some. Raises InvalidInputError if there is no view, and NotFoundError for an unknown name.
     """
     if query.view:
         return {query.view: names}
@@ -92,7 +92,7 @@ def views_of(version: Version, space: Space, query: Query, names: Sequence[str])
     ]
     if query.text is not None and space.cross_view:
         views = _one_of_each_space(version, views)
-    within = {view: [name for name in names if name in map(str, space.targets_of(view))] for view in views}
+    within = {view: [name for name in names if space.target(view, name).view == view] for view in views}
     searched: dict[str, Sequence[str]] = {view: some for view, some in within.items() if some}
     if not views:
         what = {"image": "a picture", "text": "a text"}[kind]
@@ -191,19 +191,20 @@ def by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
 def query_probes(
     state: SearchState, queries: Sequence[Query], names: Sequence[str], as_items: bool = False
 ) -> Iterator[Asked]:
-    """Yield each group of queries with one kind of input, with their vectors by target: those that the queries would
-    have ``as_items``, or those that search the items, which can differ."""
-    for view, numbers in by_view(queries).items():
-        by_class = [number for number in numbers if queries[number].label is not None]
-        rest = [number for number in numbers if queries[number].label is None] if by_class else numbers
+    """Yield each group of queries, with their vectors by target: those that the queries would have ``as_items``, or
+    those that search the items, which can differ."""
+    groups: dict[tuple[str, bool, bool], list[int]] = defaultdict(list)
+    for number, query in enumerate(queries):
+        groups[query.view, query.label is not None, query.text is not None].append(number)
+    for (view, by_class, _), numbers in groups.items():
         if by_class:
-            labels = [queries[number].label or "" for number in by_class]
-            yield Asked(view, by_class, None, state.space.probe_classes(view, labels, names), [None] * len(labels))
-        if rest:
-            rows = query_rows(state.version, view, queries, rest)
-            with stage("map queries", view=view):
-                probes = state.space.probe(view, rows.rows, names, items=as_items)
-            yield Asked(view, rest, rows.rows, probes, rows.own)
+            labels = [queries[number].label or "" for number in numbers]
+            yield Asked(view, numbers, None, state.space.probe_classes(view, labels, names), [None] * len(labels))
+            continue
+        rows = query_rows(state.version, view, queries, numbers)
+        with stage("map queries", view=view):
+            probes = state.space.probe(view, rows.rows, names, items=as_items)
+        yield Asked(view, numbers, rows.rows, probes, rows.own)
 
 
 def familiarity(state: SearchState, group: Asked, queries: Sequence[Query]) -> list[Familiarity] | None:

@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
@@ -118,29 +118,13 @@ def check_pages(request: SearchRequest) -> None:
         raise InvalidInputError("diversity chooses k hits, and pages have all: leave one of the two out")
 
 
-def targets_of(
-    queries: Sequence[Query],
-    names: Sequence[str],
-    check_space: Callable[[Space], None] | None = None,
-    in_view: Mapping[str, Sequence[str]] | None = None,
-) -> TargetsOf:
-    """Return a function that checks the queries against a space and returns the targets to search.
-
-    ``check_space`` raises InvalidInputError for a space that does not suit the search. ``in_view`` has the names of
-    targets by view instead of ``names``.
-    """
+def targets_of(asked: Sequence[tuple[Query, Sequence[str]]]) -> TargetsOf:
+    """Return a function that checks queries, each with names of targets, against a space and returns the targets."""
+    check = no_targets([query for query, _ in asked])
 
     def targets(version: Version, space: Space) -> list[Target]:
-        if check_space is not None:
-            check_space(space)
-        groups = by_view(queries)
-        for view, numbers in groups.items():
-            check_inputs(version, view, queries, numbers)
-        return list(
-            dict.fromkeys(
-                target for view in groups for target in space.targets_for(view, (in_view or {}).get(view, names))
-            )
-        )
+        check(version, space)
+        return list(dict.fromkeys(target for query, names in asked for target in space.targets_for(query.view, names)))
 
     return targets
 
@@ -150,13 +134,14 @@ def searched_targets(request: SearchRequest) -> TargetsOf:
     scan = SCANS[type(request.strategy)]
 
     def targets(version: Version, space: Space) -> list[Target]:
-        queries, in_view = list[Query](), dict[str, Sequence[str]]()
-        for query in request.queries:
-            views = views_of(version, space, query, request.strategy.names)
-            queries += [replace(query, view=view) for view in views]
-            in_view |= views
-        visible = targets_of(queries, (), scan.check_space, in_view)(version, space)
-        return [*visible, *scan.hidden_targets(space, queries)]
+        views = [views_of(version, space, query, request.strategy.names) for query in request.queries]
+        asked = [
+            (replace(query, view=view), names)
+            for query, of_query in zip(request.queries, views, strict=True)
+            for view, names in of_query.items()
+        ]
+        scan.check_space(space)
+        return [*targets_of(asked)(version, space), *scan.hidden_targets(space, [query for query, _ in asked])]
 
     return targets
 

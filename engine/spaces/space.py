@@ -187,7 +187,7 @@ class Space(SpaceDescription):
     def _choice(self, view: str, names: Sequence[str]) -> tuple[Target, ...]:
         if view not in self.views:
             raise NotFoundError(self._no_view(view))
-        targets = [self._target(view, name) for name in names]
+        targets = [self.target(view, name) for name in names]
         if not self.cross_view and (crossing := [target for target in targets if target.view != view]):
             raise InvalidInputError(
                 f"space {self.name!r} only searches within a view, not from {view} to {crossing[0]}: "
@@ -195,8 +195,11 @@ class Space(SpaceDescription):
             )
         return tuple(targets) or (self.targets if self.cross_view else self.targets_of(view))
 
-    def _target(self, view: str, name: str) -> Target:
-        """Return the target of a full name, or of a notion that only one target has, for queries of a view."""
+    def target(self, view: str, name: str) -> Target:
+        """Return the target of a full name, or of a notion that only one target has, for queries of a view.
+
+        Raises NotFoundError for an unknown name, InvalidInputError for a notion of several targets.
+        """
         by_name = {str(target): target for target in self.targets}
         if name in by_name:
             return by_name[name]

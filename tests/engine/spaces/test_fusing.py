@@ -16,11 +16,12 @@ from crossview.engine.collections.home import Home
 from crossview.engine.spaces import teaching
 from crossview.engine.spaces.columns import Evidence, best_first, mean_scores, reciprocal_ranks
 from crossview.engine.spaces.fusing import Similarity, random_pairs
+from crossview.engine.spaces.queries import query_probes
 from crossview.engine.spaces.search import searched_targets
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import MOST_VALUES, Remembered
 from crossview.engine.values.comparisons import Answer
-from crossview.engine.values.errors import InvalidInputError, NotReadyError
+from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.values.item import NewItem
 from crossview.engine.values.query import HitList, Query, SearchRequest
 from crossview.engine.values.recipe import Recipe
@@ -413,6 +414,25 @@ def test_named_targets_of_several_views_are_asked_by_their_own_views(made: Colle
     assert combined.target == "mean of a, b"
     with pytest.raises(InvalidInputError, match="only searches within a view, not from a to b"):
         made.search(SearchRequest([Query("a", key=KEYS[3])], targets=("a", "b"), space="raw"))
+
+
+def test_an_unknown_target_is_named_also_beside_known_ones(made: Collection) -> None:
+    for query in (Query(key=KEYS[0]), Query("a", key=KEYS[0])):
+        with pytest.raises(NotFoundError, match="space 'raw' has no target 'typo'; there are: a, b, c"):
+            made.search(SearchRequest([query], targets=("a", "typo"), space="raw"))
+
+
+def test_a_query_by_text_is_mapped_apart_from_others_of_its_view(home: Home) -> None:
+    """So whether it is a text among rows of pictures does not depend on the other queries of the request."""
+    with home.create("notes", ["text:dim=2"]) as notes:
+        notes.items.put([NewItem(text, text=text) for text in ("red rose", "red wine", "blue sea")])
+        notes.views.fit(())
+        queries = [Query("text", key="red wine"), Query("text", text="rose"), Query("text", vector=np.ones(2))]
+        asked = SearchRequest(queries, space="raw")
+        groups = notes._opened.versions().answered(
+            "raw", searched_targets(asked), lambda state: list(query_probes(state, queries, ()))
+        )
+    assert [group.numbers for group in groups] == [[0, 2], [1]]
 
 
 def test_two_targets_weigh_the_same(made: Collection, rows: Rows) -> None:
