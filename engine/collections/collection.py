@@ -332,7 +332,7 @@ class Collection:
         ``pairs``, how well distances separate similar from dissimilar pairs of items that no space was trained on.
 
         ``learners`` are measured without a training: each is fitted on every split, and nothing is stored. Without a
-        ``view``, the figures are those of every pair of views, and their mean.
+        ``view``, the figures are those of every pair of views that all spaces have, and their mean.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels, nothing held out), StorageError.
         """

@@ -148,4 +148,8 @@ def test_who_comes_while_a_collection_closes_opens_no_connection(home: Home) -> 
     for late in (lambda: database._lookup.row("SELECT 1"), lambda: database._watch.row("SELECT 1"), database._reading):
         with pytest.raises(NotReadyError, match="the collection is closed"):
             late()
-    assert not [one for one in map(os.path.realpath, Path("/proc/self/fd").iterdir()) if one.startswith(str(home.path.resolve()))]
+    assert not [
+        one
+        for one in map(os.path.realpath, Path("/proc/self/fd").iterdir())
+        if one.startswith(str(home.path.resolve()))
+    ]
