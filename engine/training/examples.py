@@ -92,10 +92,6 @@ class Examples:
     def _mask(self, views: Sequence[str]) -> NDArray[np.bool_]:
         return self.mask[:, [list(self.rows).index(view) for view in views]]
 
-    def without(self, excluded: "Examples") -> "Examples":
-        """Return the examples that are not among others."""
-        return self.take(~np.isin(self.ids, excluded.ids))
-
     def of_ids(self, ids: NDArray[np.int64]) -> "Examples":
         """Return the examples with these ids."""
         return self.take(np.isin(self.ids, ids))

@@ -73,7 +73,7 @@ def test_mistakes_are_one_line(where: list[str], tmp_path: Path) -> None:
     """They are the same here and through a server."""
     ask = ("evaluate", "rows", "--view", "color", *where)
     for options, words in (
-        (("--space", "cca,cca"), "name each space once, not cca, cca"),
+        (("--space", "cca,cca"), "name each space once, and each learner, not cca, cca"),
         (("--space", "cca,no"), "there are: cca, pca, raw"),
         (("--constraints", tmp_path / "no.csv"), "constraints cannot be read"),
     ):
