@@ -72,8 +72,7 @@ _POWER = 3.0
 powers lose to a target that is much better than the others, and greater ones to targets that are equally good."""
 _TAIL = 100
 """One pair of so many tells how fast the scores of the most and of the least similar pairs change."""
-_QUANTILES = 4_000
-"""Maximum number of scores that a similarity keeps."""
+_QUANTILES = 4_000  # scores that a similarity keeps at most
 _KEPT = 8
 """Sets of crossings whose pairs are kept, and weights of each: a page asks for as many lists at once."""
 
@@ -129,7 +128,7 @@ class RandomPairs:
     """By how much each query is farther from items than others are, (m, crossings); NaN where this is unknown."""
     levels: Mapping[Crossing, tuple[float, float]]
     """The mean of all distances over the reaches of items, and their deviation, by crossing, in the order of the table;
-    NaN for a crossing with too few items. Of one crossing, those of its scores."""
+    NaN for a crossing with too few items. A crossing that is alone has those of its scores."""
     weights: Mapping[Crossing, float]
     """The weight of each crossing, above 0; the greatest is 1."""
     remembered: Remembered = field(default_factory=lambda: Remembered(_KEPT))
@@ -182,7 +181,7 @@ def similarities(
     ``usual`` are the usual distances of the query, as ``Scale.scores``. A text among rows of pictures is as far from
     them as usual, because it is farther than any picture.
     """
-    weight_of = {column.crossing: weight for column, weight in zip(columns, weights, strict=True)}
+    weight_of = dict(zip([column.crossing for column in columns], weights, strict=True))
     pairs = random_pairs(evidence, list(weight_of))
     ordered = tuple(weight_of[crossing] for crossing in pairs.levels)
     similarity = pairs.remembered.value(ordered, lambda: pairs.similarity(ordered))
@@ -201,10 +200,7 @@ def similarities(
 
 
 def _strangeness(parts: Floats, weights: Sequence[float]) -> Floats:
-    """Return by how much queries are farther from items than others are, (q,), by that in each crossing, (q, c).
-
-    Crossings where it is unknown, NaN, take no part; it is 0 if all are.
-    """
+    """Return the mean over the crossings, (q, c), where strangeness is known, not NaN, (q,); 0 without any."""
     means = mean_of_crossings(parts[:, None], weights)[:, 0]
     return np.where(np.isfinite(means), means, 0.0)
 

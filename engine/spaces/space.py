@@ -196,10 +196,7 @@ class Space(SpaceDescription):
         return tuple(targets) or (self.targets if self.cross_view else self.targets_of(view))
 
     def target(self, view: str, name: str) -> Target:
-        """Return the target of a full name, or of a notion that only one target has, for queries of a view.
-
-        Raises NotFoundError for an unknown name, InvalidInputError for a notion of several targets.
-        """
+        """Return the target of a full name, or of a notion that only one target has, for queries of a view."""
         by_name = {str(target): target for target in self.targets}
         if name in by_name:
             return by_name[name]

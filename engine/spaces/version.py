@@ -158,8 +158,7 @@ class Remembered:
 
 _SHOWN_AT_ONCE = 1_000
 """Items read at a time."""
-_MOST_IN_TURN = 100
-"""Keys up to which threads take turns at one connection; more would let others wait."""
+_MOST_IN_TURN = 100  # keys up to which threads take turns at one connection; more would let others wait
 
 
 class StaleError(Exception):

@@ -39,15 +39,12 @@ def list_name(target: str) -> str:
 
 
 def comparison(target: str, asked: bool) -> str:
-    """Return the sentence about the comparison behind a fused list with this target; "" for another list.
-
-    Lists fuse by distance unasked, without ``fuse``, where nothing is calibrated.
-    """
+    """Return the sentence about the comparison behind a fused list with this target; "" for another list."""
     seen = [_SEEN.get(name, name) for name in fused_targets(target)]
     if not seen:
         return ""
     parts = ", ".join(seen[:-1]) + " and " * (len(seen) > 1) + seen[-1] + " together" * (len(seen) > 1)
-    untrained = not asked and target.startswith(DISTANCE)
+    untrained = not asked and target.startswith(DISTANCE)  # the way without ``fuse`` where nothing is calibrated
     return f"Compared by {parts}." + " Probabilities come after a training with labels." * untrained
 
 

@@ -148,8 +148,5 @@ def test_who_comes_while_a_collection_closes_opens_no_connection(home: Home) -> 
     for late in (lambda: database._lookup.row("SELECT 1"), lambda: database._watch.row("SELECT 1"), database._reading):
         with pytest.raises(NotReadyError, match="the collection is closed"):
             late()
-    assert not [
-        one
-        for one in map(os.path.realpath, Path("/proc/self/fd").iterdir())
-        if one.startswith(str(home.path.resolve()))
-    ]
+    still_open = [os.path.realpath(one) for one in Path("/proc/self/fd").iterdir()]
+    assert not [one for one in still_open if one.startswith(str(home.path.resolve()))]

@@ -450,7 +450,7 @@ def drawn(made: Collection) -> tuple[Evidence, list[tuple[str, Target]]]:
 
 
 def test_a_view_of_few_items_leaves_similarities_as_they_are(home: Home) -> None:
-    """A sample of the items of all views has too few of it to show how far they usually are."""
+    """A sample of the items of all views has too few with this view to show how far they usually are."""
     draw, widths = np.random.default_rng(0), {"p": 8, "q": 256}
     views = [["p", "q"] if number < 30 else ["p"] for number in range(2000)]
     rows = [{view: draw.normal(size=widths[view]).astype(np.float32) for view in some} for some in views]
