@@ -73,8 +73,7 @@ powers lose to a target that is much better than the others, and greater ones to
 _TAIL = 100
 """One pair of so many tells how fast the scores of the most and of the least similar pairs change."""
 _QUANTILES = 4_000  # scores that a similarity keeps at most
-_KEPT = 8
-"""Sets of crossings whose pairs are kept, and weights of each: a page asks for as many lists at once."""
+_KEPT = 8  # sets of crossings whose pairs are kept, and weights of each: a page asks for as many lists at once
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,7 +124,10 @@ def targets_of(asked: Sequence[tuple[Query, Sequence[str]]]) -> TargetsOf:
 
     def targets(version: Version, space: Space) -> list[Target]:
         check(version, space)
-        return list(dict.fromkeys(target for query, names in asked for target in space.targets_for(query.view, names)))
+        found = dict[Target, None]()
+        for query, names in asked:
+            found |= dict.fromkeys(space.targets_for(query.view, names))
+        return [*found]
 
     return targets
 
@@ -134,12 +137,10 @@ def searched_targets(request: SearchRequest) -> TargetsOf:
     scan = SCANS[type(request.strategy)]
 
     def targets(version: Version, space: Space) -> list[Target]:
-        views = [views_of(version, space, query, request.strategy.names) for query in request.queries]
-        asked = [
-            (replace(query, view=view), names)
-            for query, of_query in zip(request.queries, views, strict=True)
-            for view, names in of_query.items()
-        ]
+        asked = list[tuple[Query, Sequence[str]]]()
+        for query in request.queries:
+            views = views_of(version, space, query, request.strategy.names)
+            asked += [(replace(query, view=view), names) for view, names in views.items()]
         scan.check_space(space)
         return [*targets_of(asked)(version, space), *scan.hidden_targets(space, [query for query, _ in asked])]
 
