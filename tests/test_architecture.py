@@ -75,7 +75,7 @@ PARTS_OF_LEARNERS = {
 HOMES = {
     "faiss": (
         *("index/", "engine/learners/hashing/"),
-        *("benchmarks/speed/hamming.py", "benchmarks/speed/near_pairs.py"),
+        *("benchmarks/speed/hamming.py", "benchmarks/speed/lean.py", "benchmarks/speed/near_pairs.py"),
         *("benchmarks/scale/", "benchmarks/store/", "benchmarks/serve/"),
     ),
     "grpc": ("server/edge/", "server/client/", "benchmarks/serve/"),

@@ -17,7 +17,6 @@ from crossview.engine.learners.frame.supervision import Supervision
 from crossview.engine.learners.frame.view_rows import Rows
 from crossview.engine.learners.papers.losses.parameters import Form
 from crossview.engine.learners.papers.metrics.fantope import Fantope
-from crossview.engine.learners.papers.metrics.learner import MetricLearner
 from crossview.engine.learners.papers.metrics.lmnn import LMNN
 from crossview.engine.learners.papers.metrics.qwise import QuadrupletWise
 from crossview.engine.learners.papers.samplers.likeness import draw_tuples, likeness_by_class
@@ -86,7 +85,7 @@ def quadruplets(form: Form) -> Callable[..., Rows]:
     return fit
 
 
-def together(learner: MetricLearner) -> Callable[..., Rows]:
+def together(learner: Fantope | LMNN | QuadrupletWise) -> Callable[..., Rows]:
     """Return what fits a learner to quadruplets by the tree and as many pairs by the classes, in one problem."""
 
     def fit(sample: Sample, taxonomy: Taxonomy, **settings: Any) -> Rows:
@@ -97,7 +96,7 @@ def together(learner: MetricLearner) -> Callable[..., Rows]:
         likeness = likeness_by_class(sample.labels, sample.rows, NEIGHBORS)
         pairs = Comparisons(*draw_tuples(likeness, "pairs", DRAWN, generator))
         given = Supervision(comparisons=MixedComparisons((Comparisons(items), pairs)))
-        fitted: MetricLearner = clone(learner).set_params(**settings).fit([sample.rows], given)
+        fitted: Fantope | LMNN | QuadrupletWise = clone(learner).set_params(**settings).fit([sample.rows], given)
         return fitted.weights_[0]
 
     return fit
