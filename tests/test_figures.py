@@ -111,7 +111,7 @@ def test_each_result_is_on_one_page():
     on_pages = [name for page in PAGES.values() for name in page.results]
     assert sorted(on_pages) == sorted(committed)
     for page in PAGES.values():
-        assert page.plots, page.name
+        assert page.plots or page.name == "lean", page.name  # a table of ratios alone
         assert {plot.result for plot in page.plots} <= set(page.results)
 
 
