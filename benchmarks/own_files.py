@@ -60,16 +60,17 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     try:
         with TemporaryDirectory() as folder, Home(folder).create("own", specs) as collection:
             fill(collection, views, labels, groups)
-            found = collection.evaluate(request)
+            evaluation = collection.evaluate(request)
     except CrossviewError as error:
         raise MissingDataError(str(error)) from None
     settings = {"items": count, "views": {name: rows.shape[1] for name, rows in views.items()}}
-    differences = [asdict(row) for row in found.differences]
+    differences = [asdict(row) for row in evaluation.differences]
     document = {
-        "settings": settings | {"learners": request.learners, "splits": options.splits, "protocol": found.protocol},
-        "rows": [figure(asdict(row)) for row in found.rows],
+        "settings": settings
+        | {"learners": request.learners, "splits": options.splits, "protocol": evaluation.protocol},
+        "rows": [figure(asdict(row)) for row in evaluation.rows],
         "differences": [figure(row) for row in differences],
-        "queries": found.queries,
+        "queries": evaluation.queries,
     }
     if options.csv:
         write_csv(options.csv, document)
@@ -168,7 +169,7 @@ def markdown(document: Document) -> str:
     parts = ["# Learners on your own data", f"{settings['items']:,} items; {sizes}. {settings['protocol']}."]
     parts += [f"Means ± standard errors; in brackets the paired difference to {settings['learners'][0]}."]
     directions = list(dict.fromkeys((row["query"], row["target"]) for row in document["rows"]))
-    for query, target in sorted(directions, key=lambda one: one[0] != MEAN):
+    for query, target in sorted(directions, key=lambda direction: direction[0] != MEAN):
         title = MEAN if query == MEAN else f"{query} → {target}"
         parts += [f"## {title.capitalize() if query == MEAN else title}", table(list(_lines(document, query, target)))]
     return "\n\n".join(parts)

@@ -172,8 +172,8 @@ def by_kind(split: Split) -> dict[str, float]:
     words = np.square(np.diff(split.page.words, axis=0)).sum(axis=1)
     drawn, accuracies = np.random.default_rng(split.number).permutation(split.own), dict[str, float]()
     for count in OF_EACH_KIND:
-        given = [drawn[split.labels[drawn] == kind][:count] for kind in (SIMILAR, DISSIMILAR)]
-        answered = np.concatenate(given)
+        by_kind = [drawn[split.labels[drawn] == kind][:count] for kind in (SIMILAR, DISSIMILAR)]
+        answered = np.concatenate(by_kind)
         seen = split.metric(DIAGONAL, labels=split.labels_of(answered, regions))[0].distances(regions)[:, None]
         evidence = {
             VISUAL: seen,

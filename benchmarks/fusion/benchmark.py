@@ -39,7 +39,7 @@ UNTRAINED = (
     "40, cropped by 5 %, without colours) whose original is the first hit. Four fifths of each class are indexed; the "
     "others are the new pictures. No label is used. Without a way, the view ranks alone. The one list of a search "
     "without options is `distance`. Weights of views come from their common neighbours; their power was chosen on the "
-    f"sets {', '.join(SETS)} and `scenes`, so `merged10` is the test."
+    f"sets {', '.join(SETS)} and `scenes`; `merged10` was looked at, too."
 )
 
 

@@ -111,8 +111,8 @@ def added(learner: JointObjects, comparisons: Comparisons) -> Rows:
     The weight of the penalty relative to the mean loss of these comparisons is that relative to the mean loss of all
     others.
     """
-    one = Listed.of(comparisons, [NEW], learner.bounds, "objects")
-    (factor,) = one.learn(Features(learner.common_), replace(learner.how, sharing="independent")).factors
+    listed = Listed.of(comparisons, [NEW], learner.bounds, "objects")
+    (factor,) = listed.learn(Features(learner.common_), replace(learner.how, sharing="independent")).factors
     return np.asarray(learner.common_ @ factor)
 
 

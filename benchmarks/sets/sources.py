@@ -191,11 +191,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--make and --from belong together")
     if options.make:
         make(options.make, options.public, options.data)
-    found = [(source, state) for source, state in states(options.data) if options.make in (None, source.name)]
-    for source, state in found:
+    checked = [(source, state) for source, state in states(options.data) if options.make in (None, source.name)]
+    for source, state in checked:
         print(f"{source.name:14} {state:18} {source.path}")
     print(f"{PAGE} describes the sets", file=sys.stderr)
-    return int(any(state == DIFFERS for _, state in found))
+    return int(any(state == DIFFERS for _, state in checked))
 
 
 def make(name: str, public: Path, folder: Path) -> None:
@@ -229,7 +229,7 @@ def page() -> str:
 
 
 def _section(source: Source) -> str:
-    made = ", ".join(f"`{file}`" for file in source.public)
+    public_files = ", ".join(f"`{file}`" for file in source.public)
     lines = [
         f"- items: {source.items}",
         f"- file: `{source.path}`, {source.layout}",
@@ -237,6 +237,6 @@ def _section(source: Source) -> str:
         f"- licence: {source.licence}",
         f"- citation: {source.citation}",
         f"- SHA-256: `{source.sha256}`",
-        f"- made by `--make '{source.name}'` from {made}" if made else "- no script makes it",
+        f"- made by `--make '{source.name}'` from {public_files}" if public_files else "- no script makes it",
     ]
     return f"### {source.name}\n\n" + "\n".join(lines)

@@ -78,15 +78,15 @@ def _collection(queries: int) -> Iterator[Row]:
     plain = faiss.IndexFlatL2(DIM)
     plain.add(rows)
     keys = [f"item/{number:06}.jpg" for number in range(ITEMS)]
-    with tempfile.TemporaryDirectory() as folder, Home(folder).create("lean", [f"v=vectors:dim={DIM}"]) as made:
-        made.items.put_vectors("v", keys, rows)
+    with tempfile.TemporaryDirectory() as folder, Home(folder).create("lean", [f"v=vectors:dim={DIM}"]) as collection:
+        collection.items.put_vectors("v", keys, rows)
         for kind in ("flat", "ivf"):
-            made.spaces.reindex("raw", index=kind)
+            collection.spaces.reindex("raw", index=kind)
             spent = _in_turns(
                 {
                     "FAISS flat": lambda at: plain.search(asked[at : at + 1], K),
-                    "by vector": lambda at: made.search(view="v", vector=asked[at], k=K),
-                    "by key": lambda at: made.search(view="v", key=keys[37 * at], k=K),
+                    "by vector": lambda at: collection.search(view="v", vector=asked[at], k=K),
+                    "by key": lambda at: collection.search(view="v", key=keys[37 * at], k=K),
                 },
                 queries,
                 before=2,

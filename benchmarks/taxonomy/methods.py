@@ -95,8 +95,8 @@ def together(learner: Fantope | LMNN | QuadrupletWise) -> Callable[..., Rows]:
         items = np.concatenate([draw(DRAWN // 2, generator) for draw in kinds])
         likeness = likeness_by_class(sample.labels, sample.rows, NEIGHBORS)
         pairs = Comparisons(*draw_tuples(likeness, "pairs", DRAWN, generator))
-        given = Supervision(comparisons=MixedComparisons((Comparisons(items), pairs)))
-        fitted: Fantope | LMNN | QuadrupletWise = clone(learner).set_params(**settings).fit([sample.rows], given)
+        supervision = Supervision(comparisons=MixedComparisons((Comparisons(items), pairs)))
+        fitted: Fantope | LMNN | QuadrupletWise = clone(learner).set_params(**settings).fit([sample.rows], supervision)
         return fitted.weights_[0]
 
     return fit

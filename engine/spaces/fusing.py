@@ -68,7 +68,7 @@ _FEWEST = 5 * _NEIGHBOURS
 _LEAST = 0.005
 """Least share of common neighbours, so that no weight is 0."""
 _POWER = 3.0
-"""The weight of a target is this power of its quality. On the development sets (docs/benchmarks/fusion.md), smaller
+"""The weight of a target is this power of its quality. On the development sets (docs/decisions/fusion.md), smaller
 powers lose to a target that is much better than the others, and greater ones to targets that are equally good."""
 _TAIL = 100
 """One pair of so many tells how fast the scores of the most and of the least similar pairs change."""

@@ -124,10 +124,10 @@ def targets_of(asked: Sequence[tuple[Query, Sequence[str]]]) -> TargetsOf:
 
     def targets(version: Version, space: Space) -> list[Target]:
         check(version, space)
-        found = dict[Target, None]()
+        searched = dict[Target, None]()
         for query, names in asked:
-            found |= dict.fromkeys(space.targets_for(query.view, names))
-        return [*found]
+            searched |= dict.fromkeys(space.targets_for(query.view, names))
+        return [*searched]
 
     return targets
 

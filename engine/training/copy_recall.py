@@ -113,7 +113,7 @@ def evaluate_copies(
     began = time.monotonic()
     if count < 1:
         raise InvalidInputError(f"copy at least 1 picture, not {count}")
-    if request.refit or request.databases or request.by or request.constraints or request.pairs or request.taxonomy:
+    if request.fits or request.databases or request.by or request.constraints or request.pairs or request.taxonomy:
         raise InvalidInputError(
             "copies are measured by searches in the space as it is: leave out databases, by, refit, constraints, pairs "
             "and taxonomy"

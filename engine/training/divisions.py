@@ -72,7 +72,7 @@ def grouping_of(spaces: Sequence[Space], request: EvaluationRequest) -> Grouping
     groupings = [space.group_by for space in spaces if space.group_by is not None]
     if all(grouping == groupings[0] for grouping in groupings):
         return groupings[0] if groupings else None
-    if not request.refit:
+    if not request.fits:
         return None
     names = ", ".join(dict.fromkeys(grouping.name for grouping in groupings))
     raise InvalidInputError(
@@ -91,7 +91,7 @@ def divide(
     Raises NotReadyError if no item is left as a query, InvalidInputError for groups that cannot be divided.
     """
     trained = [space for space in spaces if space.name != RAW]
-    if request.refit or not trained:
+    if request.fits or not trained:
         return _random(spaces, items, what, request, grouping)
     masks = [np.fromiter((key in space.training_keys for key in items.keys), bool, len(items)) for space in trained]
     by_any, by_all = np.any(masks, axis=0), np.all(masks, axis=0)
@@ -130,8 +130,8 @@ def draw_queries(
             division = replace(division, queries=queries)
         if len(queries) > request.max_queries:
             # A permutation: a larger maximum draws the same queries and more.
-            chosen = np.random.default_rng(request.seed + number).permutation(queries)[: request.max_queries]
-            division = replace(division, queries=np.sort(chosen))
+            some = np.random.default_rng(request.seed + number).permutation(queries)[: request.max_queries]
+            division = replace(division, queries=np.sort(some))
         parts.append(division)
     protocol = divisions.protocol if among is None else f"{divisions.protocol}; queries fulfil: {request.where}"
     drawn = f"{request.max_queries:,} of {most:,} held-out items, drawn at random, are the query set"

@@ -155,7 +155,7 @@ def _evaluated(
     names = [space.name for space in spaces]
     of_views = [(view, by_space) for view, by_space in measured.items() if by_space]
     return Evaluation(
-        rows=tuple(sorted(chain(*(rows(*one) for one in of_views)), key=lambda row: names.index(row.space))),
+        rows=tuple(sorted(chain(*(rows(*of_view) for of_view in of_views)), key=lambda row: names.index(row.space))),
         queries=round(float(np.mean([len(ids) for plan in plans for ids in plan.query_ids]))),
         databases={
             name: max(_count(plan, name, plan.target_views) for plan in plans) for name in plan.measures.databases
@@ -163,7 +163,7 @@ def _evaluated(
         protocol="; ".join(dict.fromkeys(part for part in (*_sentences(plans), *notes) if part)),
         codebook=codebook,
         seconds=0.0,
-        differences=tuple(chain(*(differences(*one) for one in of_views))),
+        differences=tuple(chain(*(differences(*of_view) for of_view in of_views))),
         per_query=tuple(chain(*(whole.per_query for whole in wholes))),
         curves=tuple(chain(*(whole.curves for whole in wholes))),
         confusions=tuple(chain(*(whole.confusions for whole in wholes))),
@@ -204,13 +204,14 @@ def _plans(
     targets, left_out = _targets(spaces, request, by, notion)
     searched = {view: list(dict.fromkeys(chain(*by_space.values()))) for view, by_space in targets.items()}
     compared = [space for space in spaces if any(by_space[space.name] for by_space in targets.values())]
-    found = {
-        space.name: tuple(dict.fromkeys(chain(*(one[space.name] for one in targets.values())))) for space in compared
+    to_find = {
+        space.name: tuple(dict.fromkeys(chain(*(by_space[space.name] for by_space in targets.values()))))
+        for space in compared
     }
     used = {}
     for space in compared:  # a refit needs all views of the space
-        taking_part = (*targets, *found[space.name])
-        used[space.name] = [name for name in space.views if name in taking_part or (space.spec and request.refit)]
+        taking_part = (*targets, *to_find[space.name])
+        used[space.name] = [name for name in space.views if name in taking_part or (space.spec and request.fits)]
     ignored = tuple(dict.fromkeys(chain.from_iterable(space.ignored_labels for space in compared)))
     everything = listed(tx, list(dict.fromkeys(chain.from_iterable(used.values()))), ignored)
     everything = _grouped(tx, everything, grouping_of(compared, request), request)
@@ -220,11 +221,11 @@ def _plans(
     ks = request.k or (RECALLS if by == ITEMS else (FIRST,) if every else LENGTHS)
     measures = MeasurePlan(databases, by, ks, notion, taxonomy, request.per_query, request.hits, request.details, every)
     ignoring = f"labels do not count that training ignored: {few(ignored)}" if ignored and by == LABELS else ""
-    refits = {space.name: refitting(tx, space) for space in compared if request.refit and space.spec}
+    refits = {space.name: refitting(tx, space) for space in compared if request.fits and space.spec}
     for space in compared:
         if space.name not in refits:
             space.check_revisions(tx.views.all())
-    measured = [(space, () if space.name in refits else found[space.name]) for space in compared]
+    measured = [(space, () if space.name in refits else to_find[space.name]) for space in compared]
     parts = [division for divisions in drawn.values() for division in divisions.parts]
     stored = StoredVectors.of(tx, versions, measured, everything, parts)
     plans = [
@@ -262,7 +263,7 @@ def _targets(
     for view in common:
         offered = [target for target in common if target != view or not across]
         by_space = target_views(spaces, replace(request, view=view), by, notion)
-        targets[view] = {name: tuple(one for one in found if one in offered) for name, found in by_space.items()}
+        targets[view] = {name: tuple(filter(offered.__contains__, able)) for name, able in by_space.items()}
     targets = {view: by_space for view, by_space in targets.items() if any(by_space.values())}
     if not targets:
         names = ", ".join(space.name for space in spaces)
@@ -306,7 +307,7 @@ def _grouped(tx: Transaction, items: Examples, grouping: Grouping | None, reques
     try:
         return replace(items, groups=groups_of(tx, items.ids, grouping))
     except NotFoundError:
-        if request.refit:
+        if request.fits:
             raise
         # The attribute has been removed since the training, but the space still knows its held-out items.
         return items
@@ -365,10 +366,10 @@ def _measured(space: Space, plans: Sequence[_Plan], progress: Progress | None) -
     wholes = {
         view: Measurement(
             over_splits(splits[view], overlap),
-            list(chain(*(one.per_query for one in of_view))),
-            joined_curves([one.curves for one in of_view]),
-            joined_confusions([one.confusions for one in of_view]),
-            list(chain(*(one.examples for one in of_view))),
+            list(chain(*(split.per_query for split in of_view))),
+            joined_curves([split.curves for split in of_view]),
+            joined_confusions([split.confusions for split in of_view]),
+            list(chain(*(split.examples for split in of_view))),
         )
         for view, of_view in measured.items()
     }

@@ -105,7 +105,6 @@ class EvaluationRequest:
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "spaces", "targets", "databases", "learners", "views")
-        object.__setattr__(self, "refit", self.refit or bool(self.learners))
         if len(set(self.measured)) < len(self.measured):
             raise InvalidInputError(f"name each space once, and each learner, not {', '.join(self.measured)}")
         if self.views and not self.learners:
@@ -120,13 +119,13 @@ class EvaluationRequest:
         check_count("max_queries", self.max_queries)
         check_seed(self.seed)
         check_count("splits", self.splits)
-        if not self.refit and (self.splits > 1 or self.group_by is not None):
+        if not self.fits and (self.splits > 1 or self.group_by is not None):
             raise InvalidInputError("splits and groups of items need a refit: also use ", Argument("refit", True))
         self._check_pairs()
         self._check_per_query()
         if not self.view and (self.constraints is not None or self.pairs is not None):
             raise InvalidInputError("comparisons and pairs measure the distances of one view: name it")
-        if self.constraints is not None and (self.targets or self.refit or self.databases or self.by):
+        if self.constraints is not None and (self.targets or self.fits or self.databases or self.by):
             raise InvalidInputError(
                 "comparisons measure distances within the view, in the space as it is: leave out targets, refit, "
                 "database and by"
@@ -137,10 +136,15 @@ class EvaluationRequest:
         """The names of what to measure: the spaces, then the learners; empty for the active space."""
         return (*self.spaces, *self.learners)
 
+    @property
+    def fits(self) -> bool:
+        """Whether pipelines are fitted on new splits: those of the spaces with ``refit``, and those of learners."""
+        return self.refit or bool(self.learners)
+
     def _check_pairs(self) -> None:
         if self.pairs is None:
             return
-        if self.constraints is not None or self.refit or self.databases or self.by or len(self.targets) > 1:
+        if self.constraints is not None or self.fits or self.databases or self.by or len(self.targets) > 1:
             raise InvalidInputError(
                 "pairs measure distances in one target, in the space as it is: leave out constraints, further targets, "
                 "refit, database and by"

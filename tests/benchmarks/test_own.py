@@ -40,7 +40,7 @@ def run(folder, *more):
 def test_files_are_measured_as_a_collection_is(files):
     """JSON and CSV have the figures of ``Collection.evaluate``, the page a table of the mean and a plot."""
     folder, views, labels = files
-    found = run(folder, "--labels", folder / "y.txt", "--csv", folder / "own.csv")
+    document = run(folder, "--labels", folder / "y.txt", "--csv", folder / "own.csv")
     with Home(folder / "home").create("own", tuple(WIDTHS)) as collection:
         items = [
             NewItem(
@@ -52,8 +52,8 @@ def test_files_are_measured_as_a_collection_is(files):
         ]
         collection.items.put(items)
         expected = collection.evaluate(EvaluationRequest(learners=LEARNERS, views=tuple(WIDTHS), splits=2))
-    values = [one.value for one in expected.rows if one.metric != "seconds"]
-    assert [one["value"] for one in found["rows"] if one["metric"] != "seconds"] == pytest.approx(values)
+    values = [row.value for row in expected.rows if row.metric != "seconds"]
+    assert [row["value"] for row in document["rows"] if row["metric"] != "seconds"] == pytest.approx(values)
     with (folder / "own.csv").open(encoding="utf-8", newline="") as file:
         lines = [line for line in csv.DictReader(file) if line["metric"] != "seconds"]
     assert [float(line["value"]) for line in lines] == pytest.approx(values, rel=1e-5)  # six digits

@@ -54,7 +54,7 @@ def stale(text: str, folder: Path) -> list[tuple[int, str]]:
     A page may have a share instead of a percentage, and the page of the data the sizes of sets. ``folder`` is that of
     the document.
     """
-    found = []
+    figures = []
     for line, paragraph in paragraphs(text):
         if pages := PAGE.findall(paragraph):
             paths = [folder / page for page in pages]
@@ -63,8 +63,8 @@ def stale(text: str, folder: Path) -> list[tuple[int, str]]:
             prose = PAGE.sub("]", _CODE.sub("", paragraph))
             for number in FIGURE.findall(prose):
                 if there.isdisjoint({_value(number), _value(number, 0.01), _value(number, 100)}):
-                    found.append((line, number))
-    return found
+                    figures.append((line, number))
+    return figures
 
 
 def _value(number: str, factor: float = 1) -> float:

@@ -121,10 +121,11 @@ def test_unknown_options_are_refused() -> None:
 
 def test_only_a_list_without_calibration_says_when_probabilities_come() -> None:
     """Also without hits; a caller who asks for a way gets no matches in any case."""
-    told = "Compared by colours and words together."
+    sentence = "Compared by colours and words together."
     assert (
-        comparison("distance of color, text", asked=False) == f"{told} Probabilities come after a training with labels."
+        comparison("distance of color, text", asked=False)
+        == f"{sentence} Probabilities come after a training with labels."
     )
-    assert comparison("distance of color, text", asked=True) == told
-    assert comparison("match of color, text", asked=False) == comparison("rank of color, text", asked=True) == told
+    assert comparison("distance of color, text", asked=True) == sentence
+    assert comparison("match of color, text", asked=False) == comparison("rank of color, text", asked=True) == sentence
     assert comparison("color", asked=False) == ""

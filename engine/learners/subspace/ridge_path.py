@@ -2,6 +2,7 @@
 out."""
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -20,7 +21,7 @@ _KEPT, _KEPT_NUMBERS = 4, 1 << 22
 """Inverses to keep, of at most so many numbers: a descent compares three, and other targets need the same ones."""
 
 
-class Regressions:
+class Regressions(ABC):
     """Ridge regressions of the same rows and targets, one for each penalty.
 
     Attributes:
@@ -31,6 +32,7 @@ class Regressions:
     targets: Rows
     means: NDArray[np.float64]
 
+    @abstractmethod
     def left_out(self, penalty: float, groups: Groups = None) -> Rows:
         """Return, for each row, the prediction of the regression on all rows of other groups, (n, K).
 
@@ -38,7 +40,6 @@ class Regressions:
             penalty: penalty of the regressions.
             groups: (n,) numbers; None: each row is its own group.
         """
-        raise NotImplementedError
 
     def best_penalty(self, penalties: NDArray[np.float64], groups: Groups = None, near: float | None = None) -> float:
         """Return the penalty with the smallest mean squared error of left-out predictions; among equal errors, the

@@ -23,21 +23,21 @@ KEY_CALLS = 15
 def many(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collection]:
     monkeypatch.setattr(ApproximateSearcher, "least_rows", 40)
     monkeypatch.setattr(versions, "AFTER_SECONDS", math.inf)  # nothing is read ahead
-    with home.create("many", [f"v=vectors:dim={DIM}"]) as made:
+    with home.create("many", [f"v=vectors:dim={DIM}"]) as collection:
         rows = np.random.default_rng(0).normal(size=(COUNT, DIM)).astype(np.float32)
-        made.items.put_vectors("v", [f"{number:04}" for number in range(COUNT)], rows)
-        yield made
+        collection.items.put_vectors("v", [f"{number:04}" for number in range(COUNT)], rows)
+        yield collection
 
 
 def calls(search: Callable[[], object]) -> int:
     """Return the number of calls of Python functions of a search that was answered before."""
     search()
     search()
-    made, before = [], sys.getprofile()
-    sys.setprofile(lambda _frame, event, _argument: made.append(1) if event == "call" else None)
+    events, before = [], sys.getprofile()
+    sys.setprofile(lambda _frame, event, _argument: events.append(event) if event == "call" else None)
     search()
     sys.setprofile(before)
-    return len(made)
+    return len(events)
 
 
 @pytest.mark.parametrize("kind", ["flat", "ivf"])
