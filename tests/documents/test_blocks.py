@@ -1,6 +1,8 @@
 """No block of the documents is stale: each is run, compared, a file, or excused with a reason."""
 
 import re
+import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,19 @@ def test_outputs_follow_what_prints_them(document: str) -> None:
     for block in blocks_of(document):
         runs |= block.is_run and block.language in ("sh", "python")
         assert runs or block.language not in COMPARED or block.file or not block.is_run, block.place
+
+
+def test_each_page_is_listed_in_the_contents() -> None:
+    """Sphinx says the same, but only after the whole site is built."""
+    docs = ROOT / "docs"
+    captions = tomllib.loads((docs / "contents.toml").read_text(encoding="utf-8"))
+    entries = [
+        (docs / parent).parent / name
+        for parent, lists in captions.items()
+        for name in chain.from_iterable(lists.values())
+    ]
+    listed = {page.resolve() for entry in entries for page in entry.parent.resolve().glob(f"{entry.name}.md")}
+    assert set(docs.rglob("*.md")) - listed == {docs / "index.md"}
 
 
 def test_stages_are_those_of_documents() -> None:
