@@ -149,7 +149,7 @@ def cluster_means(rows: Rows, places: NDArray[np.intp], random: np.random.Random
     chosen row that is not nearest to any row stays as it is.
     """
     middle = rows[places].mean(axis=0)  # single precision holds rows only near the origin
-    means = rows[places] - middle
+    means, least, most = rows[places] - middle, rows.min(axis=0), rows.max(axis=0)
     if len(rows) > _ROWS:
         rows = rows[random.permutation(len(rows))[:_ROWS]]
     rows = rows - middle
@@ -161,7 +161,7 @@ def cluster_means(rows: Rows, places: NDArray[np.intp], random: np.random.Random
         members = sp.csr_array((np.ones(len(rows)), (nearest, np.arange(len(rows)))), (len(means), len(rows)))
         sums = np.asarray(members @ rows)
         means[sizes > 0] = sums[sizes > 0] / sizes[sizes > 0, None]
-    return np.asarray(means + middle)
+    return np.clip(means + middle, least, most)  # rounding takes a mean below 0, which no histogram may be
 
 
 def _nearest(rows: NDArray[np.float32], means: NDArray[np.float32], block: slice) -> NDArray[np.intp]:

@@ -63,6 +63,13 @@ def test_means_of_clusters_stand_for_rows_better_than_drawn_ones(kernel):
     assert errors["kmeans"] < 0.9 * errors["random"]
 
 
+def test_means_of_histograms_are_histograms():
+    """Rounding took some means of sparse rows below 0, and the training ended."""
+    train = histograms(400, 40, 0) * (np.random.default_rng(1).uniform(size=(400, 40)) < 0.1)
+    fitted = KernelMap("chi2", n_landmarks=50).fit([train])
+    assert fitted.landmarks_[0].min() >= 0
+
+
 def test_landmarks_of_equal_rows(monkeypatch):
     """Duplicates change no landmark's quality; of very many rows only some are clustered."""
     train = np.repeat(histograms(10, 4, 0), 20, axis=0)
