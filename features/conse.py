@@ -76,6 +76,17 @@ class Conse(ModelExtractor):
         self._names = np.asarray(vectors, np.float32)
         return self
 
+    @property
+    def names(self) -> NDArray[np.float32]:
+        """The rows of the names of the classes, as those of texts, (classes, dim); ModelError without them."""
+        names = self._known_names()
+        return np.asarray(names - names.mean(axis=0))
+
+    def _known_names(self) -> NDArray[np.float32]:
+        if self._names is None:
+            raise ModelError("the view lacks the vectors of its class names: delete it, and add it again")
+        return self._names
+
     def to_state(self) -> dict[str, NDArray[Any]]:
         """Return the vectors of the names."""
         return {} if self._names is None else {"names": self._names}
@@ -86,14 +97,12 @@ class Conse(ModelExtractor):
 
     def row(self, sample: Any) -> FeatureRows:
         """Return the row of a picture or of a text, (dim,) float32; see the base."""
-        if self._names is None:
-            raise ModelError("the view lacks the vectors of its class names: delete it, and add it again")
-        pictures, texts = self.towers
-        mean = self._names.mean(axis=0)
+        names, (pictures, texts) = self._known_names(), self.towers
+        mean = names.mean(axis=0)
         if isinstance(sample, str):
             return np.asarray(texts.row(sample) - mean)
         logits = pictures.row(sample, pictures.find().manifest.logits).astype(np.float64)
-        if len(logits) != len(self._names):
+        if len(logits) != len(names):
             raise ModelError(f"the model {pictures.name!r} has other classes than the view")
         weights = np.exp((logits - logits.max()) / self._params["temperature"])
-        return np.asarray(weights / weights.sum() @ self._names - mean, np.float32)
+        return np.asarray(weights / weights.sum() @ names - mean, np.float32)

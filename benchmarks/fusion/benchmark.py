@@ -38,7 +38,8 @@ UNTRAINED = (
     f"Per cent of the first {AMONG} hits in the query's class, and of copies (half the size, JPEG quality "
     "40, cropped by 5 %, without colours) whose original is the first hit. Four fifths of each class are indexed; the "
     "others are the new pictures. No label is used. Without a way, the view ranks alone. The one list of a search "
-    "without options is `distance`. Weights of views come from their common neighbours; their power was chosen on the "
+    "without options is `distance`; `instances` is the same list after a training without labels. Weights of views "
+    "come from their common neighbours; their power was chosen on the "
     f"sets {', '.join(SETS)} and `scenes`; `merged10` was looked at, too."
 )
 

@@ -38,6 +38,8 @@ HAND_MADE: Mapping[str, Sequence[str]] = {"osr8": ("sift", "gist")}
 THREE = ("color", "sift", "gist")
 KEYS, NEW, COPIES, AMONG = 300, 100, 40, 10
 """Maximum numbers of queries by items, by new pictures and by copies of each kind, and of their hits."""
+INSTANCES = "instances"
+"""The way of a space that learned without labels, whose list is by distance."""
 ALONE, FOUND = "alone", "share of the first hits"
 BY_ITEM, BY_NEW, BY_COPY = "items", "new pictures", "copies"
 
@@ -159,6 +161,8 @@ def before_training(name: str, data: Path, models: Path) -> dict[str, Any]:
                 if kind != EXACT
             ]
             for views, way in _searches(hand_made):
+                if way == INSTANCES:
+                    collection.train(Recipe(spec=INSTANCES, views=tuple(views)))
                 for query, queries in ((BY_ITEM, by_key), (BY_NEW, by_picture), (BY_COPY, by_copy)):
                     value = _found(collection, views, way, query, queries)
                     names = {"query": query, "views": ", ".join(views), "method": way or ALONE}
@@ -171,7 +175,7 @@ def _searches(hand_made: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:
     for view in (*hand_made, MODEL):
         yield (view,), ""
     for views in (hand_made, (*hand_made, MODEL)):
-        for way in (RANK, DISTANCE):
+        for way in (RANK, DISTANCE, INSTANCES):
             yield views, way
 
 
@@ -179,8 +183,9 @@ def _found(
     collection: Collection, views: Sequence[str], way: str, query: str, queries: Sequence[tuple[Query, str]]
 ) -> float:
     shares = list[float]()
+    fuse, space = (DISTANCE, INSTANCES) if way == INSTANCES else (way, RAW)
     for asked, wanted in queries:
-        (hits,) = collection.search(SearchRequest([asked], targets=views, fuse=way, k=AMONG))
+        (hits,) = collection.search(SearchRequest([asked], targets=views, fuse=fuse, k=AMONG, space=space))
         right = [hits[0].key == wanted] if query == BY_COPY else [wanted in hit.labels for hit in hits]
         shares.append(float(np.mean(right)))
     return float(np.mean(shares))

@@ -280,12 +280,13 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels to vote with), ImageError, StorageError.
         """
-        from crossview.engine.spaces.search import targets_of
+        from crossview.engine.spaces.search import searched_targets
         from crossview.engine.spaces.suggestion import check_request, suggest
 
         check_request(request)
-        targets = targets_of([(query, request.targets) for query in request.queries])
-        return self._opened.versions().answered(request.space, targets, lambda state: suggest(state, request))
+        return self._opened.versions().answered(
+            request.space, searched_targets(request.search), lambda state: suggest(state, request)
+        )
 
     def same(self, request: SameRequest) -> list[Verdict | Failure]:
         """Return whether the two queries of each pair are the same, by the threshold of the generation in use.
@@ -294,15 +295,12 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError (not calibrated), ImageError, StorageError.
         """
-        from crossview.engine.spaces.search import check_queries, no_targets
-        from crossview.engine.spaces.thresholds import same
+        from crossview.engine.spaces.search import check_queries
+        from crossview.engine.spaces.thresholds import checked_pairs, same
 
-        queries = [query for pair in request.pairs for query in pair]
-        check_queries(queries)
+        check_queries(request.queries)
         return self._opened.versions().answered(
-            request.space,
-            no_targets(queries),
-            lambda state: same(state, request),
+            request.space, checked_pairs(request), lambda state: same(state, request)
         )
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:

@@ -1,6 +1,7 @@
 """The spaces of a collection."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crossview.engine.catalog.catalog import Transaction
@@ -8,6 +9,7 @@ from crossview.engine.catalog.description import check_space_name, find_space_in
 from crossview.engine.collections.opened import Opened
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.loaded import stored_space
+from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotReadyError
 from crossview.engine.values.index_choice import AUTO, RECALL, VECTORS, checked_choice
 from crossview.engine.values.info import SpaceInfo, Threshold
 from crossview.engine.values.item import one_or_several
@@ -126,11 +128,15 @@ class Spaces:
     def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Threshold:
         """Learn the distance up to which two items are the same, and store it with the generation in use.
 
-        With ``refit``, the distances come from spaces that learned without the items, fold by fold.
+        With ``refit``, the distances come from spaces that learned without the items, fold by fold. Without a view,
+        each view of the space gets a threshold, and the returned one makes the fewest errors; views whose items form
+        no pairs are left out.
 
         Raises InvalidInputError (pairs of only one kind), NotFoundError (an item, a space), NotReadyError (no pairs and
         no labels), BusyError, StorageError.
         """
+        if not request.view:
+            return self._calibrated_best(request, progress)
         from crossview.engine.spaces.thresholds import put_threshold, training_of
         from crossview.engine.training.calibration import threshold_by_refits
 
@@ -142,6 +148,20 @@ class Spaces:
             with self._opened.writable.write() as tx:
                 put_threshold(tx, space, threshold, pairs, training)
         return threshold
+
+    def _calibrated_best(self, request: CalibrationRequest, progress: Progress | None) -> Threshold:
+        """Calibrate each view of the space; raise the error of the first one if none can be."""
+        from crossview.engine.spaces.thresholds import errors_of
+
+        thresholds, errors = list[Threshold](), list[CrossviewError]()
+        for view in self.get(request.space).views:
+            try:
+                thresholds.append(self.calibrate(replace(request, view=view), progress=progress))
+            except (InvalidInputError, NotReadyError) as error:
+                errors.append(error)
+        if not thresholds:
+            raise errors[0]
+        return min(thresholds, key=errors_of)
 
     def delete(self, space: str, generation: int | None = None) -> None:
         """Delete a trained space, or one of its generations that does not answer, and give its disk space back.

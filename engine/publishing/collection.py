@@ -25,7 +25,7 @@ from crossview.engine.spaces.item_vectors import embed
 from crossview.engine.spaces.search import answer, check_queries, check_search, no_targets, searched_targets
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import on_common_scale
-from crossview.engine.spaces.thresholds import same
+from crossview.engine.spaces.thresholds import checked_pairs, same
 from crossview.engine.values.errors import EngineUnavailableError, InvalidInputError, NotFoundError
 from crossview.engine.values.hits import HitLists
 from crossview.engine.values.info import CollectionInfo, SpaceInfo
@@ -140,16 +140,20 @@ class PublishedCollection:
 
     def same(self, request: SameRequest) -> list[Verdict | Failure]:
         """Return whether the two queries of each pair are the same, as ``Collection.same``."""
-        queries = [query for pair in request.pairs for query in pair]
-        check_queries(queries)
+        check_queries(request.queries)
         return self._answered(
             request.space,
-            no_targets(queries),
+            checked_pairs(request),
             lambda _, indexed: same(indexed.state, request),
         )
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
-        """Return labels for every query, by vote of the nearest labelled items, as ``Collection.suggest``."""
+        """Return labels for every query, by vote of the nearest labelled items, as ``Collection.suggest``.
+
+        Raises InvalidInputError for a query without a view: an engine makes no list of all views.
+        """
+        if not all(query.view for query in request.queries):
+            raise InvalidInputError("items of a published collection vote in one view: give each query its view")
         return self._answered(
             request.space,
             no_targets(request.queries),

@@ -32,6 +32,7 @@ from crossview.engine.spaces.columns import (
     moments,
     reciprocal_ranks,
 )
+from crossview.engine.spaces.doubt import words_fit
 from crossview.engine.spaces.indexed import Selector
 from crossview.engine.spaces.match import FEWEST_LABELLED
 from crossview.engine.spaces.near_copies import near_copies
@@ -67,6 +68,8 @@ _FEWEST = 5 * _NEIGHBOURS
 """Items with all targets below which common neighbours say nothing, so that all targets weigh the same."""
 _LEAST = 0.005
 """Least share of common neighbours, so that no weight is 0."""
+_ODD = 0.05
+"""Share of the items whose nearest item is less alike than the nearest item of a query that anything resembles."""
 _POWER = 3.0
 """The weight of a target is this power of its quality. On the development sets (docs/decisions/fusion.md), smaller
 powers lose to a target that is much better than the others, and greater ones to targets that are equally good."""
@@ -86,6 +89,8 @@ class Similarity:
     """The share of pairs below each, with half of those that are equal, (n,)."""
     ends: tuple[float, float]
     """Differences of scores below the first and above the last by which the share of pairs beyond falls by e."""
+    least: float = 0.0
+    """A similarity that the nearest item of nearly every item reaches; 0 if they are too few to tell."""
 
     @classmethod
     def among(cls, scores: Floats) -> Self:
@@ -160,7 +165,15 @@ class RandomPairs:
         """Return the similarity by weighted mean scores of which the strangeness of the query is subtracted."""
         means = mean_of_crossings(self.table, weights)
         rows, places = np.nonzero(np.isfinite(means))
-        return Similarity.among(means[rows, places] - _strangeness(self.strange, weights)[rows])
+        scores = means[rows, places] - _strangeness(self.strange, weights)[rows]
+        similarity, best = Similarity.among(scores), np.full(len(means), -np.inf)
+        np.maximum.at(best, rows, scores)
+        best = best[np.isfinite(best)]
+        return (
+            similarity
+            if len(best) < _FEWEST
+            else replace(similarity, least=float(np.quantile(similarity.of(best), _ODD)))
+        )
 
 
 def random_pairs(evidence: Evidence, crossings: Sequence[Crossing]) -> RandomPairs:
@@ -174,9 +187,10 @@ def random_pairs(evidence: Evidence, crossings: Sequence[Crossing]) -> RandomPai
 
 def similarities(
     evidence: Evidence, columns: Sequence[Column], weights: Sequence[float], means: Floats, usual: Sequence[float]
-) -> Floats:
-    """Return the similarity of a query and items by their weighted mean scores in its columns, (n,).
+) -> tuple[Floats, float]:
+    """Return the similarity of a query and items by their weighted mean scores in its columns, (n,), and the least one.
 
+    The nearest item of a query that anything resembles reaches the least one; 0 if nobody can tell.
     ``usual`` are the usual distances of the query, as ``Scale.scores``. A text among rows of pictures is as far from
     them as usual, because it is farther than any picture.
     """
@@ -195,7 +209,8 @@ def similarities(
         target, (level, spread) = columns[0].crossing[1], levels[0]
         mean, deviation = moments(-distances_to(target, columns[0].vector, evidence.scale(target).anchors))
         means = level + spread * (means - mean) / deviation
-    return similarity.of(means)
+    foreign = any(column.is_foreign for column in columns)
+    return similarity.of(means), 0.0 if foreign else similarity.least
 
 
 def _strangeness(parts: Floats, weights: Sequence[float]) -> Floats:
@@ -269,6 +284,8 @@ class Fused(NamedTuple):
     """The similarities of the first k items, in their order, (k,); None with matches, and if ranks make the list."""
     line: tuple[float, float] = (0.0, 1.0)
     """The offset and the slope of the logits of ``matches`` by ``means``."""
+    is_doubtful: bool = False
+    """Whether even the first item resembles the query no more than chance would have it."""
 
 
 @dataclass(frozen=True)
@@ -355,6 +372,7 @@ class Fusion:
             similarities=fused.similarities,
             scores=scores if self.state.space.axes else None,
             words=words,
+            is_doubtful=fused.is_doubtful,
         )
 
     def of_every_view(self, number: int, query: Query) -> Ranking:
@@ -407,9 +425,11 @@ class Fusion:
         scored = self._evidence.scores(columns) if len(columns) > 1 else [(-columns[0].distances, 0.0)]
         parts, usual = [scores for scores, _ in scored], [mean for _, mean in scored]
         fused = self._ordered(Fused(way, columns, weights, parts, *_means(columns, parts, weights)))
-        alike = similarities(self._evidence, columns, weights, fused.means[fused.order], usual)
-        copies = np.isin(fused.ids[fused.order], [item for column in columns for item in column.copies])
-        return fused._replace(similarities=np.where(copies, 1.0, alike))
+        ids = fused.ids[fused.order]
+        alike, least = similarities(self._evidence, columns, weights, fused.means[fused.order], usual)
+        alike = np.where(np.isin(ids, [item for column in columns for item in column.copies]), 1.0, alike)
+        fits = any(words_fit(self.state, column, ids) for column in columns)
+        return fused._replace(similarities=alike, is_doubtful=bool(len(ids) and (not fits or alike[0] < least)))
 
     def _within(self, columns: Sequence[Column]) -> Sequence[Column]:
         """Return the columns with the items that are in one of them within the maximum distance."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.target import Near
 from crossview.engine.spaces.version import SearchState
-from crossview.engine.values.hits import HitList
+from crossview.engine.values.hits import UNLIKELY, HitList
 from crossview.engine.values.strategy import Nearest, Strategy
 from crossview.features.base import QueryWords
 from crossview.features.stages import stage
@@ -47,6 +47,8 @@ class Ranking(NamedTuple):
     scores: Floats | None = None
     """The scores by the sorted names of the axes, (n, axes); None in a space without axes."""
     words: QueryWords | None = None
+    is_doubtful: bool = False
+    """Whether even the first hit resembles the query no more than chance would have it."""
 
     def take(self, which: Any) -> "Ranking":
         """Return some of the hits; ``which`` is a mask, places or a slice."""
@@ -152,5 +154,7 @@ def read_hits(
                 rate = threshold.base_rate if probable.base_rate is None else probable.base_rate
                 of_hit = of_hit | {"probability": threshold.probability(distance, rate), "base_rate": rate}
             hits.append(item.hit(distance, target, **of_hit))
-        lists.append(HitList(ranking.query, ranking.name, tuple(hits), words.get(ranking.query, ranking.words)))
+        unlikely = ranking.matches is not None and count > 0 and bool((ranking.matches < UNLIKELY).all())
+        known, doubtful = words.get(ranking.query, ranking.words), ranking.is_doubtful or unlikely
+        lists.append(HitList(ranking.query, ranking.name, tuple(hits), known, is_doubtful=doubtful))
     return lists

@@ -118,31 +118,23 @@ def check_pages(request: SearchRequest) -> None:
         raise InvalidInputError("diversity chooses k hits, and pages have all: leave one of the two out")
 
 
-def targets_of(asked: Sequence[tuple[Query, Sequence[str]]]) -> TargetsOf:
-    """Return a function that checks queries, each with names of targets, against a space and returns the targets."""
-    check = no_targets([query for query, _ in asked])
-
-    def targets(version: Version, space: Space) -> list[Target]:
-        check(version, space)
-        searched = dict[Target, None]()
-        for query, names in asked:
-            searched |= dict.fromkeys(space.targets_for(query.view, names))
-        return [*searched]
-
-    return targets
-
-
 def searched_targets(request: SearchRequest) -> TargetsOf:
-    """Return the function that checks a search and returns its targets, with the hidden ones."""
+    """Return a function that checks the queries of a search against a space and returns its targets, with hidden ones.
+
+    A query without a view asks by all views by which it can.
+    """
     scan = SCANS[type(request.strategy)]
 
     def targets(version: Version, space: Space) -> list[Target]:
-        asked = list[tuple[Query, Sequence[str]]]()
+        asked = list[Query]()
+        searched = dict[Target, None]()
         for query in request.queries:
-            views = views_of(version, space, query, request.strategy.names)
-            asked += [(replace(query, view=view), names) for view, names in views.items()]
+            for view, names in views_of(version, space, query, request.strategy.names).items():
+                asked.append(replace(query, view=view))
+                searched |= dict.fromkeys(space.targets_for(view, names))
         scan.check_space(space)
-        return [*targets_of(asked)(version, space), *scan.hidden_targets(space, [query for query, _ in asked])]
+        no_targets(asked)(version, space)
+        return [*searched, *scan.hidden_targets(space, asked)]
 
     return targets
 

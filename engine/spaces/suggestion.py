@@ -15,9 +15,10 @@ from sklearn.isotonic import IsotonicRegression
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.fusing import Fusion
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.queries import by_view, query_rows
-from crossview.engine.spaces.search import check_queries
+from crossview.engine.spaces.search import check_queries, check_without_view
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Near, Target, on_common_scale
 from crossview.engine.spaces.version import SearchState, Version
@@ -31,11 +32,21 @@ from crossview.engine.values.labels import (
     fault_of_name,
     without_labels,
 )
-from crossview.engine.values.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
+from crossview.engine.values.query import (
+    LabelShare,
+    LikeliestClass,
+    Query,
+    SuggestedLabels,
+    Suggestions,
+    SuggestRequest,
+)
+from crossview.engine.values.strategy import Nearest
 from crossview.index.base import Searcher, Selection
 
 MOST_ITEMS = 1_000
 """Maximum number of items that calibrate; larger sets are sampled at random."""
+_MOST_FUSED = 200
+"""The same without a view: each of them asks for a list of all items."""
 _PRIOR = 4.0
 """Weight of the prior that a share is its own probability, as a number of votes. On Corel the expected calibration
 error after 10 items is .07 with it and .10 without; after 150 items both are .06."""
@@ -43,13 +54,14 @@ error after 10 items is .07 with it and .10 without; after 150 items both are .0
 
 @dataclass(frozen=True)
 class Voters:
-    """The labelled items of a collection that a space finds for queries of one view; all votes have the same weight."""
+    """The labelled items of a collection that a space finds for queries; all votes have the same weight."""
 
     state: SearchState
     view: str
+    """The view of the queries; "" for all views, whose targets one list fuses."""
     targets: tuple[str, ...]
     k: int
-    """Items that vote in each target, or over all targets if distances have a common scale."""
+    """Items that vote in each target, or over all targets if distances have a common scale or are fused."""
     labels: Mapping[int, tuple[str, ...]]
     """Labels of the labelled items, by id."""
 
@@ -66,6 +78,25 @@ class Voters:
         comparable = on_common_scale(probes.keys())
         by_row = ([lists[row] for lists in by_target.values()] for row in range(len(rows)))
         return [vote_shares(lists, self.labels, self.k, comparable) for lists in by_row]
+
+    def fused(self, queries: Sequence[Query]) -> tuple[list[dict[str, float]], list[int | None]]:
+        """Return the shares as ``shares``, and the id of the item behind each query without a view.
+
+        Raises the errors of ``Fusion.columns_of``.
+        """
+        fusion = Fusion(self.state, Nearest(targets=self.targets), self.k, self._labelled)
+        shares, own = list[dict[str, float]](), list[int | None]()
+        for query in queries:
+            checkpoint()
+            columns, _ = fusion.columns_of(query)
+            ids = fusion.ranking(0, columns).ids
+            shares.append(
+                vote_shares([Near(ids, np.arange(len(ids), dtype=np.float64))], self.labels, self.k, True)
+                if len(ids)
+                else {}
+            )
+            own.append(columns[0].own)
+        return shares, own
 
     def _labelled(self, target: Target) -> Selection:
         searcher, place = self.state.indexed.searcher(target), ("labelled", self.state.space.ignored_labels)
@@ -114,10 +145,15 @@ def calibrate(voters: Voters) -> VoteCalibration:
     """
     with voters.state.version.read() as tx:
         ids, protocol = _items(voters, tx)
-        stored = joined_view(tx, voters.view).rows(tx, ids)
-    shares, right = _outcomes(voters.shares(stored.rows, stored.ids.tolist()), stored.ids.tolist(), voters.labels)
+        keys = tx.items.keys()
+        stored = joined_view(tx, voters.view).rows(tx, ids) if voters.view else None
+    if stored is None:
+        votes, _ = voters.fused([Query(key=keys[item]) for item in ids])
+    else:
+        ids, votes = stored.ids.tolist(), voters.shares(stored.rows, stored.ids.tolist())
+    shares, right = _outcomes(votes, ids, voters.labels)
     if not len(shares):
-        raise NotReadyError(f"too few labelled items with view {voters.view!r} can vote: ", LABELLING)
+        raise NotReadyError(f"too few labelled items{_of_view(voters)} can vote: ", LABELLING)
     return fitted_calibration(shares, right, protocol)
 
 
@@ -139,12 +175,15 @@ def fitted_calibration(shares: NDArray[np.float64], right: NDArray[np.bool_], pr
 def _items(voters: Voters, tx: Transaction) -> tuple[list[int], str]:
     """Return the calibration items, and a sentence about them."""
     space, keys = voters.state.space, tx.items.keys()
-    labelled = [item for item in joined_view(tx, voters.view).ids(tx).tolist() if item in voters.labels]
+    views = [voters.view] if voters.view else space.views
+    having = {item for view in views for item in joined_view(tx, view).ids(tx).tolist()}
+    labelled = sorted(having & voters.labels.keys())
     unseen = [item for item in labelled if keys[item] not in space.training_keys]
     items = unseen or labelled
-    if len(items) > MOST_ITEMS:
-        items = np.sort(np.random.default_rng(0).permutation(items)[:MOST_ITEMS]).tolist()
-    what = f"shares are calibrated on {len(items)} labelled items of view {voters.view!r}"
+    most = MOST_ITEMS if voters.view else _MOST_FUSED
+    if len(items) > most:
+        items = np.sort(np.random.default_rng(0).permutation(items)[:most]).tolist()
+    what = f"shares are calibrated on {len(items)} labelled items{_of_view(voters)}"
     if not space.training_keys:
         return items, f"{what}, none of which votes on itself"
     if unseen:
@@ -153,6 +192,10 @@ def _items(voters: Voters, tx: Transaction) -> tuple[list[int], str]:
         f"{what}, none of which votes on itself; space {space.name!r} was trained on all of them, so shares are too "
         "high for new items: hold out items in the training"
     )
+
+
+def _of_view(voters: Voters) -> str:
+    return f" of view {voters.view!r}" if voters.view else ""
 
 
 def _outcomes(
@@ -170,6 +213,7 @@ def _outcomes(
 def check_request(request: SuggestRequest) -> None:
     """Raise InvalidInputError for a request that no collection can answer."""
     check_queries(request.queries, request.k)
+    check_without_view(request.search)
     if any(query.label is not None for query in request.queries):
         raise InvalidInputError(
             "a query by label cannot get suggested labels: give an item, a picture, a text or a vector"
@@ -183,16 +227,22 @@ def suggest(state: SearchState, request: SuggestRequest) -> Suggestions:
 
     Raises NotReadyError if no item has a label, and the errors of ``search.answer``.
     """
-    queries, version, results, protocols = request.queries, state.version, {}, []
+    queries, version, results, protocols = request.queries, state.version, dict[int, SuggestedLabels](), list[str]()
     ignored = state.space.ignored_labels
     labels = version.remembered.value(("labels", ignored), lambda: labels_of(version, ignored))
     for view, numbers in by_view(queries).items():
-        described = query_rows(version, view, queries, numbers)
         voters = Voters(state, view, tuple(request.targets), request.k, labels)
-        shares, calibration = voters.shares(described.rows, described.own), _calibration(voters)
+        likeliest: Sequence[LikeliestClass | None] = [None] * len(numbers)
+        own: Sequence[int | None]
+        if view:
+            described = query_rows(version, view, queries, numbers)
+            shares, own = voters.shares(described.rows, described.own), described.own
+            likeliest = likeliest_of(state.space, view, described.rows)
+        else:
+            shares, own = voters.fused([queries[number] for number in numbers])
+        calibration = _calibration(voters)
         protocols.append(calibration.protocol)
-        likeliest = likeliest_of(state.space, view, described.rows)
-        for number, item, votes, of_all in zip(numbers, described.own, shares, likeliest, strict=True):
+        for number, item, votes, of_all in zip(numbers, own, shares, likeliest, strict=True):
             own_labels = () if item is None else labels.get(item, ())
             suggested = suggested_labels(number, votes, calibration, request.min_share, own_labels)
             results[number] = replace(suggested, likeliest=of_all)

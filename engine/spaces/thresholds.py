@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -23,9 +23,11 @@ from crossview.engine.spaces.known_pairs import (
     stated_pairs,
 )
 from crossview.engine.spaces.queries import query_rows, without_row
+from crossview.engine.spaces.search import no_targets
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import SearchState, Version
+from crossview.engine.spaces.versions import TargetsOf
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.info import Threshold
 from crossview.engine.values.item import Failure
@@ -225,7 +227,8 @@ def same(state: SearchState, request: SameRequest) -> list[Verdict | Failure]:
     check_base_rate(request.base_rate)
     version, space = state.version, state.space
     space.check_revisions(version.views)
-    queries = [query for pair in request.pairs for query in pair]
+    request = _in_views(version, space, request)
+    queries = request.queries
     verdicts: dict[int, Verdict | Failure] = _left_out(version, request.pairs)
     for (first, second), numbers in _by_views(request.pairs).items():
         target = target_of(space, second, request.target)
@@ -251,6 +254,41 @@ def same(state: SearchState, request: SameRequest) -> list[Verdict | Failure]:
                 probability=threshold.probability(distance, request.base_rate),
             )
     return [verdicts[number] for number in range(len(request.pairs))]
+
+
+def checked_pairs(request: SameRequest) -> TargetsOf:
+    """Return a function that checks the queries of pairs against a space, and returns no targets."""
+    return lambda version, space: no_targets(_in_views(version, space, request).queries)(version, space)
+
+
+def _in_views(version: Version, space: Space, request: SameRequest) -> SameRequest:
+    """Return a request whose pairs without views are of the threshold that makes the fewest errors.
+
+    Raises NotReadyError if no view has a threshold.
+    """
+    if all(query.view for query in request.queries):
+        return request
+    known = [
+        threshold
+        for view in space.views
+        for threshold in version.thresholds(space, view).values()
+        if request.target in ("", threshold.target)
+    ]
+    if not known:
+        version.threshold(space, space.views[0], request.target or str(target_of(space, space.views[0], "")))
+    best = min(known, key=errors_of)
+    second = space.target(best.view, best.target).view
+
+    def in_view(query: Query, view: str) -> Query:
+        return query if query.view else replace(query, view=view)
+
+    pairs = [(in_view(first, best.view), in_view(last, second)) for first, last in request.pairs]
+    return replace(request, pairs=pairs, target=request.target or best.target)
+
+
+def errors_of(threshold: Threshold) -> float:
+    """Return the error rate of a threshold, and that of chance if it is unknown."""
+    return 0.5 if threshold.error_rate is None else threshold.error_rate
 
 
 def _left_out(version: Version, pairs: Sequence[tuple[Query, Query]]) -> dict[int, Verdict | Failure]:

@@ -294,13 +294,8 @@ class Version:
 
         Raises NotReadyError without a calibration.
         """
-        place = (space.name, space.own_generation(view), view, target)
-        if place not in self._thresholds:
-            with self.read() as tx:
-                thresholds = tx.spaces.thresholds(*place[:2])
-            for threshold in thresholds:
-                self._thresholds[*place[:2], threshold.view, threshold.target] = threshold
-        if place not in self._thresholds:
+        of_view = self.thresholds(space, view)
+        if target not in of_view:
             raise NotReadyError(
                 f"generation {space.generation} of space {space.name!r} has no threshold for queries of view {view!r} "
                 f"and items in {target!r}: calibrate it, by labels or ",
@@ -308,11 +303,20 @@ class Version:
                 ", with: ",
                 calibration_step(space.name, view, target),
             )
+        return of_view[target]
+
+    def thresholds(self, space: Space, view: str) -> Mapping[str, Threshold]:
+        """Return the thresholds of a space for queries of a view, by the target of the items."""
+        place = (space.name, space.own_generation(view), view)
+        if place not in self._thresholds:
+            with self.read() as tx:
+                every = tx.spaces.thresholds(*place[:2])
+            self._thresholds[place] = {threshold.target: threshold for threshold in every if threshold.view == view}
         return self._thresholds[place]
 
     @cached_property
-    def _thresholds(self) -> dict[tuple[str, int, str, str], Threshold]:
-        """Cache of ``threshold``."""
+    def _thresholds(self) -> dict[tuple[str, int, str], dict[str, Threshold]]:
+        """Cache of ``thresholds``."""
         return {}
 
     def ids(self, condition: Condition) -> Ids:

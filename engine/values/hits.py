@@ -12,6 +12,8 @@ from crossview.engine.values.notebook import LISTS, SHOWN, Pictures, more_of, sh
 if TYPE_CHECKING:
     from crossview.features.base import QueryWords
 
+UNLIKELY = 0.5
+"""The match below which a hit is more likely irrelevant."""
 TEXT_SHOWN = 200
 """Maximum number of characters of an item's text in a hit."""
 Thumbnail = Callable[[str], bytes]
@@ -69,6 +71,9 @@ class HitList:
     does not compare words."""
     total: int | None = None
     """Number of hits of the whole list, of which these are a page; None if they are not."""
+    is_doubtful: bool = False
+    """Whether nothing may fit the query: no hit has a match of at least one half or, in a fused list without matches,
+    the nearest items resemble it no more than chance would have it."""
 
     def __len__(self) -> int:
         return len(self.hits)

@@ -216,8 +216,8 @@ def check_size(size: int) -> None:
 class CalibrationRequest:
     """The options of calibration: the threshold to learn, and the pairs to learn it from."""
 
-    view: str
-    """The view of the first item of a pair, the query."""
+    view: str = ""
+    """The view of the first item of a pair, the query [default: "", the view whose threshold makes fewest errors]."""
     target: str = ""
     """The target of the second item [default: "", the view itself]."""
     space: str = ""
@@ -247,7 +247,7 @@ class SameRequest:
 
     pairs: Sequence[tuple[Query, Query]]
     """The pairs. The first query of a pair is the query of a search, and the second is the item that the search
-    finds."""
+    finds. Pairs without views are compared in the place of the threshold that makes the fewest errors."""
     _: KW_ONLY
     target: str = ""
     """The target of the second query's view [default: "", its only target]."""
@@ -255,6 +255,11 @@ class SameRequest:
     """The space [default: "", the active space]."""
     base_rate: float = 0.5
     """The share of such pairs that are the same, above 0 and below 1."""
+
+    @property
+    def queries(self) -> list[Query]:
+        """The two queries of each pair, one after the other."""
+        return [query for pair in self.pairs for query in pair]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,6 +279,7 @@ class SuggestRequest:
     """A request for suggested labels: the queries, and the items that vote."""
 
     queries: Sequence[Query]
+    """The queries. For one without a view, the first items of one list vote, as a search by every view makes it."""
     _: KW_ONLY
     targets: Sequence[str] = ()
     """The targets to match the queries against, as in a search."""
@@ -286,6 +292,11 @@ class SuggestRequest:
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "targets")
+
+    @property
+    def search(self) -> SearchRequest:
+        """The search for the voters, among all items."""
+        return SearchRequest(self.queries, k=self.k, targets=self.targets, space=self.space)
 
 
 @dataclass(frozen=True)

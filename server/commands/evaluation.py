@@ -93,7 +93,7 @@ class EvaluationOptions(OfRequest):
         {"spaces", "learners", "views", "databases", "where", "per_query", "hits", "details"}
     )
 
-    view: Annotated[str, typer.Option(metavar="VIEW", help="View of the queries.")]
+    view: Annotated[str, typer.Option(metavar="VIEW", help="View of the queries [default: each in turn].")] = ""
     targets: TargetsOption = None
     space: Annotated[
         str, typer.Option(metavar="SPACE,...", help="One or several spaces to measure [default: the active one].")

@@ -95,16 +95,6 @@ def _explained(collection: "CollectionBackend", request: "SearchRequest") -> "li
     return collection.explain(ExplainRequest(request, parts=PARTS))
 
 
-_UNLIKELY = 0.5
-"""Match of the first hit below which no hit is likely to be relevant."""
-
-
-def nothing_similar(hits: "Sequence[Hit]") -> bool:
-    """Return whether no hit of a list is likely to be relevant: the greatest match is below one half."""
-    matches = [hit.match for hit in hits if hit.match is not None]
-    return bool(matches) and len(matches) == len(hits) and max(matches) < _UNLIKELY
-
-
 def _kept(collection: "CollectionBackend", feedback: str) -> "list[Judgement]":
     """Return the judgements of feedback that a search counts: those of existing items."""
     judged = collection.feedback.get(feedback)
@@ -129,8 +119,10 @@ def _say_how(request: "SearchRequest", hit_list: "HitList", judgements: "Sequenc
         say(f"no hit is within a distance of {most:g}: leave out --max-distance to see how far the nearest are")
     elif not hits and least:
         say(f"nothing similar found; no hit has a match of at least {least:g}")
-    elif nothing_similar(hits):
-        say(f"nothing similar found; nearest: {hits[0].key}, match {hits[0].match:.2f}")
+    elif hit_list.is_doubtful:
+        what = "nothing similar found" if request.queries[hit_list.query].text is None else "nothing fits these words"
+        match = "" if hits[0].match is None else f", match {hits[0].match:.2f}"
+        say(f"{what}; nearest: {hits[0].key}{match}")
 
 
 def _counted(weights: "Sequence[float]") -> str:

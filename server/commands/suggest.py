@@ -38,7 +38,9 @@ class SuggestOptions:
 
     PANEL: ClassVar[str] = "Suggestions"
 
-    view: Annotated[str, typer.Option(metavar="VIEW", help="View of the query; color+gist joins two views.")]
+    view: Annotated[
+        str, typer.Option(metavar="VIEW", help="View of the query; color+gist joins two views [default: all].")
+    ] = ""
     targets: TargetsOption = None
     space: Annotated[str, typer.Option(metavar="SPACE", help="Space to search [default: the active one].")] = ""
     voters: Annotated[int, typer.Option(help="Number of labelled items that vote in each target.")] = 10
@@ -82,9 +84,9 @@ def suggest(
     --out FILE.csv and run annotate --from FILE.csv.
 
     Examples:
-        crossview suggest pets new.jpg --view color
+        crossview suggest pets new.jpg
         crossview suggest pets photos/1.jpg photos/2.jpg --view color --out labels.csv
-        crossview suggest pets --where 'not label exists' --view color --out labels.csv
+        crossview suggest pets --where 'not label exists' --out labels.csv
     """
     check_format(as_json, as_csv)
     if bool(inputs) == conditions.given():

@@ -35,7 +35,13 @@ class PlaceOptions:
 
     PANEL: ClassVar[str] = "Distance"
 
-    view: Annotated[str, typer.Option(metavar="VIEW", help="View of both items; color+gist joins two views.")]
+    view: Annotated[
+        str,
+        typer.Option(
+            metavar="VIEW",
+            help="View of both items; color+gist joins two views [default: the one with the fewest errors].",
+        ),
+    ] = ""
     targets: Annotated[
         str,
         typer.Option(metavar="TARGET", help="Target of the second item: a view or a notion [default: the view]."),
@@ -69,10 +75,11 @@ def calibrate(
     """Learn the distance up to which two items are the same.
 
     crossview stores the threshold with the generation that answers. Pairs that did not set the threshold measure its
-    error rate. A space distinguishes its training items more easily than others: give pairs of other items, or --refit.
+    error rate. Without --view, each view gets a threshold, and verify uses the one with the fewest errors. A space
+    distinguishes its training items more easily than others: give pairs of other items, or --refit.
 
     Examples:
-        crossview calibrate pets --view color
+        crossview calibrate pets
         crossview calibrate pets --view color --pairs pairs.csv
     """
     check_detached(detach, connection)
@@ -119,7 +126,7 @@ def verify(
     1 if they are different, and 2 after an error. With --pairs, it is 0 for every answer.
 
     Examples:
-        crossview verify pets photos/cat-1.jpg new.jpg --view color
+        crossview verify pets photos/cat-1.jpg new.jpg
         crossview verify pets --pairs pairs.csv --view color --csv
     """
     error_status.set(2)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from crossview.engine.values.errors import CrossviewError
 from crossview.server.commands.ask import answered
 from crossview.server.commands.common import (
     Deleted,
@@ -14,6 +15,7 @@ from crossview.server.commands.common import (
     NameArgument,
     YesOption,
     confirm_deletion,
+    describe,
     names,
     print_json,
     print_result,
@@ -35,33 +37,46 @@ _DIM = 10
 
 def add(
     name: NameArgument,
-    spec: Annotated[
-        str,
+    specs: Annotated[
+        list[str],
         typer.Argument(
             metavar="SPEC",
-            help="View to add, such as text, sift2=sift:words=1000, clip=onnx:MODEL or "
+            help="Views to add, such as text, sift2=sift:words=1000, clip=onnx:MODEL or "
             "names=conse:PICTURE_MODEL:TEXT_MODEL.",
         ),
     ],
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Add a view to a collection.
+    """Add views to a collection.
 
-    Then index the pictures again, to compute their rows of the new view.
+    Then index the pictures again, to compute their rows of the new views. A view that cannot be added does not keep the
+    others out.
 
     Examples:
-        crossview view add pets text
+        crossview view add pets text gist
         crossview view add pets sift2=sift:words=1000
         crossview view add pets clip=onnx:MODEL
         crossview view add pets names=conse:PICTURE_MODEL:TEXT_MODEL
     """
+    views, errors = list["ViewInfo"](), list[CrossviewError]()
     with connection.collection(name) as collection:
-        view = collection.views.add(spec)
-        without_rows = view.extractor != "vectors" and collection.items.count()
+        for spec in specs:
+            try:
+                views.append(collection.views.add(spec))
+            except CrossviewError as error:
+                errors.append(error)
+        without_rows = any(view.extractor != "vectors" for view in views) and collection.items.count()
     if without_rows and not as_json:
-        say(f"its rows come when the pictures are indexed again: {hint('index', name, 'PICTURES')}", err=True)
-    print_result(view, f"added view {view.name}: {view.extractor}, {view.dim} numbers per row", as_json)
+        say(f"rows come when the pictures are indexed again: {hint('index', name, 'PICTURES')}", err=True)
+    if views and as_json:
+        print_json(views if len(specs) > 1 else views[0])
+    for view in () if as_json else views:
+        say(f"added view {view.name}: {view.extractor}, {view.dim} numbers per row")
+    for further in errors[1:]:
+        say(f"error: {describe(further)}", err=True)
+    if errors:
+        raise errors[0]
 
 
 def list_(name: NameArgument, connection: ConnectionOptions = HERE, as_json: JsonOption = False) -> None:

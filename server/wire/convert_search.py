@@ -70,7 +70,8 @@ def from_hit_lists(
     response = search_pb2.SearchResponse(warnings=warnings)
     for result in results:
         words = None if result.words is None else to_message(search_pb2.QueryWords, result.words)
-        hits = response.results.add(query=result.query, target=result.target, words=words, total=result.total).hits
+        hit_list = response.results.add(query=result.query, target=result.target, words=words, total=result.total)
+        hit_list.is_doubtful, hits = result.is_doubtful, hit_list.hits
         for hit in result.hits:
             message = hits.add()
             message.MergeFromString(_encoded(collection, hit))

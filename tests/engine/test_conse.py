@@ -175,3 +175,13 @@ def test_a_text_has_no_match_in_a_view_that_pictures_calibrated(home: Home) -> N
         (fused,) = made.search(SearchRequest([Query(text="red")], k=3))
         assert all(hit.match is not None for hit in by_picture)
         assert all(hit.match is None for hit in (*by_text, *fused))
+
+
+def test_words_for_what_no_picture_shows_are_doubtful(home: Home) -> None:
+    """A list by words states whether the nearest pictures are nearer than chance would have it, at every door."""
+    with home.create("art", ["names=conse:looks:words:temperature=0.1"]) as art:
+        art.items.put(
+            [NewItem(f"{name}/{n}", image=encode(draw(name, n))) for name in ("red", "green") for n in range(6)]
+        )
+        doubtful = {word: art.search(text=word)[0].is_doubtful for word in ("red", "green", "dog")}
+    assert doubtful == {"red": False, "green": False, "dog": True}

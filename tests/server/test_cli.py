@@ -199,6 +199,23 @@ def test_words_and_vectors_on_the_command_line(where: list[str], pictures: Path,
         done("delete", "words", "--yes", *where)
 
 
+def test_a_view_that_cannot_be_added_does_not_keep_others_out(tmp_path: Path) -> None:
+    """Each fault is named, and the status is that of an error."""
+    home = Home(tmp_path)
+    home.create("several", ["color"]).close()
+    where = ("--home", tmp_path)
+    result = run("view", "add", "several", "color", "text", "smell", "gist", *where)
+    assert result.exit_code == 1
+    assert [line for line in result.stdout.splitlines() if "added view" in line] == [
+        "added view text: text, 100 numbers per row",
+        "added view gist: gist, 512 numbers per row",
+    ]
+    assert "color2=color" in result.stderr
+    assert "there are: color" in result.stderr
+    with home.open("several") as collection:
+        assert [view.name for view in collection.views()] == ["color", "text", "gist"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

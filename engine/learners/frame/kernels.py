@@ -161,7 +161,7 @@ def cluster_means(rows: Rows, places: NDArray[np.intp], random: np.random.Random
         members = sp.csr_array((np.ones(len(rows)), (nearest, np.arange(len(rows)))), (len(means), len(rows)))
         sums = np.asarray(members @ rows)
         means[sizes > 0] = sums[sizes > 0] / sizes[sizes > 0, None]
-    return np.clip(means + middle, least, most)  # rounding takes a mean below 0, which no histogram may be
+    return np.asarray(np.clip(means + middle, least, most))  # rounding takes a mean below 0, which no histogram may be
 
 
 def _nearest(rows: NDArray[np.float32], means: NDArray[np.float32], block: slice) -> NDArray[np.intp]:

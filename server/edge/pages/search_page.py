@@ -17,8 +17,6 @@ from crossview.server.edge.pages.visit import Visit
 from crossview.server.wire.status import Code
 from crossview.v1 import collections_pb2
 
-_SIMILAR = 0.25
-"""Match below which nothing in a list is similar."""
 _SAMPLE = 72
 
 
@@ -38,13 +36,10 @@ class Listing:
     warnings: tuple[str, ...] = ()
     comparison: str = ""
     """The sentence about the comparison behind a fused list."""
-
-    @property
-    def is_low(self) -> bool:
-        """Whether no result is similar to the query."""
-        hits = self.hits if self.search is not None else []
-        matches = [hit.match for hit in hits if hit.HasField("match")]
-        return bool(matches) and max(matches) < _SIMILAR
+    is_doubtful: bool = False
+    """Whether nothing may fit the query."""
+    by_words: bool = False
+    """Whether words ask."""
 
 
 async def show(visit: Visit) -> Answer:
@@ -123,6 +118,8 @@ async def _listing(visit: Visit, search: Search) -> Listing:
         listing.hits += result.hits
         listing.unknown += tuple(result.words.unknown)
         listing.comparison = comparison(result.target, bool(search.request.fuse))
+        listing.is_doubtful = result.is_doubtful
+        listing.by_words = bool(search.request.queries[result.query].text)
     listing.next = _next(search, len(listing.hits))
     return listing
 

@@ -1818,7 +1818,9 @@ class CalibrateSpaceRequest(_message.Message):
     space: _builtins.str
     """Short name of the space; empty: the active one; "raw": the views themselves."""
     view: _builtins.str
-    """View of the first item of a pair."""
+    """View of the first item of a pair. Empty: each view gets a threshold, and the answer is the one with the fewest
+    errors.
+    """
     target: _builtins.str
     """Target of the second item. Empty: the view itself."""
     refit: _builtins.bool

@@ -620,12 +620,17 @@ class HitList(_message.Message):
     HITS_FIELD_NUMBER: _builtins.int
     WORDS_FIELD_NUMBER: _builtins.int
     TOTAL_FIELD_NUMBER: _builtins.int
+    IS_DOUBTFUL_FIELD_NUMBER: _builtins.int
     query: _builtins.int
     """Position of the query in the request."""
     target: _builtins.str
     """In a fused list, the way and the targets, as in "match of color, sift"; empty in a list merged by distance."""
     total: _builtins.int
     """With pages: the number of hits of the whole list."""
+    is_doubtful: _builtins.bool
+    """Whether nothing may fit the query: no hit has a match of at least one half or, in a fused list without matches, the
+    nearest items resemble it no more than chance would have it.
+    """
     @_builtins.property
     def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """Nearest first, in the order of a score or, in a fused list, of their matches or similarities."""
@@ -642,10 +647,11 @@ class HitList(_message.Message):
         hits: _abc.Iterable[Global___Hit] | None = ...,
         words: Global___QueryWords | None = ...,
         total: _builtins.int | None = ...,
+        is_doubtful: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total", "words", b"words"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "hits", b"hits", "query", b"query", "target", b"target", "total", b"total", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "hits", b"hits", "is_doubtful", b"is_doubtful", "query", b"query", "target", b"target", "total", b"total", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
     _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
@@ -852,7 +858,7 @@ class SuggestLabelsRequest(_message.Message):
     """A label is suggested if its share is at least this, 0 to 1; unset: 0.5."""
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
-        """At least one."""
+        """At least one. For a query without a view, the first items of the list of all views vote."""
 
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1017,7 +1023,9 @@ class SamePair(_message.Message):
     SECOND_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def first(self) -> Global___Query:
-        """The first query is compared with the second like a query with an item."""
+        """The first query is compared with the second like a query with an item. Two queries without views are compared in the
+        place of the threshold that makes the fewest errors.
+        """
 
     @_builtins.property
     def second(self) -> Global___Query: ...

@@ -384,6 +384,18 @@ def test_similarity_is_the_share_of_pairs_that_are_less_alike(made: Collection, 
     assert np.quantile(every, [0.1, 0.5, 0.9]) == pytest.approx([0.1, 0.5, 0.9], abs=0.04)
 
 
+def test_a_list_is_doubtful_if_its_nearest_item_is_farther_than_nearest_items_are(made: Collection) -> None:
+    """One item in twenty is, and a query that is unlike all items; a collection of a few items cannot tell."""
+    lists = [search(made, number, targets=("a",)) for number in range(COUNT)]
+    assert np.mean([hit_list.is_doubtful for hit_list in lists]) == pytest.approx(0.05, abs=0.02)
+    best = {flag: [similar(each)[0] for each in lists if each.is_doubtful is flag] for flag in (True, False)}
+    assert max(best[True]) <= min(best[False])
+    far = SearchRequest([Query("a", vector=np.full(4, 50, np.float32))], space="raw", fuse="distance")
+    assert made.search(far)[0].is_doubtful
+    made.items.delete(KEYS[12:])
+    assert not made.search(far)[0].is_doubtful
+
+
 def test_similarity_follows_the_collection(made: Collection) -> None:
     """It is in its order after deletions, in a collection of two items or one, and for a query unlike any item."""
     far = Query("a", vector=np.full(4, 50, np.float32))

@@ -342,3 +342,17 @@ def test_what_cannot_be_refitted_is_refused(made):
     made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
     with pytest.raises(NotFoundError, match="attribute 'class'"):
         made.spaces.calibrate(CalibrationRequest(view="a", refit=True, group_by=Grouping("class")))
+
+
+def test_without_a_view_the_threshold_with_the_fewest_errors_decides(made: Collection) -> None:
+    """Each view that can gets a threshold; a view without pairs of items is left out."""
+    made.views.add("c=vectors:dim=3")
+    pair = [(Query(key="0/00"), Query(key="1/00"))]
+    with pytest.raises(NotReadyError, match="has no threshold"):
+        made.same(SameRequest(pair, space="raw"))
+    best = made.spaces.calibrate(CalibrationRequest(space="raw"))
+    by_view = {threshold.view: threshold for threshold in made.spaces.get("raw").thresholds}
+    assert by_view.keys() == {"a", "b"}
+    assert best.error_rate == min(threshold.error_rate or 0 for threshold in by_view.values())
+    (unstated,) = made.same(SameRequest(pair, space="raw"))
+    assert unstated == verdict(made, "0/00", "1/00", view=best.view, space="raw")

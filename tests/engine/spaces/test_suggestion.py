@@ -12,7 +12,7 @@ from crossview.engine.spaces.suggestion import calibrate, fitted_calibration, vo
 from crossview.engine.spaces.target import Near
 from crossview.engine.values.errors import InvalidInputError, NotReadyError
 from crossview.engine.values.item import ItemUpdate, NewItem
-from crossview.engine.values.query import Query, SuggestRequest
+from crossview.engine.values.query import Query, SearchRequest, SuggestRequest
 from crossview.engine.values.recipe import Recipe
 
 
@@ -50,6 +50,25 @@ def test_votes_are_those_of_the_nearest_others(line):
         assert suggested.known == labels[key]
         offered = {one.label: one.votes for one in suggested.labels + suggested.others}
         assert offered == pytest.approx({label: count / 7 for label, count in votes.items()})
+
+
+@pytest.mark.parametrize("labelled", [1.0, 0.5])
+def test_without_a_view_the_first_labelled_items_of_the_one_list_vote(groups, labelled):
+    """They are those of a search by every view among labelled items; an item has no own vote."""
+    without = [key for place, key in enumerate(sorted(f"{group}/{n:02}" for group, n in each())) if place % 2]
+    if labelled < 1:
+        groups.items.update([ItemUpdate(key, labels=()) for key in without])
+    query = Query(key="owl/00")
+    hits = groups.search(SearchRequest([query], k=7, space="raw", filter="label exists"))[0].hits
+    votes = Counter(hit.labels[0] for hit in hits)
+    suggestions = groups.suggest(SuggestRequest([query], k=7, space="raw"))
+    (suggested,) = suggestions.results
+    shares = {label.label: label.votes for label in suggested.labels + suggested.others}
+    assert shares == pytest.approx({label: count / 7 for label, count in votes.items()})
+    assert suggested.known == ("owl",)
+    assert suggestions.calibration.startswith(f"shares are calibrated on {round(24 * labelled)} labelled items,")
+    with pytest.raises(InvalidInputError, match="a vector or a class needs a view"):
+        groups.suggest(SuggestRequest([Query(vector=row("color", "owl", 90))]))
 
 
 def test_each_label_with_a_large_share_is_suggested(line):
@@ -183,7 +202,7 @@ def test_what_cannot_be_answered_is_refused(groups, home):
         with pytest.raises(NotReadyError, match=r"has a label: label some items with: `collection.index\(\["):
             bare.suggest(SuggestRequest([Query("color", key="cat/00")]))
         bare.items.put([item("cat", 1)])
-        with pytest.raises(NotReadyError, match="too few labelled items with view 'color' can vote"):
+        with pytest.raises(NotReadyError, match="too few labelled items of view 'color' can vote"):
             bare.suggest(SuggestRequest([Query("color", key="cat/00")]))
 
 
