@@ -1,4 +1,4 @@
-"""docs/glossary.md explains the project's words to users."""
+"""docs/concepts.md explains the project's words to users."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ def first_cells(text: str) -> list[str]:
     return [cell for cell in _FIRST_CELL.findall(text) if cell not in _HEAD]
 
 
-GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+GLOSSARY = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
 ENTRIES = first_cells(GLOSSARY)
 
 
