@@ -20,8 +20,16 @@ from crossview.engine.values.errors import engine_installed
 if TYPE_CHECKING:
     from crossview import extractors as extractors
     from crossview import learners as learners
+    from crossview.engine.catalog.ingest.taxonomy_file import read_taxonomy as read_taxonomy
+    from crossview.engine.catalog.transfer.foreign import ForeignData as ForeignData
     from crossview.engine.collections.collection import Collection as Collection
     from crossview.engine.collections.home import Home as Home
+    from crossview.engine.publishing.address import engine_address as engine_address
+    from crossview.engine.publishing.collection import PublishedCollection as PublishedCollection
+    from crossview.engine.publishing.milvus import Milvus as Milvus
+    from crossview.engine.publishing.object_storage import ObjectStorage as ObjectStorage
+    from crossview.engine.publishing.publication import PublishRequest as PublishRequest
+    from crossview.engine.publishing.publish import publish as publish
     from crossview.engine.values.any_collection import AnyCollection as AnyCollection
     from crossview.engine.values.audit import Audit as Audit
     from crossview.engine.values.audit import AuditRequest as AuditRequest
@@ -96,6 +104,7 @@ if TYPE_CHECKING:
     from crossview.engine.values.item import NewItem as NewItem
     from crossview.engine.values.item import Picture as Picture
     from crossview.engine.values.item import ValueCount as ValueCount
+    from crossview.engine.values.map import MapRequest as MapRequest
     from crossview.engine.values.query import CalibrationRequest as CalibrationRequest
     from crossview.engine.values.query import Embedding as Embedding
     from crossview.engine.values.query import Hit as Hit
@@ -133,6 +142,15 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "crossview.engine.values.any_collection": "AnyCollection",
+    "crossview.engine.values.map": "MapRequest",
+    "crossview.engine.catalog.ingest.taxonomy_file": "read_taxonomy",
+    "crossview.engine.catalog.transfer.foreign": "ForeignData",
+    "crossview.engine.publishing.address": "engine_address",
+    "crossview.engine.publishing.collection": "PublishedCollection",
+    "crossview.engine.publishing.milvus": "Milvus",
+    "crossview.engine.publishing.object_storage": "ObjectStorage",
+    "crossview.engine.publishing.publication": "PublishRequest",
+    "crossview.engine.publishing.publish": "publish",
     "crossview.engine.values.audit": "Audit AuditRequest Finding",
     "crossview.engine.values.changes": "Change Changes ChangesRequest LearnedImportance PairLabel",
     "crossview.engine.values.duplicate": "DuplicateGroup DuplicatePicture Duplicates DuplicatesRequest PairJudgement",
