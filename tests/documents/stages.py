@@ -102,6 +102,7 @@ STAGES: Mapping[str, Stage] = {
     "docs/guides/suggestions.md": Stage(),
     "docs/guides/taxonomies.md": Stage("empty", prints=("240 added", "hierarchical_accuracy", "lca_loss")),
     "docs/guides/vectors.md": Stage("empty", made.vectors),
+    "docs/learners/arrays.md": Stage("empty"),
     "docs/learners/index.md": Stage(),
 }
 """The stage of each document that has blocks to run."""
